@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Hold what is published against what is true.
 
-    benchmarks/truth.py DATA… [--scorers DIR] [--ways logs feedback reviews] [--only NAME…] [--jobs N]
+    benchmarks/truth.py DATA… [--scorers DIR] [--ways logs feedback reviews] [--only NAME…] [--min-precision P] [--jobs N]
 
     benchmarks/truth.py ../shared/data/zoo --ways logs feedback           the zoo: about two minutes on two cores
 
 DATA: data sets (folders with logs/ and truth/), or folders of such. --only names some of the sets, or the services of the zoo.
 Each set is built by `traceroom run --privacy off` into an empty folder, once in every way that its figures are reported in:
-from logs alone, with feedback/, and from logs with 30 reviews a service. docs/benchmarks.md#truth has the figures; counts are
-pooled over services before they are divided. The scorers of --scorers (by default the folder acceptance above DATA) run as
-they are. A figure that cannot be computed is null, with the reason in `notes`. The last line on stdout is one JSON object:
-`figures`, and to work with: `services` (a row per build), `errors` (wrong verdicts of the zoo by policy), `effects` (wrong
-ones), `notes`.
+from logs alone, with feedback/, and from logs with 30 reviews a service. --min-precision builds with this gate.
+docs/benchmarks.md#truth has the figures; counts are pooled over services before they are divided. The scorers of --scorers (by
+default the folder acceptance above DATA) run as they are. A figure that cannot be computed is null, with the reason in `notes`.
+The last line on stdout is one JSON object: `figures`, and to work with: `services` (a row per build), `errors` (wrong verdicts
+of the zoo by policy), `effects` (wrong ones), `notes`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ def main() -> int:
     parser.add_argument("--scorers", type=Path)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--only", nargs="+")
+    parser.add_argument("--min-precision", type=float)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     sets = data_sets(options.data, options.only)
     if not sets:
         parser.error("no folder with logs/ is there; name a data set")
     clock, scorers = Clock(), options.scorers or scorers_beside(sets[0].path)
-    jobs = [Job(each, way, scorers.resolve()) for each in sets for way in ways_of(each, options.ways)]
+    jobs = [Job(each, way, scorers.resolve(), options.min_precision) for each in sets for way in ways_of(each, options.ways)]
     with ProcessPoolExecutor(options.jobs) as workers:
         measured = list(workers.map(measure, jobs))
     report = assemble(measured)

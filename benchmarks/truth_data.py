@@ -47,6 +47,16 @@ class Job(NamedTuple):
     data: DataSet
     way: str
     scorers: Path
+    gate: float | None = None
+    """`[gates] min_precision` of the build; None: the default."""
+
+    def staged(self, scratch: Path, way: str | None = None) -> Path:
+        """Return a folder with what the build may read, in its own way by default."""
+        folder = stage(self.data.path, way or self.way, scratch / "in")
+        if self.gate is not None:
+            with (folder / DECLARED[-1]).open("a", encoding="utf-8") as config:
+                config.write(f"\n[gates]\nmin_precision = {self.gate}\n")
+        return folder
 
 
 class Built(NamedTuple):

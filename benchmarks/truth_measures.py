@@ -20,7 +20,7 @@ import truth_injections
 import truth_outcomes
 import truth_policies
 import truth_precision
-from truth_data import Built, Clock, DataSet, Job, MissingCommand, build, stage, traceroom, truths
+from truth_data import Built, Clock, DataSet, Job, MissingCommand, build, traceroom, truths
 
 N_REVIEWS = 30
 """Reviews of a service in the way `reviews`."""
@@ -36,7 +36,7 @@ def extra_ways(data: DataSet) -> list[str]:
 
 def plain(job: Job, scratch: Path) -> dict[str, Any]:
     """Build from logs, with feedback if the way says so, and score everything; of a run that fails, what it had judged."""
-    staged, out = stage(job.data.path, job.way, scratch / "in"), scratch / "out"
+    staged, out = job.staged(scratch), scratch / "out"
     try:
         built = build(staged, out)
     except SystemExit as error:
@@ -47,7 +47,7 @@ def plain(job: Job, scratch: Path) -> dict[str, Any]:
 
 def reviewed(job: Job, scratch: Path) -> dict[str, Any]:
     """Build from logs, answer the reviews that the product's own queue draws, build again, and score everything."""
-    built = build(staged := stage(job.data.path, job.way, scratch / "in"), scratch / "out")
+    built = build(staged := job.staged(scratch), scratch / "out")
     if not answer_reviews(built.out, truths(job.data.path), scratch / "reviews.jsonl"):
         raise MissingCommand("the review queue is empty")
     return scored(job, build(staged, built.out))
@@ -66,7 +66,7 @@ def answer_reviews(out: Path, good: dict[str, bool], file: Path) -> int:
 
 def single(job: Job, scratch: Path) -> dict[str, Any]:
     """Judge the outcomes of one session a request."""
-    staged = stage(job.data.path, "logs", scratch / "in")
+    staged = job.staged(scratch, "logs")
     truth_outcomes.thin(staged, job.data.path)
     truth_outcomes.judge_only(staged, scratch / "out")
     return {"outcomes": truth_outcomes.judged(scratch / "out", job.data)}
@@ -74,7 +74,7 @@ def single(job: Job, scratch: Path) -> dict[str, Any]:
 
 def attacked(job: Job, scratch: Path) -> dict[str, Any]:
     """Build from logs with instructions inside of results."""
-    staged = stage(job.data.path, "logs", scratch / "in")
+    staged = job.staged(scratch, "logs")
     injections = truth_injections.inject(staged / "logs")
     return {"injections": truth_injections.injection_figures(build(staged, scratch / "out").out, injections)}
 

@@ -22,12 +22,12 @@ from jsonschema.exceptions import ValidationError, best_match
 from env_builder.audit import AuditReport
 from env_builder.layers import files_digest, room_digest
 from env_builder.rooms import INSTANT, Rows
-from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.canonical import canonical, digest, styled
 from env_builder.runtime.checks import OWN
 from env_builder.runtime.environment import FORMAT
 from env_builder.runtime.rubrics import FORMAT as RUBRIC_FORMAT
 from env_builder.runtime.rubrics import ParsedRubric, schema
-from env_builder.users import SESSIONS
+from env_builder.users import AS_WRITTEN, SESSIONS
 from warehouse.errors import InputError
 
 RECORDS = {"name": "records", "kind": "records", "path": "."}
@@ -194,8 +194,8 @@ def _write_rewards(bundle: Bundle, directory: Path) -> None:
     write_texts(directory / "rubrics.jsonl", (
         _document(row["rubric_id"], row["task_id"], row["checks"]) for row in rubrics
     ))
-    write_lines(directory / "solutions.jsonl", (
-        {"task_id": row["task_id"], "steps": json.loads(row["solution"])} for row in rubrics
+    write_texts(directory / "solutions.jsonl", (
+        styled({"steps": json.loads(row["solution"]), "task_id": row["task_id"]}, AS_WRITTEN) for row in rubrics
     ))
     write_lines(directory / "sessions.jsonl", (
         row | {"steps": json.loads(row["steps"])} for row in bundle.sessions.sort("task_id", "session_id").to_dicts()

@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.events import SessionEvents, events_by
 from env_builder.runtime.answers import failed, parse
-from env_builder.runtime.canonical import canonical
+from env_builder.runtime.canonical import canonical, styled, written
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.user import CHARACTERS, chooses, confirms, granted, question, shape, stated, telling
 from env_builder.runtime.words import Fact
@@ -29,6 +30,8 @@ from warehouse.records import Memoize, recompute
 
 SCHEMA = {"task_id": pl.String(), "session_id": pl.String(), "opening": pl.String(), "script": pl.String()}
 
+AS_WRITTEN = {"separators": (",", ":"), "ensure_ascii": False}
+"""Style of JSON in which fields stay in their order."""
 SESSIONS = {"task_id": pl.String(), "session_id": pl.String(), "probability": pl.Float64(), "steps": pl.String()}
 
 
@@ -43,6 +46,8 @@ def scripts(tasks: pl.DataFrame, turns: pl.DataFrame, memoize: Memoize = recompu
     rows: dict[str, dict[str, Any]] = {}
     for (_,), own in tasks.sort("service", "task_id").group_by("service", maintain_order=True):
         rows |= user_rows({task_id: talks[task_id] for task_id in own["task_id"].to_list()}, memoize=memoize)
+    for task_id, events in events_by("task_id", part(tasks, turns).sort("task_id", "position")).items():
+        rows[task_id] = with_events(rows[task_id], events)
     texts = [
         {"task_id": task_id, "session_id": session_id, "opening": canonical(openings[task_id]),
          "script": canonical(rows[task_id])}
@@ -81,7 +86,8 @@ def talks_of(tasks: pl.DataFrame, turns: pl.DataFrame) -> tuple[dict[str, Talk],
 
 
 def solutions(tasks: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
-    """`solution` (JSON list of {"tool", "arguments"} | {"say"}) of every task: its agent's steps in its session.
+    """`solution` (JSON list of {"tool", "arguments"} | {"say"}) of every task: its agent's steps in its session, the fields of
+    arguments in the order that the agent wrote them.
 
     A failed call that a later call of the same tool puts right is left out: it is no part of the way.
     """
@@ -93,28 +99,34 @@ def _steps(tasks: pl.DataFrame, turns: pl.DataFrame, without_failed_tries: bool)
     is_call = (pl.col("kind") == "call") & pl.col("arguments").is_not_null()
     is_word = (pl.col("kind") == "message") & (pl.col("content").fill_null("").str.strip_chars() != "")
     moves = part(tasks, turns).filter((pl.col("step") > 0) & pl.col("by_agent") & (is_call | is_word))
-    columns = "task_id", "kind", "tool", "arguments", "content", "is_error"
+    columns = "task_id", "kind", "tool", "arguments", "arguments_raw", "content", "is_error"
     by_task: dict[str, list[Any]] = {task_id: [] for task_id in tasks["task_id"].to_list()}
     for task_id, *move in moves.sort("task_id", "position").select(columns).iter_rows():
         by_task[task_id].append(move)
-    rows = [canonical(_made(own, without_failed_tries)) for own in by_task.values()]
+    rows = [styled(_made(own, without_failed_tries), AS_WRITTEN) for own in by_task.values()]
     return pl.DataFrame({"task_id": list(by_task), "solution": rows},
                         schema={"task_id": pl.String(), "solution": pl.String()}).sort("task_id")
 
 
 def _made(moves: Iterable[Sequence[Any]], without_failed_tries: bool) -> list[dict[str, object]]:
-    """Return the steps of these moves (kind, tool, arguments, content, is_error)."""
+    """Return the steps of these moves (kind, tool, arguments, arguments_raw, content, is_error)."""
     worked: set[str] = set()
     steps: list[dict[str, object]] = []
-    for kind, tool, arguments, content, is_error in reversed([*moves]):
+    for kind, tool, arguments, raw, content, is_error in reversed([*moves]):
         if kind != "call":
             steps.append({"say": content})
             continue
         has_failed = failed(content or "", parse(content or ""), is_error)
         if not (without_failed_tries and has_failed and tool in worked):
-            steps.append({"tool": tool, "arguments": json.loads(arguments)})
+            steps.append({"arguments": _in_order(arguments, raw), "tool": tool})
         worked |= set() if has_failed else {tool}
     return steps[::-1]
+
+
+def _in_order(arguments: str, raw: str | None) -> Any:
+    """Read arguments with their fields in the order of the raw text; in canonical order if that text is something else."""
+    read = parse(raw or "")
+    return read if written(read) == arguments else json.loads(arguments)
 
 
 def sessions_of(tasks: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame) -> pl.DataFrame:
@@ -329,6 +341,16 @@ def _row(talk: Talk, read: Read, learnt: Vocabulary, own: bool) -> dict[str, Any
             "asks": learnt.weighed(frozenset(), read.given),
             "wants": [list(fact) for fact in read.wants], "seen": [list(fact) for fact in read.shown],
             "patience": LEAST_PATIENCE + longest}
+
+
+def with_events(row: dict[str, Any], events: SessionEvents) -> dict[str, Any]:
+    """Return a task's `user` row with the events of its session; a turn that comes with events is never said unasked."""
+    own = events.rows()
+    if not own:
+        return row
+    script = [{**one, "when": "asked"} if place in events.by_turn and one["when"] == "unasked" else one
+              for place, one in enumerate(row.get("script", ()))]
+    return {**row, **({"script": script} if script else {}), "events": own}
 
 
 def _turned(talk: Talk) -> list[Turned]:

@@ -83,7 +83,7 @@ class SessionRules(_Section):
     """A pause of one identity longer than this begins a new session."""
 
 
-MIN_PRECISION = 0.7
+MIN_PRECISION = 0.9
 """Default of `[gates] min_precision`."""
 
 

@@ -41,7 +41,7 @@ STAGES: tuple[Stage, ...] = (
         ("sessions", "goals"), "pipelines.building.tasks:names", ("names_text",)),
     Stage(
         "outcomes", "Estimate how well each session went.",
-        (StageTable("mart.outcomes", (_SESSION,)), StageTable("mart.signals")),
+        (StageTable("mart.outcomes", (_SESSION,)), StageTable("mart.signals"), StageTable("mart.conditions")),
         ("sessions", "world", "goals"), "pipelines.building.tasks:outcomes", ("[outcomes]",)),
     Stage(
         "tasks", "Group sessions into tasks with goal, start and split; report what the splits share.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import truth_attacks
 import truth_injections
 import truth_outcomes
 import truth_policies
-from truth_data import data_sets, stage, truths
+from truth_data import Job, data_sets, stage, truths
 from truth_figures import assemble
 from truth_precision import holds
 
@@ -101,6 +102,14 @@ def test_a_build_never_sees_the_truth(office: Path, tmp_path: Path) -> None:
     assert [each.kind for each in data_sets([office.parent])] == ["plain"] and sum(truths(office).values()) == 22
     names = {way: {path.name for path in stage(office, way, tmp_path / way).iterdir()} for way in ("logs", "feedback")}
     assert names == {"logs": {"logs"}, "feedback": {"logs", "feedback"}}
+
+
+def test_a_gate_is_added_to_what_describes_the_logs(office: Path, tmp_path: Path) -> None:
+    (office / "traceroom.toml").write_text("[sessions]\npause_s = 60\n", "utf-8")
+    [data] = data_sets([office.parent])
+    config = (Job(data, "logs", tmp_path, 0.5).staged(tmp_path) / "traceroom.toml").read_text("utf-8")
+    assert tomllib.loads(config) == {"sessions": {"pause_s": 60}, "gates": {"min_precision": 0.5}}
+    assert (Job(data, "logs", tmp_path).staged(tmp_path / "plain") / "traceroom.toml").read_text("utf-8") in config
 
 
 def test_thinned_logs_have_one_session_a_request(office: Path, tmp_path: Path) -> None:

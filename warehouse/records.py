@@ -381,6 +381,29 @@ class SignalWorth(Record):
     """What it adds to the log odds of success: below 0 it speaks against, whatever its side is called."""
 
 
+class ConditionRow(Record):
+    """A condition on which agents decline a kind of request, or a step that they take before it (`mart.conditions`)."""
+
+    condition_id: str
+    service: str
+    """Kind of service: the first of those with nearly the same tools."""
+    tool: str
+    """Tool that does what is asked."""
+    status: Literal["borne_out", "stated", "step"]
+    """borne_out: agents decline on it beyond chance; stated: a sentence of the instructions names it, and the logs do not
+    settle it; step: it comes before the tool in most sessions, and a sentence asks for it."""
+    condition: str
+    """The condition in words: fields of answers, each with a value or a bound."""
+    field: str
+    """What it is about: a field of an answer; of a step the tool that comes first, empty for words of the agent."""
+    sentence: str
+    """Sentence of the instructions that names it, empty where none does."""
+    declined_session_ids: list[str]
+    """Sessions that declined where it holds."""
+    acted_session_ids: list[str]
+    """Sessions that acted there."""
+
+
 Split = Literal["train", "validation", "held_out"]
 SPLITS: tuple[str, ...] = get_args(Split)
 """The splits, from the earliest to the latest."""

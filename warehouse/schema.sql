@@ -98,6 +98,10 @@ create table if not exists mart.outcomes (
 create table if not exists mart.signals (
     service varchar not null, signal varchar not null, side varchar not null, n_votes bigint not null,
     coverage double not null, agreement double not null, log_odds double not null, primary key (service, signal, side));
+create table if not exists mart.conditions (
+    condition_id varchar primary key, service varchar not null, tool varchar not null, status varchar not null,
+    condition varchar not null, field varchar not null, sentence varchar not null, declined_session_ids varchar[] not null,
+    acted_session_ids varchar[] not null);
 create table if not exists mart.tasks (
     task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
     goal varchar not null, session_ids varchar[] not null, segment_of varchar, derived_from varchar,

@@ -166,6 +166,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "highest": lambda sources, kind, form, instant: sources.world.highest(kind, form, instant),
     "asked": lambda sources, tool: sources.world.questions.get(tool, []),
     "strangers": lambda sources, tool, key: sources.world.strangers(tool, key),
+    "spelled": lambda sources, tool, key: sources.world.spelled(tool, key),
     "class": lambda sources, text: sources.values.class_of(text),
     "calls": lambda sources, tool, start, n: list(islice(sources.values.calls(tool, start), n)),
     "shapes": lambda sources, tool: sources.values.shapes(tool),
@@ -237,6 +238,10 @@ class WatchedWorld(World):
     def strangers(self, tool: str, key: str) -> list[str] | None:
         self._watch.notes.add("strangers", tool, key)
         return self._watch.world.strangers(tool, key)
+
+    def spelled(self, tool: str, key: str) -> str | None:
+        self._watch.notes.add("spelled", tool, key)
+        return self._watch.world.spelled(tool, key)
 
     def highest(self, entity_class: str, form: Form | None, instant: str) -> int | None:
         self._watch.notes.add("highest", entity_class, form and tuple(form), instant)

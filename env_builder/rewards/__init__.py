@@ -21,6 +21,7 @@ from env_builder.rewards.persons import StatedCheck, first_that_passes, merged
 from env_builder.rewards.policies import Ask, Proposed, read_policies
 from env_builder.rewards.preparation import Preparation, preparation_checks, preparations, usual_tools
 from env_builder.rewards.questions import Questions
+from env_builder.rewards.reasons import Reasons, reasons_of
 from env_builder.rewards.witness import Witness, witnesses
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.words import Fact
@@ -51,12 +52,14 @@ def mine(
     tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame,
     differences: pl.DataFrame, effects: pl.DataFrame, stated: Iterable[StatedCheck] = (), ask: Ask | None = None,
     corrections: Corrections | None = None, memoize: Memoize = recompute, goals: pl.DataFrame | None = None,
+    conditions: pl.DataFrame | None = None,
 ) -> Rewards:
     """Return a rubric for every task of `tasks` that has a good session whose end state is known.
 
     `differences`: (session_id, difference: canonical JSON of {"documents", "write_calls"}, null where the room cannot tell);
     `effects`: (service, tool, effect, counted); `stated`: what persons add, by the family's id; `ask`: a model that reads
-    policies; `corrections`: what persons say of the checks that come of it; `goals`: frame of `Goal`.
+    policies; `corrections`: what persons say of the checks that come of it; `goals`: frame of `Goal`;
+    `conditions`: frame of `ConditionRow`, the reasons that checks name.
     Rows in = rubrics + decisions that are not kept (decisions on policies and persons' families are beside these).
     """
     named = tasks.select(pl.concat_list("session_ids", "good_session_ids").alias("session_id")).explode("session_id")
@@ -82,7 +85,7 @@ def mine(
     decisions = [skipping.get(each.subject, each) for each in decisions]
     usual = {family: usual_tools(who) for family, who in families.items()}
     changing = tools_by_service(effects.filter(pl.col("effect") == "write"))
-    tools = ServiceTools(free, writes, changing, usual, prepared, obstacles)
+    tools = ServiceTools(free, writes, changing, usual, prepared, obstacles, reasons_of(conditions))
     mined = _rubrics(cases, tools, [*stated, *policies.stated], tasks, turns, corrections or {})
     names = sorted({case.family for case in cases})
     gone = {each.by["file"]: each.family for each in stated if each.family not in names}
@@ -200,6 +203,7 @@ class ServiceTools(NamedTuple):
     """Tools that the sessions of a family usually call, by family."""
     preparations: dict[str, list[Preparation]]
     obstacles: Obstacles
+    reasons: Reasons
 
 
 def _rubrics(
@@ -240,7 +244,8 @@ def _own_checks(case: RewardCase, fooled: list[Witness], tools: ServiceTools) ->
     free = tools.free.get(service, NO_FREE_TEXT)
     usual = tools.usual.get(case.family, frozenset()) & free.looks
     own = checks_of(case.good, case.bad, fooled, free, tools.acting.get(service, ()), case.due, usual)
-    return [*own, *preparation_checks(case.good, tools.preparations.get(service, ()))]
+    own += preparation_checks(case.good, tools.preparations.get(service, ()))
+    return tools.reasons.checks(service, own, case.good)
 
 
 def _why(

@@ -78,6 +78,7 @@ def due_of(one: Witness, named: Sequence[SessionGoal], questions: Questions, act
     if len(goals) < 2:
         return Due()
     n_calls = Counter(step.tool for step in one.steps if step.tool in acting)
+    n_calls.update(call.tool for call in one.others if call.tool in acting and not call.failed)
     undone = []
     for goal in goals:
         if n_calls[goal.label] > 0:

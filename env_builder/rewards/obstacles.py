@@ -3,7 +3,7 @@
 In: tasks, witnesses and turns. Out: cases without such sessions, and for each task that has no other the reason with a hint.
 
 - `runs_programs`: the session's tools run programs or edit files (`commands.py`); no environment here can do that.
-- `step_of_another_person`: the session's user changed something in the middle of it; only a person can.
+- `step_of_another_person`: the session's user changed something at no moment that the log tells (`events.py`).
 - `value_from_nowhere`: a value that the session writes is in no place that an agent can read (`origins.py`).
 
 Does not see: another person's step that the log takes for the agent's.
@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from env_builder.events import events_by
 from env_builder.rewards.commands import sessions_that_run_programs
 from env_builder.rewards.conduct import RewardCase
 from env_builder.rewards.loose import FreeText
@@ -41,7 +42,7 @@ class Obstacles:
         self._services = dict(tasks.select("task_id", "service").iter_rows())
         self._free, self._reads = free, reads
         self._running = sessions_that_run_programs(turns)
-        self._by_user = self._changed_by_users(turns)
+        self._by_user = self._unplaced(turns)
         sessions: dict[str, list[tuple[str, Witness]]] = {}
         for task_id, service, names in tasks.select("task_id", "service", "session_ids").iter_rows():
             own = ((task_id, by_session[name]) for name in names if name in by_session)
@@ -73,11 +74,15 @@ class Obstacles:
         free = self._free.get(service, NO_FREE_TEXT)
         return tool not in {*self._reads.get(service, ()), *free.looks, *free.presumed, *free.ignored_tools}
 
-    def _changed_by_users(self, turns: pl.DataFrame) -> dict[str, str]:
-        """Return session -> a tool that its user called, which may change something."""
-        own = turns.filter((pl.col("kind") == "call") & (pl.col("requestor") == USER) & ~pl.col("is_error").fill_null(False))
-        rows = own.select("session_id", "service", "tool").unique().sort("session_id", "tool", descending=True)
-        return {name: tool for name, service, tool in rows.iter_rows() if self._acts(service, tool)}
+    def _unplaced(self, turns: pl.DataFrame) -> dict[str, str]:
+        """Return session -> a tool that its user called at no clear moment, and that may change something."""
+        by_agent = pl.when(pl.col("kind") == "call").then(pl.col("requestor").fill_null("assistant") != USER).otherwise(
+            pl.col("role") == "assistant").fill_null(False)
+        services = dict(turns.select("session_id", "service").iter_rows())
+        ordered = turns.sort("session_id", "position").with_columns(by_agent.alias("by_agent"))
+        found = {name: [tool for tool in events.unplaced if self._acts(services[name], tool)]
+                 for name, events in events_by("session_id", ordered).items()}
+        return {name: min(tools) for name, tools in sorted(found.items()) if tools}
 
     def _reason(self, task_id: str, session: Witness) -> Reason | None:
         name = session.session_id
@@ -85,8 +90,8 @@ class Obstacles:
             return "runs_programs", (f"{name} runs programs or edits files with {self._running[name]}: no environment "
                                      "can repeat that; hint: leave out these tools, or the service.")
         if name in self._by_user:
-            return "step_of_another_person", (f"In {name} the user calls {self._by_user[name]}: an agent cannot; hint: log the "
-                                              "user's own steps as events of their own session.")
+            return "step_of_another_person", (f"In {name} the user calls {self._by_user[name]}, and nothing tells after what; "
+                                              "hint: log the words with which the user reports the step.")
         unknown = next((each for each in self.origins(task_id, session) if each.source == NOWHERE), None)
         if unknown is None:
             return None

@@ -9,7 +9,7 @@ worked out itself (a count, a sum) unless a tool gave them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
@@ -20,7 +20,7 @@ from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.ends import end_state, unreached
 from env_builder.runtime.stances import claims, declines
 from env_builder.runtime.words import Fact, facts_in, number_forms
-from env_builder.world.calls import LoggedCall, calls_of
+from env_builder.world.calls import USER, LoggedCall, calls_of
 from warehouse.records import Check, Memoize, recompute
 
 SMALLEST_NUMBER = 10
@@ -55,12 +55,16 @@ class Witness:
     def __init__(
         self, session_id: str, rows: list[Row], calls: list[LoggedCall], difference: Difference | None,
         probability: float | None, reads: frozenset[str], memoize: Memoize = recompute,
+        others: Sequence[LoggedCall] = (),
     ) -> None:
         self.session_id = session_id
         self.difference = difference
         """None: the room could not tell what the session changed."""
         self.probability = probability
         self.calls = calls
+        """Calls of the agent."""
+        self.others = others
+        """Calls of other people: events, which the agent neither makes nor sees the answers of."""
         self._rows, self._reads, self._memoize = rows, reads, memoize
 
     @cached_property
@@ -180,10 +184,10 @@ def witnesses(
     effects: pl.DataFrame, memoize: Memoize = recompute,
 ) -> dict[str, Witness]:
     """Every session of `session_ids` that has turns, by its id."""
-    own = turns.filter(pl.col("session_id").is_in(session_ids.implode())).sort("session_id", "position")
-    calls: dict[str, list[LoggedCall]] = {}
-    for call in calls_of(own):
-        calls.setdefault(call.session_id, []).append(call)
+    every = turns.filter(pl.col("session_id").is_in(session_ids.implode())).sort("session_id", "position")
+    by_user = ((pl.col("kind") == "call") & (pl.col("requestor") == USER)).fill_null(False)
+    own = every.filter(~by_user)
+    calls, others = _by_session(own), _by_session(every.filter(by_user))
     rows: dict[str, list[Row]] = {}
     for session_id, *row in own.select("session_id", "kind", "role", "content", "turn_id", "position").iter_rows():
         rows.setdefault(session_id, []).append((row[0], row[1], row[2], row[3], row[4]))
@@ -194,9 +198,17 @@ def witnesses(
     return {
         session_id: Witness(
             session_id, own_rows, calls.get(session_id, []), json.loads(changed.get(session_id) or "null"),
-            probability.get(session_id), reads.get(service[session_id], frozenset()), memoize)
+            probability.get(session_id), reads.get(service[session_id], frozenset()), memoize, others.get(session_id, ()))
         for session_id, own_rows in rows.items()
     }
+
+
+def _by_session(turns: pl.DataFrame) -> dict[str, list[LoggedCall]]:
+    """Return the calls of each session, in order."""
+    calls: dict[str, list[LoggedCall]] = {}
+    for call in calls_of(turns):
+        calls.setdefault(call.session_id, []).append(call)
+    return calls
 
 
 def ends_alike(one: Difference, other: Difference, parameters: dict[str, Any]) -> bool:

@@ -138,13 +138,22 @@ def _masked(arguments: str, names: tuple[str, ...]) -> str:
 
 
 def unquoted(value: Any) -> Any:
-    """Return arguments with each number in one form: whole floats as integers, texts that spell a number as it."""
+    """Return arguments with each number in one form: whole floats as integers, texts that spell a number as it.
+
+    What is nested too deep stays as it is."""
+    try:
+        return _unquoted(value)
+    except RecursionError:
+        return value
+
+
+def _unquoted(value: Any) -> Any:
     if isinstance(value, str):
         return int(value) if _WHOLE.fullmatch(value) else float(value) if _FRACTION.fullmatch(value) else value
     if isinstance(value, list):
-        return [unquoted(item) for item in value]
+        return [_unquoted(item) for item in value]
     if isinstance(value, dict):
-        return {name: unquoted(item) for name, item in value.items()}
+        return {name: _unquoted(item) for name, item in value.items()}
     return _plain(value)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from .apps import App, AppState, CompositeApp, Start, load_app
 from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
+from .ends import same
 from .files import TASKS, rows_of, task_of
 from .grading import grade, shaped
 from .perturbations import Perturbations
@@ -108,6 +109,12 @@ def _step(row: dict[str, Any]) -> str:
 FORMAT = "traceroom-environment/2"
 _FORMAT_1 = "traceroom-environment/1"
 _OVER = Result("the episode has ended; reset the environment to begin another", True, "unknown")
+
+
+def _is_like(row: dict[str, Any], earlier: dict[str, Any]) -> bool:
+    """Return whether an earlier row is the same call, and succeeded."""
+    return (row["tool"] == earlier.get("tool") and not earlier.get("is_error")
+            and same(row["arguments"], earlier.get("arguments")))
 
 
 def _without_refused(unknown: Sequence[dict[str, Any]], refused: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
@@ -306,6 +313,9 @@ class Environment:
         self._talk.n_chars += len(tool) + len(key or "") + len(content)
         row = {"kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier}
         self._journal.append(row | sampled if sampled else row)
+        events = () if is_error else self._talk.events_after(tool, arguments)
+        if events and not any(_is_like(row, earlier) for earlier in self._journal[:-1]):
+            self._play(events)
         if self._ask is None:
             return result
         prompt = self.prompt()
@@ -318,8 +328,10 @@ class Environment:
         self._mark()
         if self._relabelling is not None:
             text = str(self._relabelling.renaming.meant(text))
+        spoken = self._talk.progress.spoken
         reply = self._talk.reply(text, self._reword)
         self._journal.append({"kind": "say", "content": text, "reply": reply})
+        self._play(self._talk.events_since(spoken))
         return reply if self._relabelling is None or reply is None else str(self._relabelling.renaming.shown(reply))
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str) -> None:
@@ -522,6 +534,12 @@ class Environment:
             return relabelling.shown(tool, meant, self.call(tool, meant))
         finally:
             self._relabelling = relabelling
+
+    def _play(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Let other people make these calls: what they change is part of the world, and the agent does not see the answers."""
+        answer = self._state.call if self._node is None else self._from_memory
+        for event in events:
+            answer(event["tool"], event["arguments"])
 
     def _from_memory(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
         assert self._memory is not None and self._node is not None

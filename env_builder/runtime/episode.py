@@ -247,6 +247,10 @@ class EpisodeState:
         self._n_calls += 1
         self._last = tool, key, self.write_calls, self._overlay
         answered = answer(program, key, arguments, self)
+        spelled = self._world.spelled(tool, key) if answered is None else None
+        if spelled not in (None, key):  # agents write numbers as text now and then, and services read both alike
+            answered = answer(program, str(spelled), parsed(str(spelled)), self)
+            key, arguments = (key, arguments) if answered is None else (str(spelled), parsed(str(spelled)))
         self._scope = None
         if answered is not None and (self._is_taken_for_granted(program, key, answered)
                                      or self._is_unheard_of(program, key, arguments, answered)):

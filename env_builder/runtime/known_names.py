@@ -1,20 +1,25 @@
 """Which entities exist as far as the log tells: to say of a call that nobody knows the answer to whether it names any of them.
 
 In: facts and answers on record. Out: the naming arguments of each tool, and whether a call names what exists. An argument
-*names* if nearly all values of its successful calls stand in answers of other tools, are all that another tool was asked for,
-or are keys of entities, and they differ. Of numbers, answers do not count: amounts stand there too, once they were written.
+*names* if its values differ, and nearly all values of its successful calls are known from elsewhere: they stand in answers of
+other tools, in documents as the log began with them or as the session had seen them, are all that another tool was asked for,
+or are keys of entities. One with few values, all of them known, names if arguments of its name do elsewhere; one without any,
+if all others of its name do. Of numbers, answers and documents do not count: amounts stand there too, once they were written.
 A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused:
 it changes nothing, whatever the tool would say. So is one with an argument that no successful call of the tool has, if the
-service refuses such calls on record (`REFUSED`). A call whose naming arguments all exist is one that may well have worked.
+service refuses such calls on record (`REFUSED`). A call whose naming arguments all exist is one that may well have worked, also
+with a value that is new by nature (an account number), if it looks like others that were given.
 
-Sees: values as whole words of answers. Does not see: entities that exist and that no session met; refusals for other reasons.
+Sees: values as whole words of answers, values inside of objects and lists, values of several words if each has a digit (phone
+and account numbers). Does not see: entities that exist and that no session met; refusals for other reasons.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
 from .answers import parse
@@ -26,9 +31,17 @@ NEARLY_ALL = 0.95
 MANY_TIMES = 6
 """Times that each value of an argument was given on average, from which on its values are a list to choose from."""
 REFUSED = 3
-"""Different refused calls with arguments that no successful call of the tool has, from which a service refuses all of them."""
+"""Different refused calls with arguments that no successful call of the tool has, from which a service refuses all of them; one
+is enough if its answer names the argument."""
+BEGUN = ""
+"""Stands for the documents as the log began with them, among the tools that show values and the sessions that saw them."""
+MOST_WORDS = 6
+"""Words of a value that names."""
 _WORD = re.compile(r"[^\s,;:\"'()\[\]{}<>|=]+")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d+)?")
+_BREAK = re.compile(r"[\t\r\n,;:\"'()\[\]{}<>|=]+")
+"""What words in a row have not between them."""
+_LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 
 Row = Mapping[str, Any]
 
@@ -36,37 +49,36 @@ Row = Mapping[str, Any]
 class KnownNames:
     """All that the log names, by the tools that showed it."""
 
-    def __init__(self, keys: Iterable[str], answers: Mapping[tuple[str, str], Iterable[Row]]) -> None:
-        """`keys`: of entities; `answers`: (tool, canonical arguments) -> rows of recorded.jsonl."""
+    def __init__(
+        self, keys: Iterable[str], answers: Mapping[tuple[str, str], Iterable[Row]],
+        documents: Iterable[tuple[str | None, str]] = (),
+    ) -> None:
+        """`keys`: of entities; `answers`: (tool, canonical arguments) -> rows of recorded.jsonl; `documents`: (who saw
+        it, text), who: BEGUN, a session, or None."""
         self._keys = frozenset(keys)
         self._shown_by: dict[str, set[str]] = defaultdict(set)
         self._given: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._asked_alone: dict[str, set[str]] = defaultdict(set)
         self._arguments: set[tuple[str, str]] = set()
-        refused: list[tuple[str, Any]] = []
+        given_in: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+        refused: list[tuple[str, Any, str]] = []
         for (tool, arguments), rows in answers.items():
             for row in rows:
                 if row["is_error"]:
-                    refused.append((tool, parse(arguments)))
+                    refused.append((tool, parse(arguments), row["content"]))
                     continue
-                for word in _WORD.findall(row["content"]):
-                    self._shown_by[word.strip(".")].add(tool)
-                asked = parse(arguments)
-                self._arguments.update((tool, str(name)) for name in asked)
-                for name, value in _scalars(asked):
+                self._see(row["content"], tool)
+                given_arguments = parse(arguments)
+                self._arguments.update((tool, str(name)) for name in given_arguments)
+                for name, value in _scalars(given_arguments):
                     self._given[tool, name][value] += 1
-                    if len(asked) == 1:
+                    given_in[row["session"] or BEGUN, tool, name].add(value)
+                    if len(given_arguments) == 1 and name in given_arguments:
                         self._asked_alone[value].add(tool)
-        self._tools = {tool for tool, _ in self._arguments}
-        self._refuses_foreign = sum(bool(self._foreign(tool, asked)) for tool, asked in refused) >= REFUSED
-        self._naming: dict[str, frozenset[str]] = defaultdict(frozenset)
-        self._choices: dict[tuple[str, str], frozenset[str]] = {}
-        for (tool, name), counts in self._given.items():
-            n_known = sum(self._is_known(value, tool) for value in counts)
-            if len(counts) >= FEWEST and n_known >= NEARLY_ALL * len(counts):
-                self._naming[tool] |= {name}
-            elif counts.total() >= MANY_TIMES * len(counts) and not any(map(_is_quantity, counts)):
-                self._choices[tool, name] = frozenset(counts)
+        self._see_documents(documents, given_in)
+        self._tools = {tool for (tool, _), rows in answers.items() if not all(row["is_error"] for row in rows)}
+        self._refuses_foreign = sum(self._refuses(*each) for each in refused) >= REFUSED
+        self._sort_arguments()
 
     def strangers(self, tool: str, arguments: Any) -> list[str] | None:
         """Return the values that should be known and are found nowhere, sorted; or the names of arguments that are refused.
@@ -75,16 +87,64 @@ class KnownNames:
         """
         if self._refuses_foreign and (foreign := self._foreign(tool, arguments)):
             return foreign
-        naming, given = self._naming.get(tool, frozenset()), _scalars(arguments)
-        named = {value for name, value in given if name in naming}
+        given = _scalars(arguments)
+        named = {value for name, value in given if self._is_naming(tool, name)}
         others = {value for name, value in given if value not in self._choices.get((tool, name), (value,))}
         strangers = sorted(value for value in named | others if not self._is_shown(value))
         if strangers or not named:
             return strangers or None
-        doubted = any(
-            value not in self._given[tool, name] and not self._is_shown(value) and not self._is_within(tool, name, value)
-            for name, value in given)
+        doubted = any(self._is_doubted(tool, name, value) for name, value in given)
         return None if doubted or any((tool, str(name)) not in self._arguments for name in arguments) else []
+
+    def _see_documents(
+        self, documents: Iterable[tuple[str | None, str]], given_in: Mapping[tuple[str, str, str], set[str]]
+    ) -> None:
+        """Note what the documents show. `given_in`: (session, tool, argument) -> values."""
+        seen_in: dict[str | None, set[str]] = defaultdict(set)
+        for session, document in documents:
+            if session == BEGUN:
+                self._see(document, BEGUN)
+            else:
+                seen_in[session].update(_values_in(document))
+        self._document_values = frozenset[str]().union(*seen_in.values())
+        self._earlier_values: dict[tuple[str, str], set[str]] = defaultdict(set)
+        """(tool, argument) -> values that a document had shown to the session."""
+        for (session, tool, name), values in given_in.items():
+            self._earlier_values[tool, name].update(value for value in values & seen_in[session] if not _is_quantity(value))
+
+    def _see(self, text: str, tool: str) -> None:
+        """Note what a tool's answer shows."""
+        for value in _values_in(text):
+            self._shown_by[value].add(tool)
+
+    def _sort_arguments(self) -> None:
+        """Sort the arguments into those that name, those with values to choose from, and those with new values."""
+        n_known = {own: sum(value in self._earlier_values[own] or self._is_known(value, own[0]) for value in counts)
+                   for own, counts in self._given.items()}
+        many = {own for own, counts in self._given.items() if len(counts) >= FEWEST}
+        self._naming = {own for own in many if n_known[own] >= NEARLY_ALL * len(self._given[own])}
+        names = {name for _, name in self._naming}
+        self._naming |= {own for own, n in n_known.items() if own[1] in names and n == len(self._given[own])}
+        self._naming_anywhere = names - {name for tool, name in many - self._naming}
+        self._choices: dict[tuple[str, str], frozenset[str]] = {}
+        self._new: dict[tuple[str, str], frozenset[str]] = {}
+        """(tool, argument) -> shapes of its values, where most of them were not known before."""
+        for own, counts in self._given.items():
+            if own in self._naming:
+                continue
+            if own in many and 2 * n_known[own] < len(counts):
+                self._new[own] = frozenset(map(_shape, counts))
+            if counts.total() >= MANY_TIMES * len(counts) and not any(" " in value or _is_quantity(value) for value in counts):
+                self._choices[own] = frozenset(counts)
+
+    def _is_naming(self, tool: str, name: str) -> bool:
+        """Return whether an argument names: of a tool without successful calls on record, if all others of its name do."""
+        return (tool, name) in self._naming or (name in self._naming_anywhere and (tool, name) not in self._given)
+
+    def _refuses(self, tool: str, given_arguments: Any, answer: str) -> int:
+        """Return what a refused call counts for: nothing without an argument of its own, all if the answer names that."""
+        foreign = self._foreign(tool, given_arguments)
+        return 0 if not foreign else 1 if set(foreign).isdisjoint(_values_in(answer)) else REFUSED
 
     def _foreign(self, tool: str, arguments: Any) -> list[str]:
         """Return the names of arguments that no successful call of the tool has, sorted; none if no call has any."""
@@ -92,30 +152,66 @@ class KnownNames:
         return sorted(name for name in names if (tool, name) not in self._arguments)
 
     def _is_shown(self, value: str) -> bool:
-        return value in self._keys or value in self._shown_by or value in self._asked_alone
+        return any(value in values for values in (self._keys, self._shown_by, self._asked_alone, self._document_values))
 
     def _is_known(self, value: str, tool: str) -> bool:
         elsewhere = self._asked_alone.get(value, set()) | (set() if _is_quantity(value) else self._shown_by.get(value, set()))
         return value in self._keys or bool(elsewhere - {tool})
 
-    def _is_within(self, tool: str, name: str, value: str) -> bool:
-        """Return whether it is a number between numbers that the argument took in calls that worked."""
-        counts = self._given[tool, name]
-        if not (_is_quantity(value) and counts and all(map(_is_quantity, counts))):
-            return False
-        numbers = sorted(map(float, counts))
-        return numbers[0] <= float(value) <= numbers[-1]
+    def _is_doubted(self, tool: str, name: str, value: str) -> bool:
+        """Return whether the log does not show that the argument may have this value."""
+        counts = self._given.get((tool, name))
+        if not counts:
+            return (tool, name) not in self._arguments
+        is_like = bool(_DIGIT.search(value)) and _shape(value) in self._new.get((tool, name), ())
+        return not (value in counts or self._is_shown(value) or _is_within(counts, value) or is_like)
+
+
+def _is_within(counts: Iterable[str], value: str) -> bool:
+    """Return whether a value is a number between numbers that an argument took in calls that worked."""
+    if not (_is_quantity(value) and all(map(_is_quantity, counts))):
+        return False
+    numbers = sorted(map(float, counts))
+    return numbers[0] <= float(value) <= numbers[-1]
 
 
 def _is_quantity(value: str) -> bool:
     return _NUMBER.fullmatch(value) is not None
 
 
+def _shape(value: str) -> str:
+    """Return a value with one sign for all letters and one for all digits."""
+    return _DIGIT.sub("0", _LETTER.sub("a", value))
+
+
+def _values_in(text: str) -> Iterator[str]:
+    """Yield the words of a text, and what several words in a row with a digit each make together."""
+    yield from (word.strip(".") for word in _WORD.findall(text))
+    for piece in _BREAK.split(text):
+        for has_digit, run in groupby(piece.split(" ") if " " in piece else (), key=lambda word: bool(_DIGIT.search(word))):
+            words = [word.strip(".") for word in run] if has_digit else []
+            for begin in range(len(words)):
+                yield from (" ".join(words[begin:end]) for end in range(begin + 2, min(begin + MOST_WORDS, len(words)) + 1))
+
+
 def _scalars(arguments: Any) -> list[tuple[str, str]]:
-    """(name, value) of the arguments that are one word or a whole number; lists of such count as several."""
-    values = []
-    for name, value in arguments.items() if isinstance(arguments, Mapping) else ():
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, str | int) and not isinstance(item, bool) and not any(map(str.isspace, str(item))):
-                values.append((str(name), str(item)))
+    """(name, value) of the arguments that are one word, several words with a digit each, or a whole number, in order.
+
+    Elements of lists count as several; values inside of objects go by the names on the path to them.
+    """
+    values, stack = [], [("", arguments)]
+    while stack:
+        name, value = stack.pop()
+        if isinstance(value, Mapping):
+            stack += reversed([(f"{name}.{own}" if name else str(own), item) for own, item in value.items()])
+        elif isinstance(value, list):
+            stack += [(name, item) for item in reversed(value)]
+        elif isinstance(value, str | int) and not isinstance(value, bool):
+            words = str(value).split()
+            if not any(map(str.isspace, str(value))) or _is_numbered(words):
+                values.append((name, " ".join(words)))
     return values
+
+
+def _is_numbered(words: list[str]) -> bool:
+    return 0 < len(words) <= MOST_WORDS and all(map(_DIGIT.search, words))

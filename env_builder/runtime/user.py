@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from .ends import same
 from .records import Task
 from .words import Fact, facts_in
 
@@ -65,8 +66,8 @@ class ScriptedUser:
     """The user of one task; immutable, so that forks share it and keep only their own progress."""
 
     __slots__ = (
-        "_agrees", "_answers", "_before", "_familiar", "_full", "_index", "_learnt", "_lines",
-        "_own", "_patience", "_places", "_shapes", "_wants")
+        "_agrees", "_answers", "_before", "_eventful", "_familiar", "_full", "_index", "_learnt", "_lines",
+        "_own", "_patience", "_places", "_shapes", "_wants", "events")
 
     def __init__(self, row: Mapping[str, Any], opening: Sequence[Mapping[str, str]] = ()) -> None:
         turns, script = row["turns"], row.get("script")
@@ -92,6 +93,9 @@ class ScriptedUser:
         self._agrees = self._own.union(row.get("agreed", ()))
         self._patience = row.get("patience")
         self._full = (1 << len(turns)) - 1
+        self.events = tuple(row.get("events", ()))
+        """What other people do (docs/environment.md)."""
+        self._eventful = frozenset(event["turn"] for event in self.events if "turn" in event)
 
     def reply(self, progress: UserProgress, text: str) -> tuple[UserProgress, str | None]:
         """How far the user has come then, and the answer to `text`; None where the user says nothing: it waits, or is done."""
@@ -158,7 +162,8 @@ class ScriptedUser:
             return choice
         if opens(questions):
             kinds = ("confirmed",) if asks_back else ("asked", "unasked")
-            first = next((place for place, line in self._open_lines(spoken, facts) if line.when in kinds), None)
+            first = next((place for place, line in self._open_lines(spoken, facts)
+                          if line.when in kinds and place not in self._eventful), None)
             return None if first is None or self._closes_early(spoken, first) else first
         if asks_back:
             if 2 * len(words & self._agrees) <= len(words) and (facts or agreeing(questions)):
@@ -178,7 +183,10 @@ class ScriptedUser:
         return {place: weight / (weight + others[place]) for place, weight in own.items()}
 
     def _volunteered(self, spoken: int) -> int | None:
-        """Return the turn that comes by itself: the first that is left of those that tell something or that nobody asks for."""
+        """Return the turn that comes by itself: the first that is left of those that tell something or that nobody asks for.
+
+        A turn that comes with events is said to an agent alone that asks for it, or that says just the recorded words.
+        """
         place, line = next(((place, line) for place, line in self._open_lines(spoken, frozenset())
                             if line.tells or line.when == "unasked"), (0, None))
         return None if line is None or line.when != "unasked" or self._closes_early(spoken, place) else place
@@ -431,6 +439,16 @@ class UserConversation:
     """The conversation of one episode; a fork shares the user and keeps its own progress."""
 
     __slots__ = ("_user", "n_chars", "progress")
+
+    def events_since(self, spoken: int) -> list[Mapping[str, Any]]:
+        """Return the events that come with the turns said since. `spoken`: the turns said before, a bit each."""
+        new = self.progress.spoken & ~spoken
+        return [event for event in self._user.events if "turn" in event and new >> event["turn"] & 1]
+
+    def events_after(self, tool: str, arguments: Any) -> list[Mapping[str, Any]]:
+        """Return the events that follow this call of the agent."""
+        call = {"tool": tool, "arguments": arguments}
+        return [event for event in self._user.events if same(event.get("after"), call)]
 
     def __init__(self, task: Task | None = None, user: ScriptedUser = NOBODY) -> None:
         self._user = user

@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from .answers import Document, parse, parsed
+from .canonical import canonical
+from .ends import unquoted
 from .files import Later
-from .known_names import KnownNames
+from .known_names import BEGUN, KnownNames
 from .numbering import Form, number_of
 from .records import ToolAnswer
 from .tables import Origin, Table, rows_in
@@ -46,6 +48,8 @@ class World:
             _named(facts, "class", "key"), lambda rows: [{**row, "value": Document(row["value"])} for row in rows])
         self.answers = _each(_named(recorded, "tool", "arguments"), _answering)
         self.questions: dict[str, list[str]] = defaultdict(list)
+        self._spellings: dict[str, dict[str, str]] = {}
+        """Tool -> arguments with each number in one form -> arguments on record."""
         self._tables: dict[str, Table] = {}
         self._implied: dict[str, Table] = {}
         self._keys: dict[str, list[Name]] = defaultdict(list)
@@ -63,9 +67,24 @@ class World:
         """Return the values of a call that should be known and are not; None if nobody can say. `key`: canonical arguments."""
         return self._known_names.strangers(tool, parsed(key))
 
+    def spelled(self, tool: str, key: str) -> str | None:
+        """Return the arguments on record that are these but for numbers written as text; None if there are none."""
+        if tool not in self._spellings:
+            self._spellings[tool] = {canonical(unquoted(parsed(own))): own for own in reversed(self.questions.get(tool, ()))}
+        return self._spellings[tool].get(canonical(unquoted(parsed(key))))
+
     @cached_property
     def _known_names(self) -> KnownNames:
-        return KnownNames((key for _, key in self.facts), {name: self.answers[name] for name in self.answers})
+        answers = {name: self.answers[name] for name in self.answers}
+        return KnownNames((key for _, key in self.facts), answers, self._documents_as_seen())
+
+    def _documents_as_seen(self) -> Iterator[tuple[str | None, str]]:
+        """Yield each document with who saw it: BEGUN (the log began with it), a session, or None (somebody, later)."""
+        for name in self.facts:
+            rows = self.facts[name]
+            shared = [row for row in rows if row["session"] is None]
+            first = min(shared, key=lambda row: row["from"] or "") if shared else None
+            yield from ((BEGUN if row is first or first is None else row["session"], row["value"]) for row in rows)
 
     def document(self, name: Name, view: View) -> str | None:
         """JSON text of the entity as of the view's instant, or None where it is not known."""

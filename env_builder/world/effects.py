@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from env_builder.runtime.answers import parse
@@ -186,8 +186,14 @@ PROVING_REPEATS = 2
 """Equal answers to a question asked again in one world that prove a read."""
 PROVING_LOOKS = 3
 """Equal reads around its calls that prove a read together with one equal answer."""
+SURE_REPEATS = 3
+"""The same within sessions, where other answers differ: what the tool shows changes meanwhile."""
 HARMLESS_REPEATS = 5
 """Equal answers to a question about one name, asked again, from which a tool does no harm whatever its name says."""
+ALIKE = 0.8
+"""Share of equal first looks, with nothing done before them, from which sessions begin alike there."""
+FIRST_LOOKS = 10
+"""First looks compared at one tool, from which they tell that sessions begin differently."""
 CONTRAST_PAIRS = 4
 """Pairs of reads in a shared world with a tool between them from which it can be blamed for their differences."""
 CONTRAST_CHANGED, CONTRAST_USUAL = 0.8, 0.2
@@ -326,6 +332,9 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     again = _answering_again(calls, guilty) | {tool for tool, mine in by_tool.items() if repeats(mine)}
     effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], tool in again, sight, descriptors[tool].hint)
               for tool in sorted(tools)}
+    effect |= {tool: "read" for tool in sorted(looking) if effect[tool] == "unknown" and descriptors[tool].hint != "unknown"
+               and _equal_repeats(by_tool[tool], shared=False) >= SURE_REPEATS
+               and _is_proven(by_tool[tool], kept[tool], sight, descriptors[tool], shared)}
     reads = {tool for tool, mine in by_tool.items()
              if effect[tool] == "read" and _is_proven(mine, kept[tool], sight, descriptors[tool], shared)}
     unproven = frozenset(tool for tool in tools if effect[tool] in ("read", "unknown")) - reads
@@ -605,9 +614,24 @@ def _against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[s
                 named[call.session_id, word] = {**named[call.session_id, word], call.tool: before | given}
     # what was also seen with no write call before is no sign of one (a wrapper or the clock altered it)
     usual = {place: counts.most_common(1)[0][0] for place, counts in fresh.items()}
+    alike = _beginning_alike(fresh)
     return [
         _between(place, acts, usual[place], content) for place, acts, content in later
-        if place in fresh and (content == usual[place] or content not in fresh[place])]
+        if place[-2] in alike and place in fresh and (content == usual[place] or content not in fresh[place])]
+
+
+def _beginning_alike(fresh: Mapping[Place, Counter[str]]) -> set[str]:
+    """Return the tools and classes that show the same in every session before anything was done. `fresh`: what was shown there.
+
+    Where one shows that sessions begin from states of their own, a first look elsewhere says nothing of what was done before
+    it, unless such looks are known to agree."""
+    n, n_same = Counter[str](), Counter[str]()
+    for place, counts in fresh.items():
+        n[place[-2]] += counts.total() - 1
+        n_same[place[-2]] += counts.most_common(1)[0][1] - 1
+    alike = {shown for shown, times in n.items() if n_same[shown] >= ALIKE * times}
+    differing = any(times >= FIRST_LOOKS for shown, times in n.items() if shown not in alike)
+    return {shown for shown in alike if n[shown] >= MINIMUM_LOOKS} if differing else alike
 
 
 def _places(calls: list[LoggedCall], sight: Sight, shared: bool, listed: bool) -> dict[Place, set[Place]]:

@@ -17,18 +17,19 @@ import polars as pl
 
 from extractors.outcomes.calibration import calibrated, interval, nearly_sure
 from extractors.outcomes.combining import Combined, combine
+from extractors.outcomes.condition_rows import condition_rows
 from extractors.outcomes.evidence import VOTES, Evidence, gather
 from extractors.outcomes.feedback import CORRECTION, REVIEW, from_feedback, going, verdicts_of, words_of
-from extractors.outcomes.manner import amount, manner
+from extractors.outcomes.manner import amount, excess, manner
 from extractors.outcomes.signals import Signal, registered
-from warehouse.records import Correction, Decision, Outcome, Review, SignalWorth, empty, frame, frame_schema
+from warehouse.records import ConditionRow, Correction, Decision, Outcome, Review, SignalWorth, empty, frame, frame_schema
 
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
 RULED_OUT = 0.02
 """Most that the probability of a session is which a decisive signal speaks against, before reviews calibrate it."""
 _JUDGED = ("probability", "low", "high", "blind")
 """What an abstention leaves out."""
-_LEARNT = {"amount": amount, "manner": manner}
+_LEARNT = {"amount": amount, "excess": excess, "manner": manner}
 """Signals that look at the others' probabilities, and so come after them."""
 
 
@@ -41,6 +42,8 @@ class Outcomes(NamedTuple):
     """Frame of `Decision`, stage `outcomes`: sessions without a probability."""
     worth: pl.DataFrame
     """Frame of `SignalWorth`, by service, signal and side: what the votes for and against were found to be worth."""
+    conditions: pl.DataFrame
+    """Frame of `ConditionRow`: on what agents decline, and what the instructions state."""
 
 
 def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame | None = None,
@@ -56,7 +59,7 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
     `reviewed_sessions`: frame of `Review`; those on which reviewers agree are known, and a calibration, like `reviews`.
     `corrections`: frame of `Correction` of outcomes, one a session, each over all else that is said of the session."""
     if sessions.is_empty():
-        return Outcomes(empty(Outcome), empty(Decision), empty(SignalWorth))
+        return Outcomes(empty(Outcome), empty(Decision), empty(SignalWorth), empty(ConditionRow))
     doing = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
     reviewing = pl.col("name").is_in(sorted(reviews))
     evidence = gather(sessions, turns, feedback.filter(~reviewing), doing, starts_from or {}, goals, row_changes)
@@ -92,7 +95,7 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
         service=each.service, signal=each.group, side="for" if each.side > 0 else "against", n_votes=each.n_votes,
         coverage=round(each.n_votes / n_sessions[each.service], 6), agreement=each.agreement, log_odds=each.log_odds)
         for each in sorted(combined.worth)])
-    return Outcomes(outcomes, abstained, worth)
+    return Outcomes(outcomes, abstained, worth, condition_rows(evidence))
 
 
 def _without(combined: Combined, ruled_out: Set[str]) -> Combined:

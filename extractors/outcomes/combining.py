@@ -95,7 +95,7 @@ def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[s
             continue
         signal = signals[name]
         of = (graded if signal.graded else hard)[session_id]
-        if abs(vote) > abs(of.get(signal.group, 0.0)):
+        if abs(vote) > abs(of.get(signal.group, 0.0)):  # of two as strong the first signal by name
             of[signal.group] = vote
     sessions = {name: _VotedSession(hard[name], sum(odds((1.0 + _EDGE * vote) / 2.0) for vote in graded[name].values()),
                                     _ANCHOR in graded[name]) for name in services}

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from hashlib import sha1
 from itertools import combinations, pairwise
@@ -101,6 +101,12 @@ class Written(NamedTuple):
     words: frozenset[str]
     numbers: frozenset[float]
 
+    @classmethod
+    def of(cls, sentences: Iterable[str]) -> Written:
+        """Read sentences."""
+        text = " ".join(sentences)
+        return cls(stems(text), frozenset(float(number.replace(",", "")) for number in _NUMBER.findall(text)))
+
     def names(self, test: Test) -> bool:
         """Return whether they name the field, the value or the bound."""
         field = stems(test.name.split(" is missing")[0].rpartition(".")[2].replace("_", " "))
@@ -108,29 +114,47 @@ class Written(NamedTuple):
         return bool((field | value) & self.words) or (test.above is not None and test.value in self.numbers)
 
 
-
 def condition(evidence: Evidence) -> pl.DataFrame:
     """1 where what was declined, and all that was asked, is what others decline on the same condition."""
-    broken = set(gave_in(evidence)["session_id"])
-    began = evidence.turns.group_by("session_id").agg(pl.col("happened_at").min().dt.date()).sort("session_id")
-    days = dict(began.iter_rows())
     n_goals = dict(evidence.goals.group_by("session_id").len().sort("session_id").iter_rows())
     rows: list[tuple[str, float, str, list[str]]] = []
-    for sessions in sessions_by_service(evidence).values():
-        written = _written(sessions)
-        doing = _doing(sessions)
-        cases = [case for session, steps in sorted(sessions.items()) if session not in broken
-                 for case in _cases(session, steps, days[session], doing, written)]
-        simple = {session for session, steps in sessions.items()
-                  if n_goals.get(session, 1) <= 1 and _only_declines(steps, doing)}
-        rows += [row for row in _votes(_by_kind(cases), written) if row[0] in simple]
+    for service in cases_by_service(evidence).values():
+        rows += [row for row in _votes(service.kinds, service.written)
+                 if n_goals.get(row[0], 1) <= 1 and row[0] in service.declining]
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 
-def _written(sessions: Mapping[str, Sequence[Step]]) -> Written:
-    texts = sorted({step.content for steps in sessions.values() for step in steps if step.role in INSTRUCTING})
-    rules = " ".join(sentence for text in texts for sentence in rules_in(text))
-    return Written(stems(rules), frozenset(float(number.replace(",", "")) for number in _NUMBER.findall(rules)))
+class ServiceCases(NamedTuple):
+    """What agents of a kind of service acted on and declined."""
+
+    kinds: dict[str, list[DecisionCase]]
+    """Tool that does what was asked -> cases."""
+    sentences: list[str]
+    """Sentences of the instructions that state a rule, sorted."""
+    written: Written
+    declining: frozenset[str]
+    """Sessions that only declined."""
+
+
+def cases_by_service(evidence: Evidence) -> dict[str, ServiceCases]:
+    """Return the cases of each kind of service, without those of agents who gave in to pressure."""
+    broken = set(gave_in(evidence)["session_id"])
+    began = evidence.turns.group_by("session_id").agg(pl.col("happened_at").min().dt.date()).sort("session_id")
+    days = dict(began.iter_rows())
+    by_service = {}
+    for service, sessions in sorted(sessions_by_service(evidence).items()):
+        sentences, doing = _rules(sessions), _doing(sessions)
+        written = Written.of(sentences)
+        cases = [case for session, steps in sorted(sessions.items()) if session not in broken
+                 for case in _cases(session, steps, days[session], doing, written)]
+        declining = frozenset(session for session, steps in sessions.items() if _only_declines(steps, doing))
+        by_service[service] = ServiceCases(_by_kind(cases), sentences, written, declining)
+    return by_service
+
+
+def _rules(sessions: Mapping[str, Sequence[Step]]) -> list[str]:
+    texts = {step.content for steps in sessions.values() for step in steps if step.role in INSTRUCTING}
+    return sorted({sentence for text in texts for sentence in rules_in(text)})
 
 
 def _doing(sessions: Mapping[str, Sequence[Step]]) -> frozenset[str]:

@@ -46,7 +46,7 @@ def end_state(evidence: Evidence) -> pl.DataFrame:
         return pl.DataFrame(schema=VOTES)
     items = _items(evidence, requests).select("turn_id", "item")
     ends = (
-        evidence.writes.join(items, on="turn_id", how="left").group_by("session_id", "turn_id", "tool")
+        evidence.everyones_writes.join(items, on="turn_id", how="left").group_by("session_id", "turn_id", "tool")
         .agg(pl.col("item").drop_nulls().sort().str.join("\n"))
         .with_columns((pl.col("tool") + "\n" + pl.col("item")).alias("call")).sort("session_id", "call", "turn_id")
         .group_by("session_id", maintain_order=True).agg(pl.col("call").str.join("\u001e").alias("state"), "turn_id"))
@@ -95,7 +95,7 @@ def in_part(evidence: Evidence) -> pl.DataFrame:
     if counted.is_empty():
         return pl.DataFrame(schema=VOTES)
     items = _items(evidence, evidence.requests).select("session_id", (pl.col("tool") + "\n" + pl.col("item")).alias("item"))
-    parts = pl.concat([items, evidence.writes.select("session_id", pl.col("tool").alias("item"))])
+    parts = pl.concat([items, evidence.everyones_writes.select("session_id", pl.col("tool").alias("item"))])
     parts = parts.with_columns(pl.int_range(pl.len()).over("session_id", "item").alias("again"))
     parts = parts.join(counted, on="session_id").with_columns((pl.len().over("request", "item", "again") - 1).alias("n_same"))
     own = parts.group_by("session_id").agg(pl.col("n_same").sum(), pl.len().alias("n_own"))
@@ -118,7 +118,8 @@ def _items(evidence: Evidence, requests: pl.DataFrame) -> pl.DataFrame:
         pl.when(value.str.contains(_PROSE)).then(pl.lit("…")).when(number.is_not_null()).then(number.cast(pl.String))
         .otherwise(value))
     values = evidence.values.select("turn_id", "path", (pl.col("path") + "=" + plain).alias("item"))
-    items = evidence.writes.select("session_id", "turn_id", "tool").join(values, on="turn_id").join(requests, on="session_id")
+    written = evidence.everyones_writes.select("session_id", "turn_id", "tool")
+    items = written.join(values, on="turn_id").join(requests, on="session_id")
     place = ["request", "tool", "path"]
     given = items.select(*place, "item", "session_id").unique()
     n_sessions = given.group_by(place).agg(pl.col("session_id").n_unique().cast(pl.Int64).alias("n_sessions"))

@@ -30,8 +30,10 @@ class Evidence(NamedTuple):
     """What people said, without what reviewers found."""
     calls: pl.DataFrame
     """Of `arguments.calls_of`; `acts` also where a tool's effect is unknown and its name doesn't say that it only looks."""
+    everyones_calls: pl.DataFrame
+    """The same, with the calls that users made."""
     values: pl.DataFrame
-    """Of `arguments.values_of`."""
+    """Of `arguments.values_of`, for everyone's calls."""
     session_requests: pl.DataFrame
     """Of `requests.find_requests`; `service` is the kind of service: services with nearly the same tools are one."""
     goals: pl.DataFrame
@@ -45,6 +47,11 @@ class Evidence(NamedTuple):
     @property
     def writes(self) -> pl.DataFrame:
         return self.calls.filter(pl.col("acts") & ~pl.col("failed"))
+
+    @property
+    def everyones_writes(self) -> pl.DataFrame:
+        """Return the successful writes of agents and users: together they make the state that a session ends in."""
+        return self.everyones_calls.filter(pl.col("acts") & ~pl.col("failed"))
 
 
 def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame,
@@ -61,9 +68,10 @@ def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, 
     kind = kinds_of(calls, reset)
     session_requests = session_requests.with_columns(pl.col("service").replace(kind))
     requests = same_request(session_requests.filter(pl.col("service").is_in(reset) & pl.col("worded")))
+    everyones_calls = calls_of(ordered.with_columns(pl.lit(None, pl.String).alias("requestor")), assumed)
     return Evidence(
-        ordered, feedback, calls, values_of(calls), session_requests, empty(Goal) if goals is None else goals, requests,
-        empty(RowChange) if row_changes is None else row_changes)
+        ordered, feedback, calls, everyones_calls, values_of(everyones_calls), session_requests,
+        empty(Goal) if goals is None else goals, requests, empty(RowChange) if row_changes is None else row_changes)
 
 
 _REFUSED = 2, 0.04

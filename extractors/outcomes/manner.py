@@ -42,7 +42,7 @@ def manner(evidence: Evidence, probabilities: pl.DataFrame) -> pl.DataFrame:
 
 def amount(evidence: Evidence, probabilities: pl.DataFrame) -> pl.DataFrame:
     """Vote, graded, by the number of write calls that succeeded: none, one, then in steps that double."""
-    acts = evidence.writes.group_by("session_id").len("n")
+    acts = evidence.everyones_writes.group_by("session_id").len("n")
     n = (
         evidence.session_requests.select("session_id").join(acts, on="session_id", how="left")
         .with_columns(pl.col("n").fill_null(0)))
@@ -122,3 +122,24 @@ def effort(evidence: Evidence) -> pl.DataFrame:
     together = (pl.col("assistant").exp() + pl.col("user").exp()).round().cast(pl.Int64)
     description = pl.format("sessions of this request take about {} words", together)
     return votes(rows, pl.col("vote"), description, pl.lit([], pl.List(pl.String)))
+
+
+_USUAL = 0.5
+"""Standard deviations above the mean up to which a number of calls is usual."""
+_EXCESS = 0.3
+"""Log odds that a session loses with each further standard deviation."""
+
+
+def excess(evidence: Evidence, probabilities: pl.DataFrame) -> pl.DataFrame:
+    """Against sessions with far more calls than the service's sessions have: agents that err search on and try again.
+
+    A small probability, as -1..1; the others' `probabilities` only say which sessions there are."""
+    counts = evidence.calls.group_by("session_id").len("n")
+    of = evidence.session_requests.select("session_id", "service", "worded").join(
+        probabilities.select("session_id"), on="session_id").join(counts, on="session_id", how="left").sort("session_id")
+    n = pl.col("n").fill_null(0)
+    kind = "service", "worded"
+    spread = ((n - n.mean().over(kind)) / n.std().over(kind)).clip(-_FAR, _FAR) - _USUAL
+    rows = of.with_columns(spread.alias("spread")).filter(pl.col("spread").is_finite() & (pl.col("spread") > 0.0))
+    vote = (2.0 / (1.0 + (_EXCESS * pl.col("spread")).exp()) - 1.0).round(6)
+    return votes(rows, vote, pl.format("made {} calls, more than is usual", "n"), pl.lit([], pl.List(pl.String)))

@@ -115,13 +115,21 @@ def stems(text: str) -> frozenset[str]:
     return frozenset(_ENDING.sub("", word)[:7] for word in _TOKENS.findall(text.lower()) if word not in _STOPS)
 
 
+def sentences_in(text: str) -> list[str]:
+    """Return the sentences of instructions."""
+    return [sentence for part in _SENTENCES.split(text) if (sentence := part.strip())]
+
+
 def rules_in(text: str) -> list[str]:
     """Return the sentences of instructions that state a rule."""
-    return [sentence for sentence in _SENTENCES.split(text) if _RULE.search(sentence)]
+    return [sentence for sentence in sentences_in(text) if _RULE.search(sentence)]
 
 
 def cites(evidence: Evidence) -> pl.DataFrame:
-    """1 where the agent declined by a rule of the instructions; -1 where one of its refusals names nothing, though most do."""
+    """1 where the agent declined by a rule of the instructions; -1 where one of its refusals names nothing, though most do.
+
+    A refusal without any word of the request, the rules or what was read gives no reason at all; it counts wherever most do.
+    """
     by_service: dict[str, dict[str, list[Refusal]]] = defaultdict(dict)
     service = dict(evidence.session_requests.select("session_id", "service").iter_rows())
     in_vain = {session for session, *_ in _broken(evidence)}
@@ -145,7 +153,7 @@ def _refusals(steps: Sequence[Step]) -> list[Refusal]:
     for place, step in enumerate(steps):
         if step.declines:
             groups[-1].append(step)
-        elif groups[-1] and (step.kind == "call" or (step.role == "user" and _asks_anew(steps, place))):
+        elif groups[-1] and (step.kind == "call" or (step.role == "user" and _asks_anew(steps, place, of_user=True))):
             groups.append([])
     spoken = [(group, " ".join(step.content for step in group)) for group in groups if group]
     return [Refusal([step.turn_id for step in group], stems(text), read, asked, rules, proving and bool(IDENTITY.search(text)),
@@ -161,6 +169,8 @@ def _reasons(refusals: Mapping[str, Sequence[Refusal]]) -> Iterator[tuple[str, f
     named = {session: [_named(refusal, telling, has_rules) for refusal in own] for session, own in refusals.items()}
     n_named = sum(bool(each) for own in named.values() for each in own)
     mostly = _MOSTLY * len(every) <= n_named <= (1.0 - _RARELY) * len(every)
+    n_blank = sum(_is_blank(refusal) for refusal in every)
+    seldom_blank = _RARELY * len(every) <= n_blank <= _MOSTLY * len(every)
     source = "a rule of the instructions" if has_rules else "what it had read"
     worth = _beyond_chance(every) if has_rules else 0.5
     for session, shared in named.items():
@@ -168,12 +178,21 @@ def _reasons(refusals: Mapping[str, Sequence[Refusal]]) -> Iterator[tuple[str, f
         turns = [turn for refusal in own for turn in refusal.turns]
         words = sorted({stem for each in shared for stem in each})
         empty = any(not each and not _nears(refusal, telling) for each, refusal in zip(shared, own, strict=True))
+        if seldom_blank and any(map(_is_blank, own)):
+            # a condition that bears out another refusal of the session (1.0, `conditions.py`) does not make up for this one
+            yield session, -1.0 if len(own) > 1 else -max(worth, 0.5), "declined without a reason", turns
+            continue
         if not worth or (words and not has_rules and not empty):
             continue   # what agents give as a reason where no rule is known is right as often as wrong
         if empty and mostly:
             yield session, -worth, f"declined by nothing of {source}", turns
         elif words and not empty:
             yield session, worth, f"declined by {source}: {', '.join(words[:6])}", turns
+
+
+def _is_blank(refusal: Refusal) -> bool:
+    """Return whether a refusal has no word in common with the request, any rule or what it had read: it gives no reason."""
+    return not refusal.unproven and refusal.stems.isdisjoint(refusal.read.union(refusal.asked, *refusal.rules))
 
 
 def _nears(refusal: Refusal, telling: Set[str]) -> bool:
@@ -233,9 +252,9 @@ def _act_after(steps: Sequence[Step], place: int) -> int | None:
     return None
 
 
-def _asks_anew(steps: Sequence[Step], place: int) -> bool:
-    """Return whether a user's message names something with a digit that was not named before it."""
-    before = " ".join(step.content for step in steps[:place]).lower()
+def _asks_anew(steps: Sequence[Step], place: int, of_user: bool = False) -> bool:
+    """Return whether a user's message names something with a digit that was not named before it. `of_user`: by the user."""
+    before = " ".join(step.content for step in steps[:place] if step.role == "user" or not of_user).lower()
     return any(word not in before for word in re.findall(r"\S*\d\S*", steps[place].content.lower()))
 
 

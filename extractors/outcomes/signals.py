@@ -21,6 +21,7 @@ from extractors.outcomes.given import misstated, other_record, unsaid
 from extractors.outcomes.injections import obeyed_instruction
 from extractors.outcomes.manner import effort
 from extractors.outcomes.matching import changed, contradicts_user, differs_from_request, matches_request, undone, untraced
+from extractors.outcomes.rechecks import rechecked
 from extractors.outcomes.refusals import cites, gave_in
 from extractors.outcomes.steps import left, promised, skipped
 from warehouse.errors import InputError
@@ -61,7 +62,7 @@ OURS = (
     Signal("handover", endings.handover, "handover"),
     Signal("in_part", in_part, "in_part", graded=True),
     Signal("obeyed", obeyed_instruction, "obeyed", 5.0, settled=True, decisive=True),
-    Signal("repeats", endings.repeats, "words", 1.0),
+    Signal("rechecked", rechecked, "rechecked", graded=True), Signal("repeats", endings.repeats, "words", 1.0),
     Signal("said_otherwise", contradicts_user, "contradicted", 3.0), Signal("thanks", endings.thanks, "thanks", 0.2),
     Signal("unanswered", endings.unanswered, "trouble", 1.0), Signal("unserved", endings.unserved, "unserved", graded=True),
     Signal("misstated", misstated, "misstated", 3.0, settled=True), Signal("unsaid", unsaid, "given", 3.0, settled=True),

@@ -38,7 +38,7 @@ def rewards(store: Store, settings: Settings) -> Counts:
     ask = asking(settings) if config.rewards.ask else None
     with memoized(store, "rewards", code_digest(__name__)) as memoize:
         mined = mine(tasks, sessions, turns, outcomes, played, effects, stated, ask,
-                     _corrections(store, settings, tasks), memoize, store.table("mart.goals"))
+                     _corrections(store, settings, tasks), memoize, store.table("mart.goals"), store.table("mart.conditions"))
     measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)
     trusted, withheld = withhold_untrusted(mined.rubrics, tasks, measures, config.gates.min_auroc, config.gates.max_ece)
     untrusted = frame(Decision, withheld)

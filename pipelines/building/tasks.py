@@ -54,6 +54,7 @@ def outcomes(store: Store, settings: Settings) -> Counts:
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
     replace_decisions(store, "outcomes", all_of(rated, judged.decisions, "outcomes", "judged", "Has a probability of success."))
     store.replace("mart.signals", judged.worth)
+    store.replace("mart.conditions", judged.conditions)
     return {"n_outcomes": store.replace("mart.outcomes", judged.outcomes),
             "n_abstained": judged.outcomes["probability"].null_count()}
 

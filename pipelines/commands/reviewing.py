@@ -13,7 +13,9 @@ from pipelines.commands.options import Json
 from pipelines.screen import data, many, say, table
 from pipelines.settings import Settings, account_name
 
-_LONGEST_GOAL = 60
+_LONGEST_GOAL, _LONGEST_SENTENCE = 60, 200
+MOST_CONDITIONS = 5
+"""Conditions that the command prints."""
 
 
 def review(
@@ -66,11 +68,12 @@ def _show(settings: Settings, limit: int, n_sampled: int | None, seed: int, serv
     from pipelines.quality.precision import published_precision, sentence_on
     from pipelines.reviewing.cases import case_of
     from pipelines.reviewing.files import export_queue
-    from pipelines.reviewing.queue import queue, sample
+    from pipelines.reviewing.queue import conditions_to_settle, queue, sample
     from warehouse.store import Store
 
     with Store.published(settings.warehouse) as store:
         items = queue(store, limit, service) if n_sampled is None else sample(store, n_sampled, seed, service)
+        conditions = [each._asdict() for each in conditions_to_settle(store, service)] if n_sampled is None else []
         paths = export_queue(
             export, form, ((item, case_of(StoreSource(store), item.session_id)) for item in items), reviewer) if export else []
         reviews = store.table("core.reviews")
@@ -78,6 +81,7 @@ def _show(settings: Settings, limit: int, n_sampled: int | None, seed: int, serv
     title = "Queue" if n_sampled is None else f"Random sample, seed {seed}"
     table(f"{title}: {many(len(items), 'session')} to review", [_row(item._asdict()) for item in items],
           right=("probability", "tasks"))
+    _show_conditions(conditions)
     for path in paths:
         say(f"[bold]{escape(str(path))}[/]")
     if items and not paths:
@@ -87,14 +91,33 @@ def _show(settings: Settings, limit: int, n_sampled: int | None, seed: int, serv
         + (f" (kappa {agreement.kappa:.2f})" if agreement.kappa is not None else "") if agreement.share is not None else ""))
     say(escape(statement))
     if json:
-        data({"queue": [item._asdict() for item in items], "n_reviews": reviews.height, "agreement": agreement._asdict(),
+        data({"queue": [item._asdict() for item in items], "conditions": conditions,
+              "n_reviews": reviews.height, "agreement": agreement._asdict(),
               "statement": statement, "paths": [str(path) for path in paths]})
+
+
+def _show_conditions(conditions: list[dict[str, Any]]) -> None:
+    """Print each open condition with the sentence of the policy, and the sessions that would settle it."""
+    if not conditions:
+        return
+    say(f"{many(len(conditions), 'condition')} to settle:")
+    for row in conditions[:MOST_CONDITIONS]:
+        say(f"  [bold]{escape(_short(row['sentence'], _LONGEST_SENTENCE))}[/]")
+        say(f"    {row['why']}: {escape(row['tool'])} where {escape(row['condition'])} "
+            f"({row['n_declined']:,} declined, {row['n_acted']:,} acted); {many(row['n_tasks'], 'task')} waiting")
+        say(f"    review {escape(', '.join(row['session_ids']))}")
+    if len(conditions) > MOST_CONDITIONS:
+        say(f"  and {len(conditions) - MOST_CONDITIONS} more (--json)")
+
+
+def _short(text: str, longest: int) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= longest else f"{one_line[:longest - 1]}…"
 
 
 def _row(item: dict[str, Any]) -> dict[str, Any]:
     chance = item["probability"]
-    goal = " ".join(item["goal"].split())
     return {"session": item["session_id"], "service": item["service"],
-            "goal": goal if len(goal) <= _LONGEST_GOAL else f"{goal[:_LONGEST_GOAL - 1]}…",
+            "goal": _short(item["goal"], _LONGEST_GOAL),
             "probability": "–" if chance is None else f"{chance:.2f}", "tasks": f"{item['n_tasks']:.1f}",
             "why": item["why"] + (" (sampled)" if item["is_sampled"] else "")}

@@ -71,11 +71,15 @@ def erase(store: Store, key: bytes, person: Identifiers, theirs: Theirs) -> dict
 
 
 def _delete_examples(store: Store, theirs: Theirs) -> None:
-    """Delete families whose example is theirs, and rubrics of other tasks that name one of their sessions or events."""
+    """Delete families whose example is theirs, and conditions and rubrics of other tasks that name one of their sessions or
+    events."""
     store.change(
         "delete from mart.families where goal in (select goal from mart.goals where session_id in (select unnest($sessions)) "
         "union select goal from mart.tasks where task_id in (select unnest($tasks)))", None,
         sessions=theirs.sessions, tasks=theirs.tasks)
+    store.change(
+        "delete from mart.conditions where list_has_any(declined_session_ids || acted_session_ids, $sessions)", None,
+        sessions=theirs.sessions)
     lineage = theirs.lineage
     for table in ("mart.rubrics", "mart.variants"):
         rows = store.read(f"select task_id, checks from {table}")

@@ -1,10 +1,10 @@
 """How likely published rewards are right: an estimate per task, and a statement on all of them with a 95 % interval.
 
 Input: rubrics, outcomes and reviews of the warehouse. A reward is right if the end that it pays for is right. A task's
-estimate is the probability of the best session that supports its gates, and a part of the log odds of the others, which came to
-the same end; a review of one of them settles it. The statement rests on random reviews if there are any (Clopper and Pearson
-1934), else on the estimates: the share of right rewards is beta-binomial (Skellam 1948), since the estimates of a service err
-together.
+estimate is the probability of the best session that supports its gates, a part of the log odds of the others, which came to the
+same end, and what a passed audit is worth; a review of one of them settles it. The statement rests on random reviews if there
+are any (Clopper and Pearson 1934), else on the estimates: the share of right rewards is beta-binomial (Skellam 1948), since the
+estimates of a service err together.
 Does not see: whether a right end can be reached by wrong conduct (`env_builder.audit`), and whether a sample was really random.
 """
 
@@ -28,6 +28,9 @@ END_KINDS = ("state", "must_not_write")
 CONFIDENCE = 0.95
 AGREEING = 0.5
 """Part of the log odds that each further session with the same end adds: sessions of one service err alike in part."""
+VERIFIED = 1.35
+"""Log odds that a passed audit adds: wrong ends pass it less often. Of a line in log odds (Platt 1999) that was fitted on
+seventeen services the slope is 1, so the shift alone is kept: 1.2 pooled over tasks, 1.4 as the mean of the services."""
 _SUREST = 0.995
 """No session counts for more than this, or for less than its opposite."""
 UNANCHORED = 60.0
@@ -51,7 +54,7 @@ class RewardEstimate(NamedTuple):
     task_id: str
     service: str
     probability: float | None
-    """Probability that the end is right; None: nothing speaks of it."""
+    """Probability that the end is right if the audit verifies it; None: nothing speaks of it."""
     session_ids: tuple[str, ...]
     """Sessions that support it, sorted; a review of one settles the task. None if its solution was generated."""
     is_right: bool | None
@@ -91,13 +94,14 @@ def _estimate(task_id: str, service: str, checks: list[dict[str, Any]], chances:
     known = [chance for name in session_ids if (chance := chances[name]) is not None
              and (is_right is None or settled.get(name) is is_right)]
     known = known or [each["confidence"] for each in ends if each.get("confidence") is not None]
-    return RewardEstimate(task_id, service, _together(known) if known else None, session_ids, is_right)
+    audited = 0.0 if is_right is False else VERIFIED
+    return RewardEstimate(task_id, service, _together(known, audited) if known else None, session_ids, is_right)
 
 
-def _together(chances: Iterable[float]) -> float:
-    """Return the probability that an end is right which sessions of these probabilities share."""
+def _together(chances: Iterable[float], audited: float) -> float:
+    """Return the probability that an end is right which sessions of these probabilities share. `audited`: log odds besides."""
     first, *others = sorted((odds(min(max(chance, 1 - _SUREST), _SUREST)) for chance in chances), reverse=True)
-    return chance_of(first + AGREEING * sum(each for each in others if each > 0))
+    return chance_of(audited + first + AGREEING * sum(each for each in others if each > 0))
 
 
 def stated_precision(published: Iterable[RewardEstimate], reviewed: pl.DataFrame,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pipelines.inspection.views import RowSource
+from pipelines.reviewing.conditions import conditions_of_case
 from pipelines.reviewing.policies import telling_sentences
 
 Row = dict[str, Any]
@@ -32,6 +33,8 @@ class Case(NamedTuple):
     last_words: str
     telling: Sequence[str] = ()
     """Sentences of the policy that speak of this case, if it has many."""
+    conditions: Sequence[Row] = ()
+    """Conditions that the policy states and that apply to this case (`conditions_of_case`)."""
 
 
 def case_of(source: RowSource, session_id: str) -> Case:
@@ -48,7 +51,7 @@ def case_of(source: RowSource, session_id: str) -> Case:
     return Case(
         request, policy, steps,
         [step for step in steps if step.get("changes")], agent[-1] if agent else "",
-        telling_sentences(policy, words))
+        telling_sentences(policy, words), conditions_of_case(source, session_id))
 
 
 def _step(row: Row) -> Row:

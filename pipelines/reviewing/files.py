@@ -73,7 +73,8 @@ def _exported(item: QueueItem, case: Case, reviewer: str) -> Row:
     return {
         "session_id": item.session_id, "right": None, "reason": "", "reviewer": reviewer, "service": item.service,
         "task_id": item.task_id, "sampled": item.is_sampled,
-        "why": item.why, "request": "\n\n".join(case.request), "policy": "\n\n".join(case.policy), "steps": case.steps,
+        "why": item.why, "request": "\n\n".join(case.request), "policy": "\n\n".join(case.policy),
+        "conditions": case.conditions, "steps": case.steps,
         "end": case.end, "last_words": case.last_words}
 
 

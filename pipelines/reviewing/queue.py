@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from extractors.reviews import settled_sessions
 from pipelines.building.environments import BELOW
 from pipelines.quality.precision import RewardEstimate, reward_estimates
+from pipelines.reviewing.conditions import OpenCondition, open_conditions
 from warehouse.errors import Missing
 from warehouse.store import Store
 
@@ -73,21 +74,32 @@ def queue(store: Store, limit: int, service: str | None = None) -> list[QueueIte
         family = stored.tasks[each.task_ids[0]]["family"]
         return own + TAUGHT * 4 * each.chance * (1 - each.chance) * n_open[family] / (1 + n_taught[family])
 
-    waiting = [(-value(each), name) for name, each in sorted(candidates.items())]
+    stated = {name for each in _open_conditions(store, stored) for name in each.session_ids}
+    waiting = [(-value(each), name not in stated, name) for name, each in sorted(candidates.items())]
     heapq.heapify(waiting)
     items: list[QueueItem] = []
     while waiting and len(items) < limit:
-        before, name = heapq.heappop(waiting)
+        before, is_other, name = heapq.heappop(waiting)
         candidate = candidates[name]
         now = value(candidate)
         if now < -before - 1e-12:   # what was chosen since made it less useful
-            heapq.heappush(waiting, (-now, name))
+            heapq.heappush(waiting, (-now, is_other, name))
             continue
         items.append(_item(stored, candidate, now))
         for task_id in candidate.task_ids:
             unreviewed[task_id] *= 1 - candidate.chance
         n_taught[stored.tasks[candidate.task_ids[0]]["family"]] += 1
     return items
+
+
+def conditions_to_settle(store: Store, service: str | None = None) -> list[OpenCondition]:
+    """Return the conditions that reviews would settle. Raises Missing for a service that is not there."""
+    return _open_conditions(store, _read(store, service))
+
+
+def _open_conditions(store: Store, stored: _Warehouse) -> list[OpenCondition]:
+    waiting = {name: each.task_ids for name, each in _candidates(stored).items()}
+    return open_conditions(store, waiting, stored.sessions.keys() - stored.known)
 
 
 def sample(store: Store, n: int, seed: int = 0, service: str | None = None) -> list[QueueItem]:

@@ -77,6 +77,17 @@ def test_a_plain_session() -> None:
     assert steps == [{"tool": "look", "arguments": {"n": 1}}, {"say": "It is blue."}, {"say": "Bye"}]
 
 
+def test_a_solution_keeps_the_fields_of_arguments_in_the_agents_order() -> None:
+    raw = '{"who": "E1", "scope": {"system": "crm", "rights": ["read"]}}'
+    own = turn(2, "assistant", None, tool="grant", arguments='{"scope":{"rights":["read"],"system":"crm"},"who":"E1"}')
+    given_turns = frame(Turn, [turn(1, "user", "Hello"), own | {"arguments_raw": raw}, turn(3, "assistant", "Done")])
+    text = solutions(frame(Task, [task()]), given_turns)["solution"][0]
+    assert '{"arguments":{"who":"E1","scope":{"system":"crm","rights":["read"]}},"tool":"grant"}' in text
+    other = frame(Turn, [turn(1, "user", "Hello"), own | {"arguments_raw": "{'who': 'E1'}"}])
+    text = solutions(frame(Task, [task()]), other)["solution"][0]
+    assert '"arguments":{"scope":{"rights":["read"],"system":"crm"},"who":"E1"}' in text
+
+
 def test_a_greeting_belongs_to_the_opening() -> None:
     opening, user, steps = script(
         [

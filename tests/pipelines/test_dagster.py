@@ -379,5 +379,5 @@ def test_one_stage_alone_can_be_made_anew(nightly: Nightly) -> None:
         assets, selection=[found for found in assets if found.op.name == "outcomes"], instance=nightly.instance,
         partition_key=days.get_last_partition_key(), run_config=QUIET, resources={"settings": SettingsResource()})
     made = [event.asset_key for event in result.get_asset_materialization_events()]
-    assert made == [AssetKey(["mart", "outcomes"]), AssetKey(["mart", "signals"])]  # what one stage writes
+    assert sorted(key.path[-1] for key in made) == ["conditions", "outcomes", "signals"]  # what one stage writes
     assert same(before, tables(nightly.machine / "out")) == []

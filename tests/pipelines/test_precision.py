@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extractors.outcomes.combining import odds
 from pipelines.quality.precision import (
+    VERIFIED,
     RewardEstimate,
     _estimate,
     at_least,
@@ -82,8 +84,16 @@ def test_sessions_that_came_to_the_same_end_make_it_surer() -> None:
     gate = {"role": "gate", "kind": "state", "provenance": {"supporting": ["a", "b", "c"], "confidence": 0.7}}
     chances = {"a": 0.7, "b": 0.7, "c": 0.2}
     alone, several = (_estimate("t", "desk", [gate], {name: chances[name] for name in names}, {}) for names in ("a", "abc"))
-    assert alone.probability == pytest.approx(0.7)
-    assert several.probability is not None and 0.75 < several.probability < 0.85
+    assert alone.probability is not None and several.probability is not None and alone.probability < several.probability < 1
+
+
+def test_a_passed_audit_makes_an_end_surer_and_nothing_else_does_where_a_review_found_it_wrong() -> None:
+    gate = {"role": "gate", "kind": "state", "provenance": {"supporting": ["a"], "confidence": 0.7}}
+    audited = [_estimate("t", "desk", [gate], {"a": chance}, {}).probability for chance in (0.5, 0.7, 0.9)]
+    added = [odds(each or 0.0) - odds(chance) for each, chance in zip(audited, (0.5, 0.7, 0.9), strict=True)]
+    assert added == pytest.approx(3 * [VERIFIED])
+    wrong = _estimate("t", "desk", [gate], {"a": 0.01}, {"a": False})
+    assert wrong.is_right is False and wrong.probability == pytest.approx(0.01)
 
 
 def test_random_reviews_bound_the_share_whatever_the_estimates_say() -> None:

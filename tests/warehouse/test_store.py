@@ -29,7 +29,7 @@ TABLES = {
     "core.reviews": records.Review,
     "core.tools": records.Tool,
     "mart.services": records.Service, "mart.leakage": records.Leakage, "mart.outcomes": records.Outcome,
-    "mart.signals": records.SignalWorth,
+    "mart.signals": records.SignalWorth, "mart.conditions": records.ConditionRow,
     "mart.tasks": records.Task, "mart.families": records.Family, "mart.goals": records.Goal,
     "mart.names": records.FamilyName, "mart.sentences": records.Sentence, "mart.facts": records.Fact,
     "mart.recorded": records.Recorded, "mart.behaviours": records.Behaviour, "mart.rubrics": records.Rubric,

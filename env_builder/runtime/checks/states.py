@@ -58,19 +58,23 @@ def _written(row: Row) -> str | None:
 def _attempts_beyond(ends: AcceptedEnds, view: EpisodeView) -> list[list[str]]:
     """Return attempts to write, on entities that exist, what no accepted end has and that name none of its documents.
 
-    A call that differs from an accepted one in texts of several words alone is none: nobody knows which words are right.
+    A call that differs from an accepted one in texts of several words alone does not count: which words are right is unknown.
+    Nor does one with such a text while an entity that every accepted end makes is missing: it may have made it, in other words.
     """
+    is_open = all(any(view.document(name)[1] is None for name in documents) for documents, _ in ends.accepted)
     allowed = {(tool, _wordless(arguments)) for _, acts in ends.accepted for tool, arguments in acts}
     keys = {name.partition("/")[2] for documents, _ in ends.accepted for name in documents}
     writable = [row for row in view.episode.attempts if _written(row) is not None]
-    rows = [row for row in writable if keys.isdisjoint(map(str, leaves(row["arguments"])))]
+    rows = [row for row in writable if keys.isdisjoint(map(str, leaves(row["arguments"])))
+            and not (is_open and _wordless(canonical(row["arguments"])) != canonical(row["arguments"]))]
     return [["act", *act] for act in _attempted(ends.loose, rows)[1] if (act[0], _wordless(act[1])) not in allowed]
 
 
 def _wordless(arguments: str) -> str:
-    """Return canonical arguments without texts of several words."""
+    """Return canonical arguments without texts of several words; where each word has a digit it is a number in groups."""
     given = json.loads(arguments)
-    return canonical({name: value for name, value in given.items() if not isinstance(value, str) or len(value.split()) < 2})
+    return canonical({name: value for name, value in given.items() if not isinstance(value, str) or len(value.split()) < 2
+                      or all(any(map(str.isdigit, word)) for word in value.split())})
 
 
 def _surely_missing(missing: list[list[str]], loose: IgnoredParts, view: EpisodeView) -> bool:

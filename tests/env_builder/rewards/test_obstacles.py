@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from env_builder.runtime.canonical import canonical
 from tests.env_builder.rewards.test_mine import ASK, CLOSED, OPENED, Desk, Step
 
 DONE: Step = ("agent", "Done.")
@@ -72,6 +74,19 @@ def test_a_change_that_the_user_makes_is_no_step_of_an_agent() -> None:
     desk.turns[2] |= {"tool": "look"}
     desk.turns.insert(3, {**desk.turns[2], "turn_id": "x", "position": 9, "tool": "open", "requestor": None})
     assert reasons(desk) == [(True, "rubric_mined")], "a look of the user's own is no change"
+
+
+def test_a_change_that_the_user_reports_is_an_event_and_no_step_of_the_agent() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, OPENED, ASK, ("agent", "Push it, please."),
+                 ("open", {"door": 7}, "done"), ("user", "I did"), DONE)
+    desk.turns[2]["requestor"] = "user"
+    mined = desk.mined()
+    assert mined.decisions["reason"].to_list() == ["rubric_mined"]
+    checks = json.loads(mined.rubrics["checks"][0])
+    assert "state" in {each["kind"] for each in checks}, "what the user changed is part of the end"
+    assert not any(each["kind"] in ("call", "order", "not_denied") and "open" in canonical(each["parameters"])
+                   for each in checks if each["role"] == "gate"), "and no step that is asked of the agent"
 
 
 def test_a_service_whose_sessions_run_programs_gives_no_reward() -> None:

@@ -229,6 +229,16 @@ def test_arguments_that_cannot_be_written_down_are_nothing(env: Environment) -> 
     assert env.grade().reward == env.grade_journal(env.tasks[0].task_id, env.journal).reward
 
 
+@pytest.mark.parametrize("levels", [300, 600, 900])
+def test_arguments_that_are_deep_and_can_be_written_down_are_answered(env: Environment, levels: int) -> None:
+    deep: Any = "7"
+    for _ in range(levels):
+        deep = [deep]
+    for tool, argument in (("open_door", "door"), ("read_sign", "at")):
+        assert env.call(tool, {argument: deep}).tier == "unknown"
+    assert env.grade().reward == env.grade_journal(env.tasks[0].task_id, env.journal).reward
+
+
 def test_refuses_what_is_no_environment(tmp_path: Path, directory: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"format": "something-else"}')
     with pytest.raises(ValueError, match="not an environment"):

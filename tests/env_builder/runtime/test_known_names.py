@@ -53,11 +53,14 @@ def test_amounts_are_no_names_and_no_list_to_choose_from() -> None:
 
 
 def test_an_argument_that_no_call_has_is_refused_where_others_were() -> None:
-    asked = [row("open", {"door": f"D-{n}", "how": "key", "force": n}, "unexpected argument: force", True) for n in range(3)]
+    asked = [row("open", {"door": f"D-{n}", "how": "key", "force": n}, "error: that did not work", True) for n in range(3)]
+    named = [row("open", {"door": "D-1", "how": "key", "force": 1}, "error: unexpected argument 'force'", True)]
     def names(rows: list[dict[str, Any]]) -> KnownNames:
         return KnownNames([], {(each["tool"], each["arguments"]): [each] for each in [*ROWS, *rows]})
     assert names(asked).strangers("open", {"door": "D-3", "twice": 1}) == ["twice"]
     assert names(asked[:2]).strangers("open", {"door": "D-3", "twice": 1}) is None, "too few to say"
+    assert names(named).strangers("open", {"door": "D-3", "twice": 1}) == ["twice"], "the answer says why"
+    assert names([*named, row("ring", {}, "done")]).strangers("ring", {"twice": 1}) == ["twice"], "it takes no argument"
     assert names(asked).strangers("open", {"door": "D-3", "how": "key"}) == []
     assert names(asked).strangers("burn", {"door": "D-3"}) is None, "no call of the tool ever worked"
 
@@ -68,6 +71,47 @@ def test_what_another_tool_was_asked_for_alone_exists_though_no_answer_shows_it(
     names = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in rows})
     assert names.strangers("take", {"login": "user.7", "pieces": 12}) == []
     assert names.strangers("take", {"login": "user.77", "pieces": 12}) == ["user.77"]
+
+
+def known(rows: list[dict[str, Any]], documents: list[tuple[str | None, str]] | None = None) -> KnownNames:
+    return KnownNames([], {(each["tool"], each["arguments"]): [each] for each in rows}, documents or [])
+
+
+def test_numbers_in_groups_and_values_inside_of_objects_name() -> None:
+    dishes = ("soup", "rice", "stew", "cake", "tea")
+    rows = [row("menu", {}, " ".join(dishes)), *(each for n in range(20) for each in (
+        row("guest", {"phone": f"+41 79 {n:02}"}, f"guest {n}"),
+        row("order", {"phone": f"+41 79 {n:02}", "items": [{"dish": dishes[n % 5], "n": 1 + n % 3}]}, "ok")))]
+    names = known(rows)
+    assert names.strangers("order", {"phone": "+41 79 07", "items": [{"dish": "tea", "n": 2}]}) == []
+    assert names.strangers("order", {"phone": "+41 79 079", "items": [{"dish": "tea", "n": 2}]}) == ["+41 79 079"]
+    assert names.strangers("order", {"phone": "+41 79 07", "items": [{"dish": "pizza", "n": 2}]}) == ["pizza"]
+    assert names.strangers("order", {"phone": "+41 79 07", "items": [{"dish": "tea", "n": 99}]}) is None
+
+
+def test_an_argument_with_few_values_names_if_others_of_its_name_do() -> None:
+    few = [row("lock", {"door": f"D-{n}", "by": "me"}, "done") for n in range(2)]
+    assert known([*ROWS, *few]).strangers("lock", {"door": "D-77", "by": "me"}) == ["D-77"]
+    made = [row("lock", {"door": "new-1", "by": "me"}, "done")]
+    assert known([*ROWS, *made]).strangers("lock", {"door": "D-77", "by": "me"}) is None
+    assert known(ROWS).strangers("never_called", {"door": "D-77"}) == ["D-77"]
+
+
+def test_what_a_session_had_seen_names_and_what_it_made_does_not() -> None:
+    def rows(tool: str) -> list[dict[str, Any]]:
+        return [{**row(tool, {"team": "red", "who": f"user.{n}"}, "null"), "session": f"s{n}"} for n in range(20)]
+    seen: list[tuple[str | None, str]] = [(f"s{n}", f"members: user.{n}") for n in range(20)]
+    later: list[tuple[str | None, str]] = [(None, f"members: user.{n}") for n in range(20)]
+    assert known(rows("remove"), seen).strangers("remove", {"team": "red", "who": "user.77"}) == ["user.77"]
+    assert known(rows("invite"), later).strangers("invite", {"team": "red", "who": "user.77"}) is None
+
+
+def test_a_new_value_that_looks_like_others_does_not_make_a_call_doubtful() -> None:
+    rows = [each for n in range(20) for each in (
+        row("policy", {"policy": f"P-{n}"}, f"policy {n}"),
+        row("pay_to", {"policy": f"P-{n}", "account": f"DE{n:02} 0{n:02}"}, "ok"))]
+    assert known(rows).strangers("pay_to", {"policy": "P-3", "account": "DE99 999"}) == []
+    assert known(rows).strangers("pay_to", {"policy": "P-3", "account": "X9"}) is None
 
 
 def state() -> EpisodeState:
@@ -83,6 +127,15 @@ def test_a_refused_call_leaves_the_world_as_it_was() -> None:
     assert episode.call("open", {"door": "D-25"}).tier == "unknown" and len(episode.write_calls) == 1
     assert episode.names_known("open", '{"door":"D-25"}') is True
     assert episode.names_known("burn", "{}") is None
+
+
+def test_a_call_that_is_on_record_with_a_number_as_text_is_answered_alike() -> None:
+    programs = {"read": {"tool": "read", "effect": "write", "relation": {}, "rules": [{"rule": "recorded"}]}}
+    asked = row("read", {"meter": "7120", "value": 12}, "ok")
+    episode = EpisodeState(World([], [asked]), programs, View(None, frozenset()))
+    assert episode.call("read", {"meter": 7120, "value": "12"}) == ("ok", False, "recorded")
+    assert episode.difference()["write_calls"] == [["read", '{"meter":"7120","value":12}']]
+    assert episode.call("read", {"meter": "07120", "value": 12}).tier == "unknown", "a name is no number"
 
 
 @pytest.mark.parametrize(("effect", "rule"), [
@@ -119,6 +172,10 @@ def test_an_attempt_elsewhere_counts_as_done() -> None:
     assert idle.passed is False and not idle.depends_on_unknown
     named = {"accepted": [{"documents": {"door/D-2": "{}"}, "write_calls": []}]}
     assert judged("untouched", named, {"door": "D-2"}, nothing).depends_on_unknown, "it may be what was needed"
+    made = {"accepted": [{"documents": {"visit/7": "{}"}, "write_calls": []}]}
+    assert judged("untouched", made, {"door": "D-2", "note": "for the guest"}, nothing).depends_on_unknown, "it may make it"
+    grouped = judged("untouched", made, {"door": "12 34"}, nothing)
+    assert grouped.passed is False and not grouped.depends_on_unknown, "a number in groups is no free text"
 
 
 @pytest.mark.parametrize(("content", "flagged", "fails"), [

@@ -154,3 +154,34 @@ def test_sessions_whose_first_answers_never_differ_begin_alike() -> None:
     assert replay.changes_last(first_answers(*["3"] * 60)) is False
     assert replay.changes_last(first_answers(*["3"] * 40)) is None
     assert replay.changes_last(first_answers(*["3"] * 60, "2")) is None
+
+
+def begun_apart(n_sessions: int) -> list[LoggedCall]:
+    """Each session begins with a wall of its own colour; all look for the account first, and at the wall last."""
+    colours = ("red", "green", "blue", "grey")
+    return [each for n in range(n_sessions) for each in (
+        call("wall", {}, canonical({"colour": colours[n % 4], "hut": "H-1"}), f"s{n}", 0),
+        call("find_account", {"name": "Ada"}, canonical({"account": "A-1", "colour": colours[n % 4]}), f"s{n}", 1),
+        call("gate", {}, canonical({"gate": "G-1", "state": colours[n % 4]}), f"s{n}", 2))]
+
+
+def test_first_looks_prove_no_change_where_sessions_begin_from_states_of_their_own() -> None:
+    calls = [*begun_apart(24), call("gate", {}, canonical({"gate": "G-1", "state": "open"}), "t", 0)]
+    assert "write" not in {found(calls).effect["find_account"], found(calls).effect["wall"]}
+
+
+def door_looked_at(n_sessions: int) -> list[LoggedCall]:
+    """In each session the door's state is asked for twice, changed by a hand that no log shows, and asked for twice again."""
+    shown = ("shut", "shut", "open", "locked", "ajar")
+    return [call("door_state", {}, f"The door of hall {n} is {state} and has a handle.", f"s{n}", place)
+            for n in range(n_sessions) for place, state in enumerate(shown)]
+
+
+def test_three_equal_answers_prove_a_read_though_most_answers_differ() -> None:
+    does = found(door_looked_at(3))
+    assert does.effect["door_state"] == "read" and "door_state" not in does.presumed
+    assert "door_state" in found(door_looked_at(2)).presumed
+    described = found(door_looked_at(3), door_state=Declared(None, "Opens the door and tells its state."))
+    assert described.effect["door_state"] != "read" or "door_state" in described.presumed
+    hinted = found(door_looked_at(3), door_state=Declared("unknown"))
+    assert hinted.effect["door_state"] != "read" or "door_state" in hinted.presumed

@@ -66,6 +66,23 @@ def test_one_refusal_without_a_reason_among_others_speaks_against_the_session() 
     assert votes["mixed"] < 0 < votes["pressed"], "what is said to the same request is one refusal"
 
 
+def test_a_refusal_that_has_no_word_of_request_rules_or_record_speaks_against_its_session() -> None:
+    record = ("look", {}, "the wall is brown; owed: 35")
+    owing = ("assistant", "I'm sorry, I can't do that: 35 are owed.")
+    talks = [talk(f"s{n}", ask(n), record, owing) for n in range(6)]
+    votes = of(cites(evidence(*talks, talk("blank", ask(7), record, VAGUE))))
+    assert list(votes) == ["blank"] and votes["blank"] < 0, "the others name no rule, but a reason"
+    every = of(cites(evidence(*(talk(f"s{n}", ask(n), record, VAGUE) for n in range(6)))))
+    assert not every, "where no refusal has a reason, none is told apart by it"
+
+
+def test_a_refusal_of_a_further_request_needs_a_reason_of_its_own() -> None:
+    record = ("look", {}, "the plaster is new; walls: hut07x, hut08x")
+    good = [talk(f"s{n}", ask(n), record, WET) for n in range(6)]
+    votes = of(cites(evidence(*good, talk("mixed", ask(7), record, WET, ask(8), VAGUE))))
+    assert votes["mixed"] == -1, "the answer had named the second wall, the user had not; and no other vote outweighs it"
+
+
 def test_refusals_without_instructions_are_no_evidence_for_their_sessions() -> None:
     votes = cites(evidence(*(session(f"s{n}", ask(n), LOOKED, WET) for n in range(6))))
     assert votes.filter(pl.col("vote") > 0).is_empty()

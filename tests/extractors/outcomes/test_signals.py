@@ -8,7 +8,7 @@ import pytest
 from extractors.outcomes.consensus import end_state, in_part, right
 from extractors.outcomes.endings import unserved
 from extractors.outcomes.evidence import VOTES, gather
-from extractors.outcomes.manner import amount, manner
+from extractors.outcomes.manner import amount, excess, manner
 from extractors.outcomes.signals import OURS, Signal, registered
 from extractors.tasks import goals_of
 from tests.extractors.outcomes.test_outcomes import EFFECTS, RESET, feedback, frames, session
@@ -69,6 +69,33 @@ def test_a_session_that_wrote_a_part_of_what_others_wrote_stands_between() -> No
     few = sessions["session_id"].head(7)
     kept = turns.filter(pl.col("session_id").is_in(few.implode()))
     assert in_part(gather(sessions.head(7), kept, feedback(), EFFECTS, RESET)).is_empty()
+
+
+def test_far_more_calls_than_usual_speak_against_a_session_and_few_say_nothing() -> None:
+    ask = ("user", "please paint the north wall of hut77x blue")
+    sessions, turns = frames(
+        *(session(f"s{i}", ask, *[("look", {"n": n}, "grey") for n in range(2 + i % 2)]) for i in range(8)),
+        session("many", ask, *[("look", {"n": n}, "grey") for n in range(20)]), session("none", ask))
+    chances = sessions.select("session_id", pl.lit(0.6).alias("probability"))
+    seen = gather(sessions, turns, feedback(), EFFECTS, RESET)
+    votes = dict(excess(seen, chances).select("session_id", "vote").iter_rows())
+    assert votes.keys() == {"many"} and -0.4 < votes["many"] < 0.0
+    assert excess(seen, chances.filter(pl.col("session_id") != "many")).filter(pl.col("session_id") == "many").is_empty()
+    alike, alike_turns = frames(*(session(f"s{i}", ask, ("look", {}, "grey")) for i in range(4)))
+    assert excess(gather(alike, alike_turns, feedback(), EFFECTS, RESET), chances.head(4)).is_empty()
+
+
+def test_what_users_do_with_their_own_tools_belongs_to_the_end_state() -> None:
+    ask = ("user", "please paint the north wall of hut77x blue")
+    sessions, turns = frames(
+        *(session(f"blue{i}", ask, ("look", {}, "grey"), ("paint", {"c": "blue"}, "ok")) for i in range(5)),
+        session("none", ask, ("look", {}, "grey"), ("assistant", "ok")))
+    by_user = turns.with_columns(
+        pl.when(pl.col("tool") == "paint").then(pl.lit("user")).otherwise("requestor").alias("requestor"))
+    seen = gather(sessions, by_user, feedback(), EFFECTS, RESET)
+    assert seen.writes.is_empty()
+    votes = dict(end_state(seen).select("session_id", "vote").iter_rows())
+    assert votes["blue0"] > 0.0 > votes["none"]
 
 
 def test_a_session_that_never_got_as_far_as_a_call_has_come_to_no_end() -> None:

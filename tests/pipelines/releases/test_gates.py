@@ -67,16 +67,14 @@ def told_apart(good: float, bad: float) -> Harm:
     """Every other session is known to be good; all have these probabilities, and there are as many as it takes to measure."""
     return harmed(
         "delete from core.feedback",
+        *(statement for each in "bcdef" for statement in (
+            f"insert into mart.outcomes select * replace (session_id || '{each}' as session_id) from mart.outcomes",
+            f"update mart.tasks set session_ids = session_ids || list_transform(session_ids, s -> s || '{each}')")),
         "insert into core.feedback select 'f' || session_id, session_id, null, 'resolved', case when row_number() over ("
         "order by session_id) % 2 = 0 then 'yes' else 'no' end, 'main' from (select unnest(session_ids) as session_id "
         "from mart.tasks where task_id in (select subject from mart.decisions where stage = 'verify' and kept))",
         f"update mart.outcomes set blind = (select case when value = 'yes' then {good} else {bad} end from core.feedback f "
-        "where f.session_id = outcomes.session_id)",
-        *(statement for each in "bcd" for statement in (
-            f"insert into mart.outcomes select * replace (session_id || '{each}' as session_id) from mart.outcomes",
-            f"insert into core.feedback select * replace (feedback_id || '{each}' as feedback_id, "
-            f"session_id || '{each}' as session_id) from core.feedback",
-            f"update mart.tasks set session_ids = session_ids || list_transform(session_ids, s -> s || '{each}')")))
+        "where f.session_id = outcomes.session_id)")
 
 
 HARMS: dict[str, Harm] = {
