@@ -32,6 +32,8 @@ class WriteExample(NamedTuple):
     """Classes of which there are any."""
     rows: Mapping[str, Table] = MappingProxyType({})
     """Class of rows -> all that were ever listed: to look for columns, not for values."""
+    tool: str = ""
+    """The tool that was called, where the number of its calls may count."""
 
 
 def fits(expression: Expression, examples: list[WriteExample]) -> bool:

@@ -197,7 +197,7 @@ def _looked_up(targets: list[WriteExample], name: str) -> Iterator[Expression]:
 
 
 def named_rows(
-    rows: Mapping[str, Table], given: dict[tuple[str, ...], str], most: int | None = None
+    rows: Mapping[str, Table], given: Mapping[tuple[str, ...], str | int], most: int | None = None
 ) -> Iterator[Expression]:
     """Yield rows named by one or two columns that hold the texts `given`, by path of the argument; `most` ways of each."""
     for entity in sorted(rows):
@@ -219,6 +219,17 @@ def _paths(base: Expression, one: WriteExample) -> Iterator[Expression]:
             if same(value, one.after):
                 yield [*base, *(["argument", named[step]] if step in named else step for step in path)]
                 yield [*base, *path]
+
+
+def in_row(examples: list[WriteExample]) -> Expression | None:
+    """Return what stands in the row that one or two arguments name."""
+    candidates: dict[str, Expression] = {}
+    for one in examples[:SAMPLES]:
+        given = {(name,): value for name, value in one.arguments.items() if isinstance(value, str | int) and value not in ("", True)}
+        for base in named_rows(one.rows, given, MAXIMUM_ITEMS):
+            for candidate in _paths(base, one):
+                candidates.setdefault(str(candidate), candidate)
+    return best(list(candidates.values())[:MAXIMUM_CANDIDATES], examples)
 
 
 def _kept_or(targets: list[WriteExample], kept: Expression | None, candidates: list[Expression]) -> Expression | None:

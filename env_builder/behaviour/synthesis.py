@@ -11,12 +11,16 @@ and values may switch with the sign of such a sum. Does not see: products, perce
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from env_builder.behaviour import volatile
-from env_builder.behaviour.examples import SAMPLES, Expression, WriteExample, best, fits, same
-from env_builder.behaviour.lists import extended, replaced
+from env_builder.behaviour.examples import NOTHING, SAMPLES, Expression, WriteExample, best, fits, same, values
+from env_builder.behaviour.lists import extended, in_row, replaced
+from env_builder.runtime import clock
+from env_builder.runtime.expressions import DONE
 from env_builder.world.features import features, is_number, sums
 
 DIGITS = 2
@@ -56,6 +60,154 @@ def _signs(one: WriteExample, texts: list[str]) -> Iterator[Expression]:
         yield ["sign", expression, ["constant", above], ["constant", below]]
 
 
+MINIMUM_VARIED = 3
+"""Different values that what is computed must have had."""
+MINIMUM_EACH = 2
+"""Examples of each value that an answer is chosen by."""
+MAXIMUM_WAYS = 12
+MAXIMUM_CHOICES = 3
+"""Ways to choose that are laid beside each other: where they differ, nothing is said."""
+MAXIMUM_OFFSETS = 30
+
+
+def counted(examples: list[WriteExample]) -> Expression | None:
+    """Return the value that the n-th call of a session always gave."""
+    given: dict[int, Any] = {}
+    for one in examples:
+        place = one.look(DONE, one.tool) if one.tool else None
+        if not isinstance(place, int) or not same(given.setdefault(place, one.after), one.after):
+            return None
+    in_order = [given[place] for place in sorted(given)]
+    is_counted = sorted(given) == list(range(len(given))) and len({str(value) for value in in_order}) == len(given)
+    return ["nth", examples[0].tool, in_order] if is_counted and 1 < len(given) < len(examples) else None
+
+
+def shifted(examples: list[WriteExample]) -> Expression | None:
+    """Return a number that is another one, so much more or less."""
+    if not all(is_number(one.after) for one in examples) or not _varied(examples):
+        return None
+    first = examples[0]
+    offsets = [[how, expression, ["constant", abs(first.after - value)]]
+               for expression, value in features(first.before, first.arguments, first.look, first.classes)
+               if is_number(value) and (how := "plus" if first.after > value else "minus")]
+    return best(offsets[:MAXIMUM_OFFSETS], examples)
+
+
+def _varied(examples: list[WriteExample]) -> bool:
+    return len({str(one.after) for one in examples}) >= MINIMUM_VARIED
+
+
+def chosen(examples: list[WriteExample]) -> Expression | None:
+    """Return the constant that goes with a value of few, of an argument or of the document; of several such ways what they
+    agree on."""
+    if any(isinstance(one.after, dict | list) for one in examples) or len({str(one.after) for one in examples}) < 2:
+        return None
+    ways = []
+    for expression, value in features(examples[0].before, examples[0].arguments, examples[0].look, examples[0].classes, plain=True):
+        if isinstance(value, str | int) and len(ways) < MAXIMUM_CHOICES:
+            way = _choice(expression, examples)
+            ways += [] if way is None else [way]
+    return None if not ways else ways[0] if len(ways) == 1 else ["agree", *ways]
+
+
+def _choice(expression: Expression, examples: list[WriteExample]) -> Expression | None:
+    given: dict[tuple[type, Any], tuple[Any, Any, int]] = {}
+    for value, one in zip(values(expression, examples), examples, strict=True):
+        if value is NOTHING or isinstance(value, dict | list):
+            return None
+        _, after, n = given.get((type(value), value), (value, one.after, 0))
+        if not same(after, one.after) or len(given) > MAXIMUM_WAYS:
+            return None
+        given[type(value), value] = (value, after, n + 1)
+    if any(n < MINIMUM_EACH for _, _, n in given.values()):
+        return None
+    ways = sorted(given.values(), key=lambda way: str(way[0]))
+    return ["choose", expression, [[value, ["constant", after]] for value, after, _ in ways]]
+
+
+def dated(examples: list[WriteExample]) -> Expression | None:
+    """Return the day or instant that lies so many days after another: always as many, or as a number or a choice says."""
+    if not all(isinstance(one.after, str) and clock.read(one.after) for one in examples) or not _varied(examples):
+        return None
+    first = examples[0]
+    days = [expression for expression, value in features(first.before, first.arguments, first.look, first.classes)
+            if isinstance(value, str) and clock.read(value)]
+    for base in [["now", clock.read(first.after)[0], 0], *days][:MAXIMUM_OFFSETS]:
+        spans = [_days(value, one.after) for value, one in zip(values(base, examples), examples, strict=True)]
+        if None not in spans:
+            apart = [one._replace(after=span) for one, span in zip(examples, spans, strict=True)]
+            n_days = _constant(apart) or _multiple(apart) or chosen(apart)
+            if n_days is not None:
+                return ["later", base, n_days]
+    return None
+
+
+def _days(value: Any, after: str) -> int | None:
+    """Return whole days from one day or instant to the other, None where they are not written alike or no whole days apart."""
+    one, other = clock.read(value) if value is not NOTHING else None, clock.read(after)
+    if one is None or other is None or one[0] != other[0]:
+        return None
+    apart = other[1] - one[1]
+    return apart.days if apart == timedelta(days=apart.days) else None
+
+
+def _constant(examples: list[WriteExample]) -> Expression | None:
+    return ["constant", examples[0].after] if len({one.after for one in examples}) == 1 else None
+
+
+def _multiple(examples: list[WriteExample]) -> Expression | None:
+    """Return a number that is so many times an argument."""
+    first = examples[0]
+    times = [["times", ["argument", name], ["constant", first.after // value]] for name, value in sorted(first.arguments.items())
+             if is_number(value) and value and first.after % value == 0]
+    return best(times, examples)
+
+
+def removed(examples: list[WriteExample], hint: list[str]) -> Expression | None:
+    """Return the list as it was without the elements that something names, or with one more, sorted."""
+    if not hint or not all(isinstance(one.after, list) for one in examples):
+        return None
+    first = examples[0]
+    named = [expression for expression, value in features(first.before, first.arguments, first.look, ())
+             if isinstance(value, str | int) and expression[:2] != ["before", hint[0]]]
+    there = ["before", *hint]
+    return best((["without", there, one] for one in named), examples) or best(
+        (["joined", there, ["argument", name]] for name, value in sorted(first.arguments.items()) if isinstance(value, list)),
+        examples)
+
+
+def worded(examples: list[WriteExample]) -> Expression | None:
+    """Return a text of as many words in all examples, of which those that differ are explained one by one."""
+    if not all(isinstance(one.after, str) for one in examples):
+        return None
+    words = [_WORDS.split(one.after) for one in examples]
+    if len({len(each) for each in words}) > 1 or len(words[0]) < 2:
+        return None
+    pieces: list[Expression] = []
+    for column in zip(*words, strict=True):
+        piece: Expression | None = ["constant", column[0]] if len(set(column)) == 1 else explain(
+            [one._replace(after=value) for one, value in zip(examples, _typed(column), strict=True)], [])
+        if piece is None:
+            return None
+        pieces.append(piece)
+    return ["text", *pieces]
+
+
+_WORDS = re.compile(r"""([\s;,:|=()\[\]{}"']+|\.(?=\s|$))""")
+
+
+def _typed(column: tuple[str, ...]) -> list[Any]:
+    """Return words as numbers, where all are."""
+    for kind in (int, float):
+        try:
+            numbers = [kind(word) for word in column]
+        except ValueError:
+            continue
+        if all(str(number) == word for number, word in zip(numbers, column, strict=True)):
+            return numbers
+    return list(column)
+
+
 MAXIMUM_PATHS = 200
 MAXIMUM_ITEMS = 3
 __all__ = ["WriteExample", "explain", "fits", "same"]
@@ -82,7 +234,8 @@ def explain(examples: list[WriteExample], hint: list[str]) -> Expression | None:
         return ["agree", *expressions] if len(expressions) > 1 else expressions[0]
     return (
         _object(examples, hint) or extended(examples, hint, explain) or replaced(examples, hint, explain)
-        or best(_selected(examples), examples) or computed(examples) or switched(examples)
+        or best(_selected(examples), examples) or computed(examples) or switched(examples) or counted(examples)
+        or in_row(examples) or dated(examples) or shifted(examples) or chosen(examples) or removed(examples, hint) or worded(examples)
         or volatile.explained(examples, hint))
 
 

@@ -211,7 +211,7 @@ def _induced(steps: list[LoggedStep], around: WriteContext, checking: bool) -> I
     rule |= {"volatile": loose} if loose else {}
     before = [] if around.refusal is None else [around.refusal]
     open_ = [step for step in failed if answered(before, step, around.showing, around.rows) is None] if before else failed
-    check = _check(open_, done, rule, around) if checking else None
+    check = check_rule(open_, done, rule, around) if checking else None
     own = [check, rule] if check else [rule]
     replies = [(answered([*before, *own], step, around.showing, around.rows), step) for step in failed]
     odd = [step for reply, step in replies if reply is not None and not right(reply, step, rule)]  # refused in other words
@@ -233,7 +233,8 @@ def _before(step: LoggedStep) -> Any:
     return {} if step.before is None else parsed(step.before)
 
 
-def _check(odd: list[LoggedStep], done: list[LoggedStep], rule: Rule, around: WriteContext) -> Rule | None:
+def check_rule(odd: list[LoggedStep], done: list[LoggedStep], rule: Rule, around: WriteContext) -> Rule | None:
+    """Return the `check` rule before a rule that answers calls which worked. `odd`: calls that failed, and no other rule refuses."""
     cases = [
         MessageCase(Scope(_before(step), step.call.arguments, cache(step.look)), step.call.key,
              step.call.content if step.call.failed else None) for step in (*odd, *done)]

@@ -36,6 +36,11 @@
     ["fresh", place, shape]    a value of this shape (`numbering`) that nothing has yet; `place` tells draws of one call apart
     ["append_above", e, n, item] ["append_unless_zero", e, n, item]    the list e with item at its end where the number n
                                is above zero, is not zero; else the list e
+    ["choose", e, [[v, e2], …]]  the e2 of the first v that e is
+    ["text", e, …]             their values written one after the other
+    ["later", e, n]            the day or instant e, written as it is, n days later
+    ["without", e, e2]         the list e without its elements that are e2, or objects with e2 in a field
+    ["joined", e, e2]          the elements of both lists, each once, sorted
 
 An expression is made into a function of its scope once (`compiled`), however often it is asked: nobody may change it then.
 Parts that cost more than a dictionary read are worked out once in a scope that keeps them, wherever they stand (`shared`).
@@ -45,6 +50,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any
 
 from . import clock
@@ -449,6 +455,53 @@ def _now(operands: list[Any], make: Make) -> Run:
     return _external(NOW, exactness, str, lambda instant: clock.write(form, clock.after(instant, seconds)))
 
 
+def _choose(operands: list[Any], make: Make) -> Run:
+    e, ways = make(operands[0]), [(value, make(one)) for value, one in operands[1]]
+
+    def run(scope: Scope) -> Any:
+        chosen = e(scope)
+        for value, one in ways:
+            if type(value) is type(chosen) and value == chosen:
+                return one(scope)
+        raise NoValue("choose")
+
+    return run
+
+
+def _text(operands: list[Any], make: Make) -> Run:
+    runs = list(map(make, operands))
+    return lambda scope: "".join(map(_plain, [run(scope) for run in runs]))
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, SCALARS):
+        raise NoValue("text")
+    return str(value)
+
+
+def later(value: Any, n_days: Any) -> Any:
+    """Return a day or instant so many days later, in its own form; raises NoValue where it is none."""
+    written = clock.read(value)
+    if written is None:
+        raise NoValue("later")
+    try:
+        return clock.write(written[0], written[1] + timedelta(days=amount(n_days)))
+    except OverflowError:
+        raise NoValue("later") from None
+
+
+def without(items: list[Any], wanted: Any) -> list[Any]:
+    """Return the list without the elements that are so, or that are objects with it in a field; raises Nowhere for none."""
+    remaining = [item for item in items if item != wanted and not (isinstance(item, dict) and wanted in item.values())]
+    if len(remaining) == len(items):
+        raise Nowhere("without")
+    return remaining
+
+
+def _joined(items: list[Any], more: list[Any]) -> list[str]:
+    return sorted(set(_sorted([*items, *more])))
+
+
 def _rows(operands: list[Any], make: Make) -> Run:
     names, item = operands[0], make(operands[1])
     return lambda scope: [item(inner) for inner in positions(names, scope)]
@@ -467,6 +520,8 @@ OPERATORS: dict[str, Operator] = {
     "append": _append, "append_above": _append_where(lambda number: bool(number > 0)),
     "append_unless_zero": _append_where(lambda number: bool(number != 0)),
     "times": _typed(operator.mul, _number, _number), "plus": _typed(operator.add, _number, _number),
+    "later": _typed(later, lambda e, make: make(e), _number), "without": _typed(without, _list, lambda e, make: make(e)),
+    "joined": _typed(_joined, _list, _list), "choose": _choose, "text": _text,
     "minus": _typed(operator.sub, _number, _number), "negative": _typed(operator.neg, _number),
     "absolute": _typed(abs, _number), "round": _typed(round, _number, _written), "length": _typed(len, _list),
     "sum": _typed(total, _list),

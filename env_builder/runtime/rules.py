@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from .answers import parsed
-from .expressions import DONE, NAMES, NoValue, evaluate
+from .canonical import encoding
+from .expressions import DONE, NAMES, NoValue, evaluate, shared
 from .lists import Listing, put_together, read
 from .records import Tier, ToolAnswer
 from .refusals import State, asks_of_document, invalid, refusal, refusing
@@ -20,7 +21,7 @@ from .selections import at, finds_nothing, selected
 from .tables import Wanted
 from .texts import admits, calculated, filled
 from .world import Name
-from .writing import Writing, consequences, usual
+from .writing import Writing, allowed, consequences, usual
 
 Run = Callable[[str, dict[str, Any], State], ToolAnswer | None]
 """What a rule answers to canonical arguments, arguments, in a state; raises Untold where something speaks for a refusal."""
@@ -152,6 +153,25 @@ def _create(rule: Rule, tool: str) -> Run:
     return run
 
 
+def _answer(rule: Rule, tool: str) -> Run:
+    """Say what the expression gives, over the arguments and the entity that one of them names."""
+    is_allowed, value, encode = allowed(rule["when"]), shared(rule["value"]), encoding(rule["style"] or {})
+
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+        name = _named(rule, arguments)
+        before = {} if rule["argument"] is None else None if name is None else state.look(*name)
+        if before is None or not is_allowed(before, arguments):
+            return None
+        try:
+            given = value(state.scope(before, arguments))
+        except NoValue:
+            return None
+        content = encode(given) if rule["style"] is not None else given if isinstance(given, str) else None
+        return None if content is None else ToolAnswer(content, False, "induced")
+
+    return run
+
+
 def _recorded(rule: Rule, tool: str) -> Run:
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         row = state.recorded(tool, key, arguments)
@@ -176,7 +196,7 @@ def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], 
 
 
 RULES: dict[str, Make] = {
-    "recorded": _recorded, "document": _document, "create": _create, "check": _check, "refuse": _refuse,
+    "recorded": _recorded, "answer": _answer, "document": _document, "create": _create, "check": _check, "refuse": _refuse,
     "write": lambda rule, tool: partial(written, Writing(rule)),
     "bound": lambda rule, tool: lambda key, arguments, state: state.bound(tool, arguments),
     **dict.fromkeys(("rows", "shows", "makes", "changes"), lambda rule, tool: lambda key, arguments, state: None),

@@ -1,7 +1,7 @@
 """Rows that lists of answers hold, entities found by what stands in them, and what entities tell of those they were made from.
 
-A `rows` rule says which rows a tool's answers show: `class` (of rows; several tools may show one), `depth` (of the lists
-around them), `columns` (arguments that say something of each row, where the row itself does not). What is known of a row is
+A `rows` rule says which rows a tool's answers show: `class` (of rows; several tools may show one), `field` (of the answer that
+holds them, if it is an object), `depth` (of the lists around them), `columns` (arguments that say something of each row, where the row itself does not). What is known of a row is
 what all answers that show it agree on. A `makes` rule is read backwards (`Origin`): only values that never change (`row`
 expressions).
 """
@@ -78,12 +78,14 @@ class Table:
 
 
 def rows_in(rule: dict[str, Any], arguments: dict[str, Any], answer: Any) -> Iterator[Row]:
-    """Yield the rows that an answer shows, with the arguments that describe them."""
-    lists = [answer]
+    """Yield the rows that an answer shows, with the arguments that describe them; a list of values as a row by their places."""
+    field = rule.get("field")
+    lists = [answer if field is None else answer.get(field) if isinstance(answer, dict) else None]
     for _ in range(rule["depth"]):
         lists = [item for items in lists if isinstance(items, list) for item in items]
     columns = {name: arguments[name] for name in rule["columns"] if name in arguments}
-    for row in lists:
+    for each in lists:
+        row = {str(place): value for place, value in enumerate(each)} if isinstance(each, list) else each
         if isinstance(row, dict):
             yield {**{name: value for name, value in columns.items() if row.get(name) is None},
                    **{name: value for name, value in row.items() if value is not None or name not in columns}}

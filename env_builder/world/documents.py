@@ -8,7 +8,8 @@ Sees: top-level fields, scalar arguments. Does not see: records inside lists, re
 A tool whose answers are lists of objects (or lists of such lists) shows rows; tools that show mostly the same fields show
 one class of rows. An argument whose value stands in no field of the rows, or in a field of its own name, says something of
 each row that the row may leave out.
-Sees: lists at the top of an answer. Does not see: lists inside objects (those are part of a record).
+Sees: lists at the top of an answer, and in one field of it; rows that are objects, or lists of values by their places. Does
+not see: lists further inside.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def find(calls: list[LoggedCall]) -> Documents:
     envelopes = {tool: common or _own_envelope(texts) for tool, texts in sorted(shown.items())}
     shows = {tool: texts for tool, texts in sorted(shown.items()) if MOSTLY * len(texts) <= sum(
         isinstance(unwrap(call.parsed, envelopes[tool]), dict) for call in texts)}
-    readers = {tool: texts for tool, texts in shows.items() if _single_argument(texts)}
+    readers = {tool: texts for tool, texts in shows.items() if _single_argument(texts) and not _confirms(texts)}
     classes, tools = _cluster(readers, envelopes)
     keys: dict[str, set[str]] = defaultdict(set)
     for tool, documented in tools.items():
@@ -178,6 +179,11 @@ def _single_argument(calls: list[LoggedCall]) -> bool:
     names = {tuple(call.arguments) for call in calls}
     return len(names) == 1 and len(next(iter(names))) == 1 and all(
         isinstance(value, str | int) for call in calls for value in call.arguments.values())
+
+
+def _confirms(calls: list[LoggedCall]) -> bool:
+    """Return whether the tool says the same of different things: it shows none of them."""
+    return len({call.content for call in calls}) == 1 and len({call.key for call in calls}) >= MINIMUM_SEEN
 
 
 def _fields(calls: list[LoggedCall], envelope: str | None) -> frozenset[str]:
@@ -270,18 +276,19 @@ Rule = dict[str, Any]
 
 def find_rows(calls: list[LoggedCall]) -> dict[str, Rule]:
     """Tool -> its `rows` rule."""
-    by_tool = calls_by_tool(call for call in calls if isinstance(call.parsed, list) and not call.failed)
+    by_tool = calls_by_tool(call for call in calls if isinstance(call.parsed, list | dict) and not call.failed)
     fields: dict[str, frozenset[str]] = {}
     rules: dict[str, Rule] = {}
     for tool, mine in sorted(by_tool.items(), key=lambda item: (-len(item[1]), item[0])):
         shown = _rows_of(mine)
         if shown is None:
             continue
-        depth, names = shown
+        field, depth, names = shown
         entity = next((entity_class for entity_class, theirs in fields.items() if _similar(theirs, names)), f"{tool}[]")
         fields.setdefault(entity, names)
         columns = sorted({name for call in mine for name, value in call.arguments.items() if isinstance(value, str | int)})
-        rules[tool] = {"rule": "rows", "class": entity, "depth": depth, "columns": columns}
+        inside_of = {} if field is None else {"field": field}
+        rules[tool] = {"rule": "rows", "class": entity, **inside_of, "depth": depth, "columns": columns}
     return rules
 
 
@@ -296,12 +303,16 @@ def tables(calls: list[LoggedCall], rules: dict[str, Rule]) -> dict[str, Table]:
     return tables_by_class
 
 
-def _rows_of(calls: list[LoggedCall]) -> tuple[int, frozenset[str]] | None:
-    """(depth of the lists, fields that all rows have), None where the answers are no lists of objects."""
-    for depth in range(1, MAXIMUM_DEPTH + 1):
-        rule = {"depth": depth, "columns": []}
-        shown = [row for call in calls for row in rows_in(rule, {}, call.parsed)]
-        if len(shown) >= MINIMUM_ROWS:
-            names = frozenset.intersection(*(frozenset(row) for row in shown))
-            return (depth, names) if names else None
+def _rows_of(calls: list[LoggedCall]) -> tuple[str | None, int, frozenset[str]] | None:
+    """(field of the answers that holds the rows, depth of the lists, fields that all rows have); None: they hold no rows."""
+    objects = [call.parsed for call in calls if isinstance(call.parsed, dict)]
+    lists = {name for answer in objects for name, value in answer.items() if isinstance(value, list)}
+    for field in sorted(lists) if len(objects) == len(calls) else [None]:
+        for depth in range(1, MAXIMUM_DEPTH + 1):
+            rule = {"field": field, "depth": depth, "columns": []}
+            shown = [row for call in calls for row in rows_in(rule, {}, call.parsed)]
+            if len(shown) >= MINIMUM_ROWS and all(len(row) > 1 for row in shown):
+                names = frozenset.intersection(*(frozenset(row) for row in shown))
+                if names:
+                    return field, depth, names
     return None

@@ -1,0 +1,129 @@
+"""What calls that worked answer, of tools whose answers show no record: one expression for all of them.
+
+In: the steps of a tool, and the records that its calls name as they were just before. Out: an `answer` rule and the `check` rule
+before it, or none. The expression speaks of the arguments, of the record that an argument names, and of records and rows that
+these name; it is kept only if it gives every answer exactly, and answers only where the guards of `guards` hold of that record
+and of the arguments. It is dropped if failures in the log look to it like calls that work.
+Sees: texts and JSON values, objects field by field, texts word by word. Does not see: answers of several forms; what depends on
+records that no argument names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any, NamedTuple
+
+from env_builder.behaviour import guards, volatile
+from env_builder.behaviour.evidence import NOTHING, UNEXPLAINED, Induced, Rule, ToolEvidence
+from env_builder.behaviour.examples import Expression, WriteExample
+from env_builder.behaviour.synthesis import explain
+from env_builder.behaviour.writes import AGAINST, MINIMUM_EXAMPLES, WriteContext, answered, check_rule
+from env_builder.runtime.relevance import ids, ids_in
+from env_builder.world.calls import LoggedCall
+from env_builder.world.documents import STYLES
+from env_builder.world.replay import LoggedStep
+
+NAMED = 0.5
+"""Share of the calls that worked whose record must be known, from which an argument counts as naming it."""
+MINIMUM_COPIES = 3
+"""Different questions that are enough where all answers are alike."""
+
+
+class Naming(NamedTuple):
+    """The class of records that calls name by an argument; None, None: they name none."""
+
+    entity_class: str | None
+    argument: str | None
+
+    def before(self, step: LoggedStep) -> Any:
+        """Return the record as it was just before the call, {} where none is named, None where it is not known."""
+        if self.argument is None or self.entity_class is None:
+            return {}
+        named = step.call.arguments.get(self.argument)
+        return step.look(self.entity_class, str(named)) if isinstance(named, str | int) else None
+
+
+NO_RECORD = Naming(None, None)
+
+
+def induce(evidence: ToolEvidence) -> Induced:
+    """Induce the rule of a tool that may write, and answers what is no record."""
+    if evidence.effect in ("read", "pure", "constant") or not evidence.has_only(*UNEXPLAINED, "makes", "changes"):
+        return NOTHING
+    worked = [step for step in evidence.steps if not step.call.failed]
+    naming = _naming(worked, tuple(sorted(evidence.service.documents.classes)))
+    if not worked or (naming == NO_RECORD and _speaks_of_things(worked, evidence.service.calls)):
+        return NOTHING  # whether it works hangs on things that are not understood
+    return _induced(evidence, naming) or NOTHING
+
+
+def _speaks_of_things(worked: list[LoggedStep], calls: list[LoggedCall]) -> bool:
+    """Return whether most calls name something that other tools show."""
+    tool = worked[0].call.tool
+    shown = frozenset[str]().union(*(ids_in(call.content) for call in calls if call.tool != tool and not call.failed))
+    return 2 * sum(not shown.isdisjoint(ids(step.call.arguments)) for step in worked) >= len(worked)
+
+
+def _naming(worked: list[LoggedStep], classes: tuple[str, ...]) -> Naming:
+    """Return by which argument most calls name records that are known."""
+    n = Counter(Naming(kind, name) for step in worked for name, value in step.call.arguments.items()
+                for kind in classes if isinstance(value, str | int) and step.look(kind, str(value)) is not None)
+    frequent = sorted((-count, naming) for naming, count in n.items() if count >= NAMED * len(worked))
+    return frequent[0][1] if frequent else NO_RECORD
+
+
+def _induced(evidence: ToolEvidence, naming: Naming) -> Induced | None:
+    classes = tuple(sorted(evidence.service.documents.classes))
+    usable = [step for step in evidence.steps if naming.before(step) is not None]
+    done = [step for step in usable if not step.call.failed]
+    style, values = _values([step.call.content for step in done])
+    examples = [WriteExample(naming.before(step), step.call.arguments, value, step.look, classes, evidence.shared.records.rows)
+                for step, value in zip(done, values, strict=True)]
+    value = _explained(examples, done)
+    if value is None or _is_fresh(value):
+        return None
+    failed = [step for step in usable if step.call.failed]
+    when = guards.learn(examples, [(one, step.call.arguments) for step in failed if isinstance(one := naming.before(step), dict)])
+    rule = {"rule": "answer", "class": naming.entity_class, "argument": naming.argument, "value": value, "style": style,
+            "when": {**when, "lengths": {}}}
+    return _guarded(rule, failed, done, evidence)
+
+
+def _guarded(rule: Rule, failed: list[LoggedStep], done: list[LoggedStep], evidence: ToolEvidence) -> Induced | None:
+    """Return the rule with what comes before it, None where it takes failures of the log for calls that work."""
+    rows, before = evidence.shared.records.rows, [one for one in evidence.rules if one["rule"] in ("refuse", "validate")]
+    around = WriteContext(rule, tuple(sorted(evidence.service.documents.classes)), rows, evidence.service.starts_from == "reset")
+    open_ = [step for step in failed if answered(before, step, rule, rows) is None]
+    check = check_rule(open_, done, rule | {"fields": {"answer": rule["value"]}}, around)
+    own = [check, rule] if check else [rule]
+    replies = [(answered([*before, *own], step, rule, rows), step) for step in failed]
+    odd = [step for reply, step in replies if reply is not None and reply.content != step.call.content]
+    return None if len({step.call.key for step in odd}) > AGAINST * len(done) else Induced(own, len(odd))
+
+
+def _values(contents: list[str]) -> tuple[dict[str, Any] | None, list[Any]]:
+    """(JSON style in which all are written, their values); None, the texts: they are no JSON in one style."""
+    try:
+        values = [json.loads(content) for content in contents]
+    except (ValueError, RecursionError):
+        return None, list(contents)
+    style = next((dict(style) for style in STYLES if all(
+        json.dumps(value, **style) == content for value, content in zip(values, contents, strict=True))), None)
+    return (style, values) if style is not None else (None, list(contents))
+
+
+def _explained(examples: list[WriteExample], done: list[LoggedStep]) -> Expression | None:
+    n_questions = len({step.call.key for step in done})
+    if len({step.call.content for step in done}) == 1 and n_questions >= MINIMUM_COPIES:
+        return ["constant", examples[0].after]
+    if n_questions < MINIMUM_EXAMPLES:
+        return None
+    return explain([one._replace(tool=done[0].call.tool) for one in examples], [])
+
+
+def _is_fresh(value: Expression) -> bool:
+    """Return whether nobody could foretell the answer."""
+    return bool(volatile.paths(value))
+
+
