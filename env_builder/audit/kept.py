@@ -167,6 +167,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "asked": lambda sources, tool: sources.world.questions.get(tool, []),
     "strangers": lambda sources, tool, key: sources.world.strangers(tool, key),
     "spelled": lambda sources, tool, key: sources.world.spelled(tool, key),
+    "lists": lambda sources, tool, names: sources.world.lists(tool, frozenset(names)),
     "class": lambda sources, text: sources.values.class_of(text),
     "calls": lambda sources, tool, start, n: list(islice(sources.values.calls(tool, start), n)),
     "shapes": lambda sources, tool: sources.values.shapes(tool),
@@ -242,6 +243,10 @@ class WatchedWorld(World):
     def spelled(self, tool: str, key: str) -> str | None:
         self._watch.notes.add("spelled", tool, key)
         return self._watch.world.spelled(tool, key)
+
+    def lists(self, tool: str, names: frozenset[str]) -> bool:
+        self._watch.notes.add("lists", tool, tuple(sorted(names)))
+        return self._watch.world.lists(tool, names)
 
     def highest(self, entity_class: str, form: Form | None, instant: str) -> int | None:
         self._watch.notes.add("highest", entity_class, form and tuple(form), instant)

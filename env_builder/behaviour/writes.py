@@ -207,6 +207,8 @@ def _induced(steps: list[LoggedStep], around: WriteContext, checking: bool) -> I
     rule = {
         **around.showing, "rule": "create" if creating else "write", "fields": fields, "order": list(examples[0].after),
         "style": style, "when": {**when, "lengths": lengths}}
+    if not creating and all(one.after != one.before for one in examples):
+        rule["moves"] = True
     loose = volatile.of_fields(fields)
     rule |= {"volatile": loose} if loose else {}
     before = [] if around.refusal is None else [around.refusal]

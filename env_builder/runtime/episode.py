@@ -279,10 +279,24 @@ class EpisodeState:
             return False
         if answered.tier != "recorded" and len(arguments) > 1 and not program.takes >= arguments.keys():
             return True
-        if not program.is_possible_write or program.get("repeats", True):
+        if not program.is_possible_write:
             return False
-        return (program["tool"], key) in self._possible_writes or (
-            answered.tier == "derived" and any((write.tool, write.key) == (program["tool"], key) for write in self.write_calls))
+        if answered.tier == "induced" and self._is_new(answered) and self._is_given_again(program, key, arguments):
+            return True
+        return not program.get("repeats", True) and ((program["tool"], key) in self._possible_writes or (
+            answered.tier == "derived" and any((write.tool, write.key) == (program["tool"], key) for write in self.write_calls)))
+
+    def _is_new(self, answered: ToolAnswer) -> bool:
+        """Return whether it shows no entity that was there before."""
+        return all(self.document(self._programs.bare(name)) is None for name, _ in answered.documents)
+
+    def _is_given_again(self, program: Ready, key: str, arguments: dict[str, Any]) -> bool:
+        """Was a value given that this tool was given before in this episode, and never got twice in the log? It may be used up.
+        The same of the whole call."""
+        own = [write.key for write in self.write_calls if write.tool == program["tool"]]
+        once = [(name, arguments[name]) for name in program.get("once", ()) if name in arguments]
+        return (key in own and not program.get("again", True)) or any(
+            parsed(earlier).get(name) == value for earlier in own for name, value in once)
 
     def _written(self, program: Ready, content: str, is_error: bool) -> str | None:
         """Return an answer as the agent gets it, None where its tool's notation has no place for it."""
@@ -296,7 +310,7 @@ class EpisodeState:
 
     def _is_taken_for_granted(self, program: Ready, key: str, answered: ToolAnswer) -> bool:
         """Is it the answer of calls that worked, without an entity, to a call that may write and names what exists nowhere?"""
-        is_assumed = answered.tier == "derived" or (answered.tier == "induced" and not answered.documents)
+        is_assumed = answered.tier == "derived" or (answered.tier == "induced" and self._is_new(answered))
         return (is_assumed and not answered.is_error and program.is_possible_write
                 and self.names_known(program["tool"], key) is False)
 
@@ -534,9 +548,11 @@ class EpisodeState:
             return False
         is_record = self._programs.get(tool, UNKNOWN).get("class") is not None
         shown = {"changes": frozenset[str]() if is_record else listed_in(row["content"]), None: ids_in(row["content"])}
-        return any(
-            how[write.tool] != "keeps" and [write.tool, write.key] not in row["after"]
-            and not shown[how[write.tool]].isdisjoint(with_parts(write.names)) for write in since)
+        bearing = [write for write in since if how[write.tool] != "keeps" and [write.tool, write.key] not in row["after"]]
+        if any(not shown[how[write.tool]].isdisjoint(with_parts(write.names)) for write in bearing):
+            return True
+        unseen = frozenset[str]().union(*(write.names for write in bearing if how[write.tool] is None))
+        return bool(unseen) and not is_record and self._world.lists(tool, unseen)
 
     def _answer_after(self, question: Name, after: list[list[str]]) -> Row | None:
         """Return what was answered to the question after just these write calls."""

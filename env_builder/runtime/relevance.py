@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from .answers import parse
+from .clock import read
 
 MINIMUM_LENGTH = 3
 NAME_LENGTH = 40
@@ -128,6 +129,12 @@ def listed_in(content: str) -> frozenset[str]:
     return frozenset(
         leaf for row in _rows(parse(content)) for leaf in leaves(row)
         if isinstance(leaf, str) and MINIMUM_LENGTH <= len(leaf) <= NAME_LENGTH and _has_digit(leaf))
+
+
+@lru_cache(16384)
+def row_names(content: str) -> frozenset[str]:
+    """Id-like words of the objects in lists that an answer shows, without days and instants."""
+    return frozenset(word for word in frozenset[str]().union(*map(ids, _rows(parse(content)))) if read(word) is None)
 
 
 def _rows(value: Any) -> Iterator[dict[str, Any]]:

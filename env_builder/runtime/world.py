@@ -22,6 +22,7 @@ from .files import Later
 from .known_names import BEGUN, KnownNames
 from .numbering import Form, number_of
 from .records import ToolAnswer
+from .relevance import row_names
 from .tables import Origin, Table, rows_in
 
 __all__ = ["SURE", "Name", "Overlay", "Row", "View", "World", "agreed_on", "answering"]
@@ -51,6 +52,7 @@ class World:
         self._spellings: dict[str, dict[str, str]] = {}
         """Tool -> arguments with each number in one form -> arguments on record."""
         self._tables: dict[str, Table] = {}
+        self._listed: dict[str, frozenset[str]] = {}
         self._implied: dict[str, Table] = {}
         self._keys: dict[str, list[Name]] = defaultdict(list)
         self._highest: dict[tuple[str, str], tuple[list[str], list[int]]] = {}
@@ -132,6 +134,13 @@ class World:
                     for kind, row in origin.rows(parse(fact["value"])):
                         self._implied.setdefault(kind, Table()).add(row)
         return self._implied.setdefault(entity_class, Table())
+
+    def lists(self, tool: str, names: frozenset[str]) -> bool:
+        """Return whether some answer of the tool has a row that one of the names may name: after a write, others may."""
+        if tool not in self._listed:
+            answers = (answer["content"] for key in self.questions.get(tool, ()) for answer in self.answers[tool, key])
+            self._listed[tool] = frozenset[str]().union(*map(row_names, answers))
+        return not self._listed[tool].isdisjoint(names)
 
     def highest(self, entity_class: str, form: Form | None, instant: str) -> int | None:
         """Return the highest number in names of this form that entities of the class had at the instant; None: unknown."""

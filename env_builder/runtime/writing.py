@@ -223,8 +223,8 @@ def transitions_of(rule: dict[str, Any]) -> tuple[Transition, ...]:
 class Writing:
     """A rule that writes."""
 
-    __slots__ = ("_allowed", "_argument", "_copied", "_done", "_encode", "_fields", "_order", "also", "framed", "kind", "rule",
-                 "transitions")
+    __slots__ = ("_allowed", "_argument", "_copied", "_done", "_encode", "_fields", "_moves", "_order", "also", "framed", "kind",
+                 "rule", "transitions")
 
     def __init__(self, rule: dict[str, Any]) -> None:
         self.rule = rule
@@ -236,6 +236,7 @@ class Writing:
         self._argument: str = rule.get("argument") or ""
         self._allowed = allowed(rule["when"])
         self._done = rule.get("done", {}).items()
+        self._moves = rule.get("moves", False)
         self._encode = encoding(rule["style"])
         self._fields = {field: shared(e) for field, e in rule["fields"].items()}
         self._copied = frozenset(field for field, e in rule["fields"].items() if e == ["before", field])
@@ -248,11 +249,13 @@ class Writing:
         return (self.kind, str(value)) if isinstance(value, NAMES) else None
 
     def document(self, scope: Scope) -> Document | None:
-        """Return the document that it makes of the one before, None where it does not answer."""
+        """Return the document that it makes of the one before, None where it does not answer: a rule that `moves` was never seen
+        to leave a document as it is."""
         try:
-            return self.made(scope) if self._allowed(scope.before, scope.arguments) else None
+            made = self.made(scope) if self._allowed(scope.before, scope.arguments) else None
         except NoValue:
             return None
+        return None if made is not None and self._moves and made.value == scope.before else made
 
     def unless_done(self, scope: Scope) -> Document:
         """Return the document that it makes of the one before, whatever its guards say. Raises NoValue; Nowhere also if what it

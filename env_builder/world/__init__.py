@@ -67,7 +67,7 @@ def build(
     decisions: list[Decision] = []
     for name in sessions["service"].unique().sort():
         calls, lost = unwrap_answers(calls_of(turns.filter(pl.col("service") == name)))
-        in_notations = notations.find(calls)
+        in_notations = notations.find(calls, starts)
         calls = notations.applied(calls, in_notations)
         service = _service(name, calls, _declared(tools, name), starts_from.get(name), in_notations)
         passed = faults.find_faults(calls, {tool: presumed_effect(program) for tool, program in service.programs.items()})
@@ -110,7 +110,7 @@ def _service(
     shown = documents.find(calls)
     starts_from, votes = (configured, {}) if configured else replay.find(calls, shown)
     does = effects.find(calls, shown, starts_from == "shared", declared)
-    programs = replay.skeletons(calls, shown, does)
+    programs = replay.skeletons(calls, shown, does, starts_from == "shared")
     for tool, own in in_notations.items():
         if tool in programs:
             programs[tool]["notations"] = own

@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator, Mapping
-from itertools import groupby
+from datetime import datetime
+from itertools import groupby, pairwise
 from typing import Any
 
 from env_builder.runtime.answers import parse
@@ -40,8 +41,8 @@ Notations = dict[str, list[list[Any]]]
 """Tool -> [until, notation] in order of time; None: as it is."""
 
 
-def find(calls: list[LoggedCall]) -> Notations:
-    """Return the notations of the tools that have one."""
+def find(calls: list[LoggedCall], starts: Mapping[str, datetime | None]) -> Notations:
+    """Return the notations of the tools that have one. `starts`: when each session began."""
     answers = dict(sorted(calls_by_tool(call for call in calls if not call.failed).items()))
     found: Notations = {}
     pairs: dict[str, tuple[Notation, Notation | None]] = {}
@@ -54,7 +55,8 @@ def find(calls: list[LoggedCall]) -> Notations:
             found[tool] = [[None, notation]]
     if not pairs:
         return found
-    periods = _periods([(call, _is_read(call.content, one)) for tool, (one, _) in pairs.items() for call in answers[tool]])
+    periods = _periods(
+        [(call, _is_read(call.content, one)) for tool, (one, _) in pairs.items() for call in answers[tool]], starts)
     for tool, (one, other) in pairs.items() if periods else ():
         found[tool] = [[until, one if is_first else other] for until, is_first in periods]
     return found
@@ -105,14 +107,21 @@ def _two(texts: list[str]) -> tuple[Notation, Notation | None] | None:
     return None
 
 
-def _periods(moments: list[tuple[LoggedCall, bool]]) -> list[tuple[str | None, bool]]:
-    """Return (until, whether the first notation is in force) in order of time; [] where the two have no periods."""
-    timed = sorted((at, is_first) for call, is_first in moments if (at := instant(call.called_at)) is not None)
-    share = sum(is_first for _, is_first in timed) / len(timed) if timed else 0.0
-    runs = [(is_first, next(run)[0]) for is_first, run in groupby(timed, key=lambda each: each[1])]
+def _periods(
+    moments: list[tuple[LoggedCall, bool]], starts: Mapping[str, datetime | None]
+) -> list[tuple[str | None, bool]]:
+    """Return (until, whether the first notation is in force) in order of time; [] where the two have no periods.
+
+    One is in force from the beginning of the first session that shows it, as far as no answer speaks for the other.
+    """
+    timed = sorted((at, instant(starts.get(call.session_id)) or at, is_first) for call, is_first in moments
+                   if (at := instant(call.called_at)) is not None)
+    share = sum(is_first for _, _, is_first in timed) / len(timed) if timed else 0.0
+    runs = [(is_first, list(run)) for is_first, run in groupby(timed, key=lambda each: each[2])]
     if not 0 < share < 1 or len(runs) - 1 > SWITCHES * 2 * share * (1 - share) * len(timed):
         return []
-    ends = [began for _, began in runs[1:]]
+    firsts = [(before[-1][0], min(start for _, start, _ in after), after[0][0]) for (_, before), (_, after) in pairwise(runs)]
+    ends = [start if start > last else at for last, start, at in firsts]
     return [(until, is_first) for (is_first, _), until in zip(runs, [*ends, None], strict=True)]
 
 

@@ -159,7 +159,31 @@ class LoggedStep(NamedTuple):
     """Documents as known just before an act."""
 
 
-def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects) -> Programs:
+MANY_VALUES = 5
+"""Different values of an argument above which it may name something."""
+
+
+def _given_once(worked: list[LoggedCall], shared: bool) -> list[str]:
+    """Return the arguments that take many values, none of which was ever given twice in one world."""
+    values: dict[str, set[str]] = defaultdict(set)
+    given: set[tuple[str, ...]] = set()
+    twice: set[str] = set()
+    for call in worked:
+        for name, value in call.arguments.items():
+            if isinstance(value, str | int) and not isinstance(value, bool):
+                once = (name, str(value)) if shared else (name, str(value), call.session_id)
+                twice.update([name] if once in given else [])
+                given.add(once)
+                values[name].add(str(value))
+    return sorted(name for name, several in values.items() if len(several) > MANY_VALUES and name not in twice)
+
+
+def _was_repeated(worked: list[LoggedCall]) -> bool:
+    """Return whether a call worked that had worked before in its session."""
+    return len({(call.session_id, call.key) for call in worked}) < len(worked)
+
+
+def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects, shared: bool) -> Programs:
     """Return each tool's program before induction: its effect, its relations, and how it shows documents."""
     programs: Programs = {}
     shown = find_rows(calls)
@@ -175,6 +199,8 @@ def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects) -
         if worked:
             programs[tool] |= {
                 "takes": sorted({name for call in worked for name in call.arguments}), "repeats": tool in effects.repeating}
+            if effect in ACTING:
+                programs[tool] |= {"once": _given_once(worked, shared), "again": _was_repeated(worked)}
         if tool in effects.presumed:
             programs[tool] |= {"effect": "unknown", "presumed": effect, "harmless": tool in effects.harmless}
         affix = documents.classes[documented.entity_class].affix if documented else ("", "")

@@ -118,7 +118,7 @@ def test_answers_that_a_write_changed_do_not_count_against_a_read() -> None:
 def test_a_presumed_read_answers_like_a_read_and_counts_as_a_write() -> None:
     calls = asked("total_of")
     shown = documents.find(calls)
-    programs = replay.skeletons(calls, shown, found(calls))
+    programs = replay.skeletons(calls, shown, found(calls), shared=False)
     programs["total_of"]["rules"] = [{"rule": "recorded"}]
     answer = {"tool": "total_of", "arguments": canonical({"account": "A-1"}), "content": "11", "is_error": False, "from": None,
               "to": None, "session": None, "after": [], "effects": []}
