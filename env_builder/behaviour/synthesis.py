@@ -110,6 +110,16 @@ def chosen(examples: list[WriteExample]) -> Expression | None:
     return None if not ways else ways[0] if len(ways) == 1 else ["agree", *ways]
 
 
+def defaulted(examples: list[WriteExample]) -> Expression | None:
+    """Return an argument, and a constant where it is not given."""
+    for name in sorted(set().union(*(one.arguments for one in examples))):
+        without = [one.after for one in examples if name not in one.arguments]
+        default: Expression = ["first", ["argument", name], ["constant", without[0]]] if without else ["argument", name]
+        if MINIMUM_EACH <= len(without) <= len(examples) - MINIMUM_EACH and fits(default, examples):
+            return default
+    return None
+
+
 def _choice(expression: Expression, examples: list[WriteExample]) -> Expression | None:
     given: dict[tuple[type, Any], tuple[Any, Any, int]] = {}
     for value, one in zip(values(expression, examples), examples, strict=True):
@@ -235,7 +245,7 @@ def explain(examples: list[WriteExample], hint: list[str]) -> Expression | None:
     return (
         _object(examples, hint) or extended(examples, hint, explain) or replaced(examples, hint, explain)
         or best(_selected(examples), examples) or computed(examples) or switched(examples) or counted(examples)
-        or in_row(examples) or dated(examples) or shifted(examples) or chosen(examples) or removed(examples, hint) or worded(examples)
+        or in_row(examples) or defaulted(examples) or dated(examples) or shifted(examples) or chosen(examples) or removed(examples, hint) or worded(examples)
         or volatile.explained(examples, hint))
 
 

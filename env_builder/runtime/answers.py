@@ -24,6 +24,17 @@ _LONGEST_REFUSAL = 200
 """Characters of a text that is searched for the weaker signs of a failure."""
 
 
+UNKNOWN_VALUE = "\0unknown "
+"""How the value of a field begins that a call changed in an unknown way; the rest tells which call did."""
+_MARK = "\\u0000unknown "
+"""The same in JSON text."""
+
+
+def is_partial(text: str) -> bool:
+    """Return whether a document's JSON text has fields whose value is unknown."""
+    return _MARK in text
+
+
 def parse(content: str) -> Any:
     """Return the content as JSON object or list, or None."""
     if content[:1] not in ("{", "["):

@@ -40,6 +40,7 @@
     ["text", e, …]             their values written one after the other
     ["later", e, n]            the day or instant e, written as it is, n days later
     ["without", e, e2]         the list e without its elements that are e2, or objects with e2 in a field
+    ["amend", e, e2, [[name, e3], …]]  the list e, its first object with e2 in a field with these fields; in e3 `before` is it
     ["joined", e, e2]          the elements of both lists, each once, sorted
 
 An expression is made into a function of its scope once (`compiled`), however often it is asked: nobody may change it then.
@@ -54,6 +55,7 @@ from datetime import timedelta
 from typing import Any
 
 from . import clock
+from .answers import UNKNOWN_VALUE
 from .canonical import IdentityCache, canonical
 from .numbering import named
 
@@ -66,6 +68,8 @@ NOW = "#now"
 """The class under which a read tells the ISO instant: by `day` to the day, by `exact` as a clock would; None: unknown."""
 LAST = "#last"
 """The class under which a read at [class, form] tells the highest number in names, None where it is unknown."""
+TOLD = "#told"
+"""The argument under which a consequence knows what its act speaks of: the document before it, or its answer."""
 FRESH = "#fresh"
 """The class under which a read at [place, shape] tells a sampled value, None where nothing is sampled."""
 
@@ -121,6 +125,8 @@ def at(value: Any, path: list[Any]) -> Any:
         elif not (isinstance(value, list) and isinstance(step, int) and -len(value) <= step < len(value)):
             raise Nowhere(step)
         value = value[step]
+    if type(value) is str and value.startswith(UNKNOWN_VALUE):
+        raise NoValue("unknown")
     return value
 
 
@@ -202,7 +208,10 @@ def _argument(path: list[Any], make: Make, holder: Callable[[Scope], Any] = oper
 
     def run(scope: Scope) -> Any:
         given = holder(scope)
-        return given[name] if type(given) is dict and type(name) is str and name in given else at(given, path)
+        value = given[name] if type(given) is dict and type(name) is str and name in given else at(given, path)
+        if type(value) is str and value.startswith(UNKNOWN_VALUE):
+            raise NoValue("unknown")
+        return value
 
     return run
 
@@ -498,6 +507,21 @@ def without(items: list[Any], wanted: Any) -> list[Any]:
     return remaining
 
 
+def _amend(operands: list[Any], make: Make) -> Run:
+    e, wanted, fields = _list(operands[0], make), make(operands[1]), _fields(operands[2], make)
+
+    def run(scope: Scope) -> Any:
+        items, named = list(e(scope)), wanted(scope)
+        place = next((at for at, item in enumerate(items) if isinstance(item, dict) and named in item.values()), None)
+        if place is None:
+            raise Nowhere("amend")
+        inner = Scope(items[place], scope.arguments, scope.look, scope.last)
+        items[place] = {**items[place], **{name: one(inner) for name, one in fields}}
+        return items
+
+    return run
+
+
 def _joined(items: list[Any], more: list[Any]) -> list[str]:
     return sorted(set(_sorted([*items, *more])))
 
@@ -521,7 +545,7 @@ OPERATORS: dict[str, Operator] = {
     "append_unless_zero": _append_where(lambda number: bool(number != 0)),
     "times": _typed(operator.mul, _number, _number), "plus": _typed(operator.add, _number, _number),
     "later": _typed(later, lambda e, make: make(e), _number), "without": _typed(without, _list, lambda e, make: make(e)),
-    "joined": _typed(_joined, _list, _list), "choose": _choose, "text": _text,
+    "amend": _amend, "joined": _typed(_joined, _list, _list), "choose": _choose, "text": _text,
     "minus": _typed(operator.sub, _number, _number), "negative": _typed(operator.neg, _number),
     "absolute": _typed(abs, _number), "round": _typed(round, _number, _written), "length": _typed(len, _list),
     "sum": _typed(total, _list),

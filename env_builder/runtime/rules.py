@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .answers import parsed
+from .answers import is_partial, parsed
 from .canonical import encoding
 from .expressions import DONE, NAMES, NoValue, evaluate, shared
 from .lists import Listing, put_together, read
@@ -93,7 +93,7 @@ def _document(rule: Rule, tool: str) -> Run:
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         value = arguments.get(argument)
         text = state.document((kind, str(value))) if isinstance(value, NAMES) else None
-        return None if text is None else tuple.__new__(ToolAnswer, (before + text + after, False, "derived", ()))  # quicker
+        return None if text is None or is_partial(text) else tuple.__new__(ToolAnswer, (before + text + after, False, "derived", ()))  # quicker
 
     return run
 
@@ -130,7 +130,7 @@ def written(writing: Writing, key: str, arguments: dict[str, Any], state: State)
         return None
     scope = state.scope(parsed(text), arguments)
     new = writing.document(scope)
-    if new is None:
+    if new is None or is_partial(new):
         return None
     others = consequences(writing.also, scope) if writing.also else ()
     first, last = writing.framed

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .answers import Document
-from .canonical import IdentityCache, encoding
-from .expressions import NAMES, Look, NoValue, Nowhere, Scope, amount, at, nothing, path_of, rows, shared
+from .answers import UNKNOWN_VALUE, Document
+from .canonical import IdentityCache, canonical, digest, encoding
+from .expressions import NAMES, TOLD, Look, NoValue, Nowhere, Scope, amount, at, nothing, path_of, rows, shared
 from .relevance import leaves
 from .world import Name
 
@@ -115,12 +115,15 @@ class Unknowable(Exception):
 class Effect:
     """One consequence, ready to be worked out."""
 
-    __slots__ = ("_adds", "_change", "_digits", "_over", "_path", "_puts", "encode", "key", "kind")
+    __slots__ = ("_adds", "_change", "_digits", "_fields", "_over", "_path", "_puts", "encode", "key", "kind")
 
     def __init__(self, one: Consequence) -> None:
         self.kind: str = one["class"]
         self.key = shared(one["key"])
         self.encode = encoding(one["style"])
+        self._fields = [(name, None if e is None else shared(e)) for name, e in one.get("fields", {}).items()]
+        if self._fields:
+            return
         self._over = None if one["over"] is None else shared(one["over"])
         self._path = path_of(one["path"], shared)
         self._puts, self._adds = "to" in one, "more" in one
@@ -129,6 +132,8 @@ class Effect:
 
     def applied(self, there: Any, scope: Scope) -> Any:
         """Return the other document after it; `there` itself is left as it is. Raises Unknowable."""
+        if self._fields:
+            return self._by_field(there, scope)
         if self._over is None:
             return self._once(there, scope)
         try:
@@ -138,6 +143,18 @@ class Effect:
         for element in elements:
             there = self._once(there, Scope(element, scope.arguments, scope.look))
         return there
+
+    def _by_field(self, there: Any, scope: Scope) -> Any:
+        """Return the document with its fields as they are after the act; those of unknown values are marked with the call."""
+        if not isinstance(there, dict):
+            raise Unknowable
+        inner, after = Scope(there, {**scope.arguments, TOLD: scope.before}, scope.look), dict(there)
+        for name, change in self._fields:
+            try:
+                after[name] = _unknown(there.get(name), scope) if change is None else change(inner)
+            except NoValue:
+                after[name] = _unknown(there.get(name), scope)
+        return after
 
     def _once(self, there: Any, scope: Scope) -> Any:
         try:
@@ -157,6 +174,12 @@ class Effect:
         except NoValue:
             raise Unknowable from None
         return _put(there, path, new)
+
+
+def _unknown(old: Any, scope: Scope) -> str:
+    """Return the mark of a value that this call changed in an unknown way: the same after the same calls alone."""
+    before = old if isinstance(old, str) and old.startswith(UNKNOWN_VALUE) else ""
+    return UNKNOWN_VALUE + digest(before + canonical(scope.arguments))[:16]
 
 
 def consequences(also: Sequence[Effect], scope: Scope) -> tuple[tuple[Name, str], ...]:

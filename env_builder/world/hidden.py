@@ -14,15 +14,17 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import reduce
 from itertools import product
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
-from env_builder.runtime.expressions import Look, NoValue, evaluate
+from env_builder.runtime.expressions import TOLD, Look, NoValue, evaluate
 from env_builder.runtime.writing import Consequence, Unknowable, applied
 from env_builder.world.changes import SLACK, Feed
 from env_builder.world.documents import Documents, style_of
 from env_builder.world.effects import order_of
+from env_builder.world.fields import ABSENT, FieldSample, explain
 from env_builder.world.features import Expression, Feature, features, is_number, sums
 from env_builder.world.replay import LoggedStep
 
@@ -55,6 +57,7 @@ class Sample(NamedTuple):
     look: Look
     there: Any
     after: Any
+    classes: tuple[str, ...] = ()
 
 
 def find(
@@ -73,8 +76,12 @@ def find(
     styles = {kind: style for kind, mine in texts.items() if (style := style_of(mine)) is not None}
     by_link = samples_of(steps, links, shared, documents, relation) | _fed(steps, links, feeds, documents)
     for (tool, link), samples in sorted(by_link.items()):
+        samples = [sample._replace(classes=classes) for sample in samples]
         alone = not shared or link[0] in feeds
         learnt = _learnt(samples, link, classes, styles[link[0]], alone) if link[0] in styles else []
+        if link[0] in styles:
+            learnt = _with_fields(learnt, samples, {"class": link[0], "key": json.loads(link[1]), "style": styles[link[0]]}, (
+                SURE_SHARE,) if alone else FIELD_SHARES)
         if learnt:
             consequences.setdefault(tool, []).extend(learnt)
     return consequences
@@ -104,8 +111,11 @@ def links_of(steps: list[LoggedStep], keys: set[tuple[str, str]], documents: Doc
         if not step.act:
             continue
         acts[step.call.tool] += 1
-        for expression, value in features(_base(step, documents), step.call.arguments, lambda kind, key: None, ()):
-            if isinstance(value, str | int) and expression[0] in ("before", "argument"):
+        near = features(_base(step, documents), step.call.arguments, lambda kind, key: None, ())
+        two_hops = features({}, step.call.arguments, step.look, tuple(sorted(documents.classes)), plain=True)
+        linked = [(expression, value) for expression, value in two_hops if expression[0] == "at" and len(expression) == 3]
+        for expression, value in (*near, *linked):
+            if isinstance(value, str | int) and expression[0] in ("before", "argument", "at"):
                 for kind in kinds:
                     name = (kind, documents.plain(kind, str(value)))
                     if name in keys and (step.shown is None or name != step.shown[:2]):
@@ -123,7 +133,7 @@ def links_of(steps: list[LoggedStep], keys: set[tuple[str, str]], documents: Doc
 def named(link: Link, step: LoggedStep, documents: Documents) -> tuple[str, str] | None:
     """Return the record that the act names by this link."""
     try:
-        key = evaluate(json.loads(link[1]), _base(step, documents), step.call.arguments)
+        key = evaluate(json.loads(link[1]), _base(step, documents), step.call.arguments, step.look)
     except NoValue:
         return None
     return (link[0], documents.plain(link[0], str(key))) if isinstance(key, str | int) else None
@@ -204,6 +214,43 @@ def _learnt(
         rest = [sample._replace(there=_after(best, sample)) for sample in rest]
     n_unexplained = sum(sample.there != sample.after for sample in rest)
     return [] if n_unexplained > (1 - (SURE_SHARE if alone else MINIMUM_SHARE)) * len(rest) else consequences
+
+
+FIELD_SHARES = (0.9, 0.6)
+"""The same of each field, where others act too: what comes out so most often is believed, and else what comes out mostly."""
+
+
+HARDLY = 0.5
+"""Samples beside that share whose changes are not believed either."""
+
+
+def _with_fields(
+    learnt: list[Consequence], samples: list[Sample], about: Consequence, shares: tuple[float, ...]
+) -> list[Consequence]:
+    """Return the consequences with what the act makes of each field that they leave unexplained. `about`: the record."""
+    left = [sample._replace(there=reduce(lambda there, one: _after(one, sample._replace(there=there)), learnt, sample.there))
+            for sample in samples]
+    names = sorted({str(path[0]) for sample in left for path, _, _ in differences(sample.there, sample.after) if path} | {
+        name for sample in left if _are_objects(sample) for name in sample.there.keys() ^ sample.after.keys()})
+    made: dict[str, Expression | None] = {}
+    for name in names if len(samples) >= MINIMUM_CHANGED and all(map(_are_objects, samples)) else ():
+        field_samples = [_of_field(sample, name) for sample in samples]
+        made[name] = next((e for share in shares if (e := explain(field_samples, [name], share)) is not None), None)
+        n_changed = sum(one.old is not one.new and one.old != one.new for one in field_samples)
+        if made[name] is None and n_changed < (1 - shares[0]) * len(samples) + HARDLY:
+            del made[name]  # somebody else did it
+    kept = [one for one in learnt if one["path"][0] not in made]
+    return [*kept, {**about, "fields": made}] if made else kept
+
+
+def _are_objects(sample: Sample) -> bool:
+    return isinstance(sample.there, dict) and isinstance(sample.after, dict)
+
+
+def _of_field(sample: Sample, name: str) -> FieldSample:
+    arguments = {**sample.arguments, TOLD: sample.before}
+    return FieldSample(
+        sample.there, arguments, sample.look, sample.there.get(name, ABSENT), sample.after.get(name, ABSENT), sample.classes)
 
 
 def _moved(sample: Sample) -> list[tuple[tuple[Any, ...], Any, Any]]:

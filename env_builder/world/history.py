@@ -67,7 +67,7 @@ def touches(
             if name is not None:
                 mine[name].append(one)
         for name, consequences in mine.items():
-            fields = frozenset(one["path"][0] for one in consequences)
+            fields = frozenset(field for one in consequences for field in one.get("fields") or one["path"][:1])
             touches_by_name[name].append(Touch(at, fields, partial(_touched, step, spoken_of(step, documents), consequences)))
     return touches_by_name
 

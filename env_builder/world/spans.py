@@ -20,7 +20,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
-from env_builder.runtime.answers import parsed
+from env_builder.runtime.answers import UNKNOWN_VALUE, parsed
 from env_builder.world.documents import STYLES
 from warehouse.records import Derivation
 
@@ -235,6 +235,7 @@ def _chain(field: str, value: Any, touches: list[Touch]) -> list[Any]:
     for touch in touches:
         part = None if value is None else touch.change({} if value == ABSENT else {field: value})
         value = None if part is None else part.get(field, ABSENT)
+        value = None if isinstance(value, str) and value.startswith(UNKNOWN_VALUE) else value
         values.append(value)
     return values
 
