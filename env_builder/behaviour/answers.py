@@ -116,10 +116,19 @@ def _values(contents: list[str]) -> tuple[dict[str, Any] | None, list[Any]]:
 def _explained(examples: list[WriteExample], done: list[LoggedStep]) -> Expression | None:
     n_questions = len({step.call.key for step in done})
     if len({step.call.content for step in done}) == 1 and n_questions >= MINIMUM_COPIES:
-        return ["constant", examples[0].after]
+        return constant(examples[0].after)
     if n_questions < MINIMUM_EXAMPLES:
         return None
     return explain([one._replace(tool=done[0].call.tool) for one in examples], [])
+
+
+def constant(value: Any) -> Expression:
+    """Return the expression of a value, whose objects keep the order of their fields."""
+    if isinstance(value, dict):
+        return ["object", [[name, constant(item)] for name, item in value.items()]]
+    if isinstance(value, list):
+        return ["append", ["constant", []], *map(constant, value)]
+    return ["constant", value]
 
 
 def _is_fresh(value: Expression) -> bool:

@@ -223,13 +223,17 @@ def _paths(base: Expression, one: WriteExample) -> Iterator[Expression]:
 
 def in_row(examples: list[WriteExample]) -> Expression | None:
     """Return what stands in the row that one or two arguments name."""
-    candidates: dict[str, Expression] = {}
-    for one in examples[:SAMPLES]:
-        given = {(name,): value for name, value in one.arguments.items() if isinstance(value, str | int) and value not in ("", True)}
-        for base in named_rows(one.rows, given, MAXIMUM_ITEMS):
-            for candidate in _paths(base, one):
-                candidates.setdefault(str(candidate), candidate)
-    return best(list(candidates.values())[:MAXIMUM_CANDIDATES], examples)
+    candidates = (expression for one in examples[:SAMPLES] for expression, value in row_values(one) if same(value, one.after))
+    return best(islice(candidates, MAXIMUM_CANDIDATES), examples)
+
+
+def row_values(one: WriteExample) -> Iterator[tuple[Expression, Any]]:
+    """Yield (expression, value) of what stands in the rows that one or two arguments name."""
+    given = {(name,): value for name, value in one.arguments.items()
+             if isinstance(value, str | int) and not isinstance(value, bool) and value != ""}
+    for base in named_rows(one.rows, given, MAXIMUM_ITEMS):
+        (row,) = values(base, [one])
+        yield from (([*base, *path], value) for path, value in (scalars(row) if isinstance(row, dict) else ()))
 
 
 def _kept_or(targets: list[WriteExample], kept: Expression | None, candidates: list[Expression]) -> Expression | None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 from env_builder.behaviour import volatile
 from env_builder.behaviour.examples import NOTHING, SAMPLES, Expression, WriteExample, best, fits, same, values
-from env_builder.behaviour.lists import extended, in_row, replaced
+from env_builder.behaviour.lists import extended, in_row, replaced, row_values
 from env_builder.runtime import clock
 from env_builder.runtime.expressions import DONE
 from env_builder.world.features import features, is_number, sums
@@ -87,9 +88,9 @@ def shifted(examples: list[WriteExample]) -> Expression | None:
     if not all(is_number(one.after) for one in examples) or not _varied(examples):
         return None
     first = examples[0]
+    said = [*features(first.before, first.arguments, first.look, first.classes), *row_values(first)]
     offsets = [[how, expression, ["constant", abs(first.after - value)]]
-               for expression, value in features(first.before, first.arguments, first.look, first.classes)
-               if is_number(value) and (how := "plus" if first.after > value else "minus")]
+               for expression, value in said if is_number(value) and (how := "plus" if first.after > value else "minus")]
     return best(offsets[:MAXIMUM_OFFSETS], examples)
 
 
@@ -111,12 +112,117 @@ def chosen(examples: list[WriteExample]) -> Expression | None:
 
 
 def defaulted(examples: list[WriteExample]) -> Expression | None:
-    """Return an argument, and a constant where it is not given."""
+    """Return what an argument gives where it is given, and what holds where it is not, said as shortly as may be."""
+    ways: list[Expression] = []
     for name in sorted(set().union(*(one.arguments for one in examples))):
-        without = [one.after for one in examples if name not in one.arguments]
-        default: Expression = ["first", ["argument", name], ["constant", without[0]]] if without else ["argument", name]
-        if MINIMUM_EACH <= len(without) <= len(examples) - MINIMUM_EACH and fits(default, examples):
-            return default
+        given, lacking = ([one for one in examples if (name in one.arguments) == there] for there in (True, False))
+        if min(len(given), len(lacking)) >= MINIMUM_EACH:
+            first, other = explain(given, []), explain(lacking, [])
+            if first is not None and other is not None:
+                ways.append(["given", name, first, other])
+    return min(ways, key=lambda way: (len(str(way)), str(way)), default=None)
+
+
+MADE = "#made"
+"""The argument under which fields of what comes of a call are known to each other while they are explained."""
+MAXIMUM_TERMS = 5
+
+
+def made_of(missing: dict[str, list[WriteExample]], fields: dict[str, Expression], whole: list[dict[str, Any]]) -> None:
+    """Add to `fields` what is made of other fields: sums and differences of these, shares of one. `whole`: all fields after."""
+    progress = True
+    while progress:
+        numbers = [name for name in fields if all(is_number(after.get(name)) for after in whole)]
+        progress = False
+        for name in [name for name in missing if name not in fields]:
+            examples = [one._replace(arguments={**one.arguments, MADE: {other: after[other] for other in numbers}})
+                        for one, after in zip(missing[name], whole, strict=True)]
+            expression = explain(examples, []) if numbers else None
+            if expression is not None:
+                fields[name], progress = _with_made(expression, fields), True
+
+
+def _with_made(expression: Any, fields: dict[str, Expression]) -> Any:
+    """Return the expression with the fields that it speaks of worked out."""
+    if not isinstance(expression, list):
+        return expression
+    if expression[:2] == ["argument", MADE]:
+        return fields[expression[2]]
+    return [_with_made(part, fields) for part in expression]
+
+
+def balanced(examples: list[WriteExample]) -> Expression | None:
+    """Return a sum or difference of other fields."""
+    made = examples[0].arguments.get(MADE, {})
+    if not made or not all(is_number(one.after) for one in examples) or not _varied(examples):
+        return None
+    names = sorted(made, key=lambda name: (-len({str(one.arguments[MADE][name]) for one in examples}), name))[:MAXIMUM_TERMS]
+    for signs in sorted(product((0, 1, -1), repeat=len(names)), key=lambda signs: (sum(map(abs, signs)), -sum(signs), signs)):
+        terms = [(name, sign) for name, sign in zip(names, signs, strict=True) if sign]
+        if len(terms) < 2 or terms[0][1] < 0:
+            continue
+        expression: Expression = ["argument", MADE, terms[0][0]]
+        for name, sign in terms[1:]:
+            expression = ["plus" if sign > 0 else "minus", expression, ["argument", MADE, name]]
+        for shape in (expression, ["round", expression, DIGITS]):
+            if fits(shape, examples):
+                return shape
+    return None
+
+
+def scaled(examples: list[WriteExample]) -> Expression | None:
+    """Return a share of another field, rounded as money."""
+    first = max(examples, key=lambda one: abs(one.after) if is_number(one.after) else 0)
+    made = first.arguments.get(MADE, {})
+    if not made or not all(is_number(one.after) for one in examples) or not _varied(examples):
+        return None
+    return best((["round", ["times", ["argument", MADE, name], ["constant", round(first.after / value, 4)]], DIGITS]
+                 for name, value in sorted(made.items()) if value and first.after), examples)
+
+
+def priced(examples: list[WriteExample]) -> Expression | None:
+    """Return the sum over a list of objects that were given: of a number of each, or of a number in the row that it names, and
+    of the product of both."""
+    if not all(is_number(one.after) for one in examples) or not _varied(examples):
+        return None
+    return best((shape for one in examples[:SAMPLES] for item in _prices(one) for shape in (item, ["round", item, DIGITS])), examples)
+
+
+def _prices(one: WriteExample) -> Iterator[Expression]:
+    for name in sorted(one.arguments):
+        items = one.arguments[name]
+        if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
+            continue
+        inner = one._replace(arguments={**one.arguments, **{f"{name}.{key}": value for key, value in items[0].items()}})
+        rows = [(_of_item(expression, name), value) for expression, value in row_values(inner) if is_number(value)]
+        own = [["argument", name, key] for key, value in sorted(items[0].items()) if is_number(value)]
+        for item in [*own, *(row for row, _ in rows), *(["times", row, factor] for row, _ in rows for factor in own)]:
+            yield ["sum", ["rows", [name], item]]
+
+
+def _of_item(expression: Any, name: str) -> Any:
+    """Return the expression with arguments that stand for fields of an element as such."""
+    if not isinstance(expression, list):
+        return expression
+    if expression[0] == "argument" and expression[1].startswith(f"{name}."):
+        return ["argument", name, expression[1].removeprefix(f"{name}.")]
+    return [_of_item(part, name) for part in expression]
+
+
+def gathered(examples: list[WriteExample]) -> Expression | None:
+    """Return the elements of a list that was there and of one that was given; where none was there, what else holds."""
+    if not all(isinstance(one.after, list) for one in examples):
+        return None
+    first = max(examples, key=lambda one: len(one.after))
+    said = [(expression, value) for expression, value in features(first.before, first.arguments, first.look, first.classes)
+            if isinstance(value, list) and value]
+    for there, given in ((one, other) for one, _ in said for other, _ in said if other[0] == "argument" != one[0]):
+        joined: Expression = ["joined", there, given]
+        told = [(one, value) for one, value in zip(examples, values(joined, examples), strict=True)]
+        rest = [one for one, value in told if value is NOTHING]
+        if len(told) - len(rest) >= MINIMUM_VARIED and all(value is NOTHING or same(value, one.after) for one, value in told):
+            other = explain(rest, []) if rest else None
+            return joined if not rest else None if other is None else ["else", joined, other]
     return None
 
 
@@ -245,7 +351,7 @@ def explain(examples: list[WriteExample], hint: list[str]) -> Expression | None:
     return (
         _object(examples, hint) or extended(examples, hint, explain) or replaced(examples, hint, explain)
         or best(_selected(examples), examples) or computed(examples) or switched(examples) or counted(examples)
-        or in_row(examples) or defaulted(examples) or dated(examples) or shifted(examples) or chosen(examples) or removed(examples, hint) or worded(examples)
+        or in_row(examples) or priced(examples) or balanced(examples) or scaled(examples) or defaulted(examples) or dated(examples) or shifted(examples) or chosen(examples) or removed(examples, hint) or gathered(examples) or worded(examples)
         or volatile.explained(examples, hint))
 
 
@@ -303,14 +409,17 @@ def _object(examples: list[WriteExample], hint: list[str]) -> Expression | None:
     shape = shapes.pop()
     if shapes or not shape:
         return None
-    fields = []
+    fields: dict[str, Expression] = {}
+    missing: dict[str, list[WriteExample]] = {}
     for name in shape:
         inner = [example._replace(after=example.after[name]) for example in examples]
         expression = explain(inner, [*hint, name])
         if expression is None:
-            return None
-        fields.append([name, expression])
-    return ["object", fields]
+            missing[name] = inner
+        else:
+            fields[name] = expression
+    made_of(missing, fields, [example.after for example in examples])
+    return ["object", [[name, fields[name]] for name in shape]] if len(fields) == len(shape) else None
 
 
 def _selected(examples: list[WriteExample]) -> Iterator[Expression]:

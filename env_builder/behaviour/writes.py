@@ -28,7 +28,7 @@ from env_builder.behaviour.checks import MessageCase
 from env_builder.behaviour.evidence import NOTHING, Induced, ToolEvidence
 from env_builder.behaviour.examples import Expression, WriteExample
 from env_builder.behaviour.plain import shown
-from env_builder.behaviour.synthesis import explain
+from env_builder.behaviour.synthesis import explain, made_of
 from env_builder.behaviour.trials import Before, TrialCall, half_of
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.ends import masked
@@ -308,7 +308,8 @@ def explained(examples: list[WriteExample]) -> dict[str, Any] | None:
             return None
         else:
             fields[name] = expression
-    for name in missing:  # what is made of other fields
+    made_of({name: having[name] for name in missing if name in always}, fields, [one.after for one in examples])
+    for name in [name for name in missing if name not in fields]:  # what is made of other fields
         expression = lists.grown(having[name], [name], fields, explain) if name in always else None
         if expression is None:
             return None

@@ -25,6 +25,8 @@
                                value at a path of the row whose columns are so, as far as all that list it agree
     ["match", e, [[name, e2], …]]  the first object of the list e whose fields are all so
     ["with", e, [[name, e2], …]]   the object e with these fields
+    ["else", e, e2]            e, or e2 where a path of e leads nowhere in what is known
+    ["given", name, e, e2]     e where this argument is given, else e2
     ["first", e, …]            the first of them that has a value
     ["same", e, e2, e3]        e3 where e and e2 are the same, else no value
     ["times", e, e2] ["length", e]
@@ -425,6 +427,23 @@ def _first(operands: list[Any], make: Make) -> Run:
     return run
 
 
+def _else(operands: list[Any], make: Make) -> Run:
+    one, other = map(make, operands)
+
+    def run(scope: Scope) -> Any:
+        try:
+            return one(scope)
+        except Nowhere:
+            return other(scope)
+
+    return run
+
+
+def _given(operands: list[Any], make: Make) -> Run:
+    name, one, other = operands[0], *map(make, operands[1:])
+    return lambda scope: one(scope) if name in scope.arguments else other(scope)
+
+
 def _same(operands: list[Any], make: Make) -> Run:
     one, other, value = map(make, operands)
 
@@ -535,7 +554,7 @@ OPERATORS: dict[str, Operator] = {
     "before": lambda path, make: _argument(path, make, operator.attrgetter("before")), "argument": _argument,
     "constant": lambda operands, make: _written(operands[0], make), "document": _document, "at": _inside, "find": _find,
     "agree": _agree, "object": _object, "sorted": _typed(_sorted, _list), "concat": _typed(operator.add, _list, _list),
-    "each": _each, "rows": _rows, "row": _row, "match": _match, "with": _with, "first": _first, "same": _same,
+    "each": _each, "rows": _rows, "row": _row, "match": _match, "with": _with, "first": _first, "else": _else, "given": _given, "same": _same,
     "replace": _replace, "last": _last,
     "nth": lambda operands, make: _external(DONE, operands[0], int, lambda done: at(operands[1], [done])),
     "following": lambda operands, make: _external(LAST, canonical(operands), int, lambda last: named(last + 1, operands[1])),

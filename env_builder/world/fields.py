@@ -22,6 +22,8 @@ from env_builder.world.features import Expression, features, is_number
 
 MINIMUM_RIGHT = 3
 """Samples that an expression must give."""
+FEWEST = 2
+"""Samples of each way in which a list may change."""
 FAIR = 30
 """Changed samples from which candidates are made."""
 MOST_TRIED = 60
@@ -155,7 +157,7 @@ def _defaults(samples: list[FieldSample]) -> Iterator[Expression]:
     for name in sorted(set().union(*(one.arguments for one in samples)) - {TOLD}):
         news = Counter(canonical(one.new) for one in samples if name not in one.arguments and one.new is not ABSENT)
         if 0 < news.total() < len(samples):
-            yield ["first", ["argument", name], ["constant", _read(news.most_common(1)[0][0])]]
+            yield ["given", name, ["argument", name], ["constant", _read(news.most_common(1)[0][0])]]
 
 
 def _read(text: str) -> Any:
@@ -169,12 +171,14 @@ def _of_lists(changed: list[FieldSample], field: list[Any], share: float) -> Ite
         return
     here: Expression = ["before", *field]
     grown = [one._replace(old=ABSENT, new=one.new[-1]) for one in lists if one.new[:-1] == one.old and one.new]
-    if len(grown) >= share * len(changed) and (item := _item(grown, max(share, INNER_SHARE))) is not None:
-        yield ["append", here, item]
-    yield from _named(lists, "without", here, _lost)
     amended = [(one, at) for one in lists if (at := _amended(one)) is not None]
-    if len(amended) >= share * len(changed):
-        yield from _amendments(amended, here, max(share, INNER_SHARE))
+    inner = max(share, INNER_SHARE)
+    item = _item(grown, inner) if len(grown) >= FEWEST else None
+    appended = [] if item is None else [["append", here, item]]
+    amendments = list(_amendments(amended, here, inner)) if len(amended) >= FEWEST else []
+    yield from [*appended, *amendments]
+    yield from (["else", one, other] for one in amendments for other in appended)
+    yield from _named(lists, "without", here, _lost)
 
 
 def _item(grown: list[FieldSample], share: float) -> Expression | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby, pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -178,15 +178,22 @@ def _given_once(worked: list[LoggedCall], shared: bool) -> list[str]:
     return sorted(name for name, several in values.items() if len(several) > MANY_VALUES and name not in twice)
 
 
-def _was_repeated(worked: list[LoggedCall]) -> bool:
-    """Return whether a call worked that had worked before in its session."""
-    return len({(call.session_id, call.key) for call in worked}) < len(worked)
+def _repeated(calls: list[LoggedCall], effect: Mapping[str, str]) -> set[str]:
+    """Return the tools of which a call worked once more, with nothing done in between by another that may write."""
+    tools: set[str] = set()
+    for _, mine in groupby(calls, key=lambda call: call.session_id):
+        done: set[tuple[str, str]] = set()
+        for call in (each for each in mine if not each.failed and effect[each.tool] in ACTING):
+            done = {each for each in done if each[0] == call.tool}
+            tools.update([call.tool] if (call.tool, call.key) in done else [])
+            done.add((call.tool, call.key))
+    return tools
 
 
 def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects, shared: bool) -> Programs:
     """Return each tool's program before induction: its effect, its relations, and how it shows documents."""
     programs: Programs = {}
-    shown = find_rows(calls)
+    shown, repeated = find_rows(calls), _repeated(calls, effects.effect)
     for tool, effect in sorted(effects.effect.items()):
         documented = documents.tools.get(tool)
         rules = _showing([call for call in calls if call.tool == tool], documented, documents) if documented else []
@@ -200,7 +207,7 @@ def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects, s
             programs[tool] |= {
                 "takes": sorted({name for call in worked for name in call.arguments}), "repeats": tool in effects.repeating}
             if effect in ACTING:
-                programs[tool] |= {"once": _given_once(worked, shared), "again": _was_repeated(worked)}
+                programs[tool] |= {"once": _given_once(worked, shared), "again": tool in repeated}
         if tool in effects.presumed:
             programs[tool] |= {"effect": "unknown", "presumed": effect, "harmless": tool in effects.harmless}
         affix = documents.classes[documented.entity_class].affix if documented else ("", "")
