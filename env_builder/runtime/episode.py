@@ -281,14 +281,10 @@ class EpisodeState:
             return True
         if not program.is_possible_write:
             return False
-        if answered.tier == "induced" and self._is_new(answered) and self._is_given_again(program, key, arguments):
+        if answered.tier == "induced" and not program.changes_what_it_names and self._is_given_again(program, key, arguments):
             return True
         return not program.get("repeats", True) and ((program["tool"], key) in self._possible_writes or (
             answered.tier == "derived" and any((write.tool, write.key) == (program["tool"], key) for write in self.write_calls)))
-
-    def _is_new(self, answered: ToolAnswer) -> bool:
-        """Return whether it shows no entity that was there before."""
-        return all(self.document(self._programs.bare(name)) is None for name, _ in answered.documents)
 
     def _is_given_again(self, program: Ready, key: str, arguments: dict[str, Any]) -> bool:
         """Was a value given that this tool was given before in this episode, and never got twice in the log? It may be used up.
@@ -310,7 +306,7 @@ class EpisodeState:
 
     def _is_taken_for_granted(self, program: Ready, key: str, answered: ToolAnswer) -> bool:
         """Is it the answer of calls that worked, without an entity, to a call that may write and names what exists nowhere?"""
-        is_assumed = answered.tier == "derived" or (answered.tier == "induced" and self._is_new(answered))
+        is_assumed = answered.tier == "derived" or (answered.tier == "induced" and not program.changes_what_it_names)
         return (is_assumed and not answered.is_error and program.is_possible_write
                 and self.names_known(program["tool"], key) is False)
 

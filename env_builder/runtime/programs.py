@@ -63,6 +63,11 @@ class Ready(Program):
         return presumed_effect(self) in ACTING
 
     @cached_property
+    def changes_what_it_names(self) -> bool:
+        """Does it show the entity that it names as it is afterwards? Then the entity itself tells whether a call works."""
+        return any(rule["rule"] == "write" for rule in self["rules"])
+
+    @cached_property
     def is_possible_write(self) -> bool:
         """Is there no proof that it changes nothing? Then rewards count its calls as writes."""
         return self["effect"] in ACTING
