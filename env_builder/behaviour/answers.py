@@ -1,9 +1,9 @@
 """What calls that worked answer, of tools whose answers show no record: one expression for all of them.
 
-In: the steps of a tool, and the records that its calls name as they were just before. Out: an `answer` rule and the `check` rule
-before it, or none. The expression speaks of the arguments, of the record that an argument names, and of records and rows that
-these name; it is kept only if it gives every answer exactly, and answers only where the guards of `guards` hold of that record
-and of the arguments. It is dropped if failures in the log look to it like calls that work.
+In: the steps of a tool, and the records that its calls name as they were just before. Out: an `answer` rule and the `check`
+rule before it, or none. The expression speaks of the arguments, of the record that an argument names, and of records and rows
+that these name; it is kept only if it gives every answer exactly, and answers only where the guards of `guards` hold of that
+record and of the arguments. It is dropped if failures in the log look to it like calls that work.
 Sees: texts and JSON values, objects field by field, texts word by word. Does not see: answers of several forms; what depends on
 records that no argument names.
 """
@@ -30,7 +30,7 @@ MINIMUM_COPIES = 3
 """Different questions that are enough where all answers are alike."""
 
 
-class Naming(NamedTuple):
+class NamedRecord(NamedTuple):
     """The class of records that calls name by an argument; None, None: they name none."""
 
     entity_class: str | None
@@ -44,7 +44,7 @@ class Naming(NamedTuple):
         return step.look(self.entity_class, str(named)) if isinstance(named, str | int) else None
 
 
-NO_RECORD = Naming(None, None)
+NO_RECORD = NamedRecord(None, None)
 
 
 def induce(evidence: ToolEvidence) -> Induced:
@@ -65,15 +65,15 @@ def _speaks_of_things(worked: list[LoggedStep], calls: list[LoggedCall]) -> bool
     return 2 * sum(not shown.isdisjoint(ids(step.call.arguments)) for step in worked) >= len(worked)
 
 
-def _naming(worked: list[LoggedStep], classes: tuple[str, ...]) -> Naming:
+def _naming(worked: list[LoggedStep], classes: tuple[str, ...]) -> NamedRecord:
     """Return by which argument most calls name records that are known."""
-    n = Counter(Naming(kind, name) for step in worked for name, value in step.call.arguments.items()
+    n = Counter(NamedRecord(kind, name) for step in worked for name, value in step.call.arguments.items()
                 for kind in classes if isinstance(value, str | int) and step.look(kind, str(value)) is not None)
     frequent = sorted((-count, naming) for naming, count in n.items() if count >= NAMED * len(worked))
     return frequent[0][1] if frequent else NO_RECORD
 
 
-def _induced(evidence: ToolEvidence, naming: Naming) -> Induced | None:
+def _induced(evidence: ToolEvidence, naming: NamedRecord) -> Induced | None:
     classes = tuple(sorted(evidence.service.documents.classes))
     usable = [step for step in evidence.steps if naming.before(step) is not None]
     done = [step for step in usable if not step.call.failed]
@@ -84,7 +84,8 @@ def _induced(evidence: ToolEvidence, naming: Naming) -> Induced | None:
     if value is None or _is_fresh(value):
         return None
     failed = [step for step in usable if step.call.failed]
-    when = guards.learn(examples, [(one, step.call.arguments) for step in failed if isinstance(one := naming.before(step), dict)])
+    when = guards.learn(examples, [(before, step.call.arguments) for step in failed
+                                   if isinstance(before := naming.before(step), dict)])
     rule = {"rule": "answer", "class": naming.entity_class, "argument": naming.argument, "value": value, "style": style,
             "when": {**when, "lengths": {}}}
     return _guarded(rule, failed, done, evidence)
@@ -93,7 +94,8 @@ def _induced(evidence: ToolEvidence, naming: Naming) -> Induced | None:
 def _guarded(rule: Rule, failed: list[LoggedStep], done: list[LoggedStep], evidence: ToolEvidence) -> Induced | None:
     """Return the rule with what comes before it, None where it takes failures of the log for calls that work."""
     rows, before = evidence.shared.records.rows, [one for one in evidence.rules if one["rule"] in ("refuse", "validate")]
-    around = WriteContext(rule, tuple(sorted(evidence.service.documents.classes)), rows, evidence.service.starts_from == "reset")
+    service = evidence.service
+    around = WriteContext(rule, tuple(sorted(service.documents.classes)), rows, service.starts_from == "reset")
     open_ = [step for step in failed if answered(before, step, rule, rows) is None]
     check = check_rule(open_, done, rule | {"fields": {"answer": rule["value"]}}, around)
     own = [check, rule] if check else [rule]

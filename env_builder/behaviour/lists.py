@@ -229,8 +229,9 @@ def in_row(examples: list[WriteExample]) -> Expression | None:
 
 def row_values(one: WriteExample) -> Iterator[tuple[Expression, Any]]:
     """Yield (expression, value) of what stands in the rows that one or two arguments name."""
-    given = {(name,): value for name, value in one.arguments.items()
-             if isinstance(value, str | int) and not isinstance(value, bool) and value != ""}
+    given: dict[tuple[str, ...], str | int] = {
+        (name,): value for name, value in one.arguments.items()
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != ""}
     for base in named_rows(one.rows, given, MAXIMUM_ITEMS):
         (row,) = values(base, [one])
         yield from (([*base, *path], value) for path, value in (scalars(row) if isinstance(row, dict) else ()))

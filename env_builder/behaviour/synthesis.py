@@ -12,7 +12,7 @@ and values may switch with the sign of such a sum. Does not see: products, perce
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -27,6 +27,8 @@ from env_builder.world.features import features, is_number, sums
 DIGITS = 2
 """Digits to which money is rounded, where numbers only agree once rounded."""
 MINIMUM_SIDES = 3
+Composed = Callable[[list[WriteExample], list[str]], Expression | None]
+"""(examples, path in the document before to try first) -> an expression that gives all of them."""
 
 
 def computed(examples: list[WriteExample]) -> Expression | None:
@@ -67,7 +69,7 @@ MINIMUM_EACH = 2
 """Examples of each value that an answer is chosen by."""
 MAXIMUM_WAYS = 12
 MAXIMUM_CHOICES = 3
-"""Ways to choose that are laid beside each other: where they differ, nothing is said."""
+"""Ways to choose that are laid beside each other: where they differ, nothing is there."""
 MAXIMUM_OFFSETS = 30
 
 
@@ -88,9 +90,9 @@ def shifted(examples: list[WriteExample]) -> Expression | None:
     if not all(is_number(one.after) for one in examples) or not _varied(examples):
         return None
     first = examples[0]
-    said = [*features(first.before, first.arguments, first.look, first.classes), *row_values(first)]
+    there = [*features(first.before, first.arguments, first.look, first.classes), *row_values(first)]
     offsets = [[how, expression, ["constant", abs(first.after - value)]]
-               for expression, value in said if is_number(value) and (how := "plus" if first.after > value else "minus")]
+               for expression, value in there if is_number(value) and (how := "plus" if first.after > value else "minus")]
     return best(offsets[:MAXIMUM_OFFSETS], examples)
 
 
@@ -103,8 +105,9 @@ def chosen(examples: list[WriteExample]) -> Expression | None:
     agree on."""
     if any(isinstance(one.after, dict | list) for one in examples) or len({str(one.after) for one in examples}) < 2:
         return None
-    ways = []
-    for expression, value in features(examples[0].before, examples[0].arguments, examples[0].look, examples[0].classes, plain=True):
+    ways: list[Expression] = []
+    first = examples[0]
+    for expression, value in features(first.before, first.arguments, first.look, first.classes, plain=True):
         if isinstance(value, str | int) and len(ways) < MAXIMUM_CHOICES:
             way = _choice(expression, examples)
             ways += [] if way is None else [way]
@@ -112,7 +115,7 @@ def chosen(examples: list[WriteExample]) -> Expression | None:
 
 
 def defaulted(examples: list[WriteExample]) -> Expression | None:
-    """Return what an argument gives where it is given, and what holds where it is not, said as shortly as may be."""
+    """Return what an argument gives where it is given, and what holds where it is not, there as shortly as may be."""
     ways: list[Expression] = []
     for name in sorted(set().union(*(one.arguments for one in examples))):
         given, lacking = ([one for one in examples if (name in one.arguments) == there] for there in (True, False))
@@ -164,7 +167,7 @@ def balanced(examples: list[WriteExample]) -> Expression | None:
         expression: Expression = ["argument", MADE, terms[0][0]]
         for name, sign in terms[1:]:
             expression = ["plus" if sign > 0 else "minus", expression, ["argument", MADE, name]]
-        for shape in (expression, ["round", expression, DIGITS]):
+        for shape in (["round", expression, DIGITS], expression):
             if fits(shape, examples):
                 return shape
     return None
@@ -185,7 +188,8 @@ def priced(examples: list[WriteExample]) -> Expression | None:
     of the product of both."""
     if not all(is_number(one.after) for one in examples) or not _varied(examples):
         return None
-    return best((shape for one in examples[:SAMPLES] for item in _prices(one) for shape in (item, ["round", item, DIGITS])), examples)
+    prices = (item for one in examples[:SAMPLES] for item in _prices(one))
+    return best((shape for item in prices for shape in (["round", item, DIGITS], item)), examples)
 
 
 def _prices(one: WriteExample) -> Iterator[Expression]:
@@ -214,13 +218,13 @@ def gathered(examples: list[WriteExample]) -> Expression | None:
     if not all(isinstance(one.after, list) for one in examples):
         return None
     first = max(examples, key=lambda one: len(one.after))
-    said = [(expression, value) for expression, value in features(first.before, first.arguments, first.look, first.classes)
+    there = [(expression, value) for expression, value in features(first.before, first.arguments, first.look, first.classes)
             if isinstance(value, list) and value]
-    for there, given in ((one, other) for one, _ in said for other, _ in said if other[0] == "argument" != one[0]):
-        joined: Expression = ["joined", there, given]
-        told = [(one, value) for one, value in zip(examples, values(joined, examples), strict=True)]
-        rest = [one for one, value in told if value is NOTHING]
-        if len(told) - len(rest) >= MINIMUM_VARIED and all(value is NOTHING or same(value, one.after) for one, value in told):
+    for own, given in ((one, other) for one, _ in there for other, _ in there if other[0] == "argument" != one[0]):
+        joined: Expression = ["joined", own, given]
+        pairs = [(one, value) for one, value in zip(examples, values(joined, examples), strict=True)]
+        rest = [one for one, value in pairs if value is NOTHING]
+        if len(pairs) - len(rest) >= MINIMUM_VARIED and all(value is NOTHING or same(value, one.after) for one, value in pairs):
             other = explain(rest, []) if rest else None
             return joined if not rest else None if other is None else ["else", joined, other]
     return None
@@ -248,7 +252,7 @@ def dated(examples: list[WriteExample]) -> Expression | None:
     first = examples[0]
     days = [expression for expression, value in features(first.before, first.arguments, first.look, first.classes)
             if isinstance(value, str) and clock.read(value)]
-    for base in [["now", clock.read(first.after)[0], 0], *days][:MAXIMUM_OFFSETS]:
+    for base in [["now", (clock.read(first.after) or ("",))[0], 0], *days][:MAXIMUM_OFFSETS]:
         spans = [_days(value, one.after) for value, one in zip(values(base, examples), examples, strict=True)]
         if None not in spans:
             apart = [one._replace(after=span) for one, span in zip(examples, spans, strict=True)]
@@ -274,8 +278,8 @@ def _constant(examples: list[WriteExample]) -> Expression | None:
 def _multiple(examples: list[WriteExample]) -> Expression | None:
     """Return a number that is so many times an argument."""
     first = examples[0]
-    times = [["times", ["argument", name], ["constant", first.after // value]] for name, value in sorted(first.arguments.items())
-             if is_number(value) and value and first.after % value == 0]
+    times = [["times", ["argument", name], ["constant", first.after // value]]
+             for name, value in sorted(first.arguments.items()) if is_number(value) and value and first.after % value == 0]
     return best(times, examples)
 
 
@@ -348,11 +352,8 @@ def explain(examples: list[WriteExample], hint: list[str]) -> Expression | None:
         expressions.append(["sorted", expressions[0]])  # no example tells whether it is put in order
     if expressions:
         return ["agree", *expressions] if len(expressions) > 1 else expressions[0]
-    return (
-        _object(examples, hint) or extended(examples, hint, explain) or replaced(examples, hint, explain)
-        or best(_selected(examples), examples) or computed(examples) or switched(examples) or counted(examples)
-        or in_row(examples) or priced(examples) or balanced(examples) or scaled(examples) or defaulted(examples) or dated(examples) or shifted(examples) or chosen(examples) or removed(examples, hint) or gathered(examples) or worded(examples)
-        or volatile.explained(examples, hint))
+    composed = (compose(examples, hint) for compose in COMPOSED)
+    return next((expression for expression in composed if expression is not None), None)
 
 
 def _leaves(examples: list[WriteExample], hint: list[str]) -> Iterator[Expression]:
@@ -427,3 +428,15 @@ def _selected(examples: list[WriteExample]) -> Iterator[Expression]:
     for one in examples[:SAMPLES]:
         candidates = features(one.before, one.arguments, one.look, one.classes)
         yield from (expression for expression, value in candidates if same(value, one.after))
+
+
+def _unhinted(explained: Callable[[list[WriteExample]], Expression | None]) -> Composed:
+    return lambda examples, hint: explained(examples)
+
+
+COMPOSED: tuple[Composed, ...] = (
+    _object, lambda examples, hint: extended(examples, hint, explain), lambda examples, hint: replaced(examples, hint, explain),
+    lambda examples, hint: best(_selected(examples), examples),
+    *map(_unhinted, (computed, switched, counted, in_row, priced, balanced, scaled, defaulted, dated, shifted, chosen)),
+    removed, _unhinted(gathered), _unhinted(worded), volatile.explained)
+"""What composes an expression of others, in the order in which they are tried."""

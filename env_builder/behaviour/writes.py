@@ -236,7 +236,7 @@ def _before(step: LoggedStep) -> Any:
 
 
 def check_rule(odd: list[LoggedStep], done: list[LoggedStep], rule: Rule, around: WriteContext) -> Rule | None:
-    """Return the `check` rule before a rule that answers calls which worked. `odd`: calls that failed, and no other rule refuses."""
+    """Return the `check` rule before one that answers calls which worked. `odd`: failed calls that no other rule refuses."""
     cases = [
         MessageCase(Scope(_before(step), step.call.arguments, cache(step.look)), step.call.key,
              step.call.content if step.call.failed else None) for step in (*odd, *done)]

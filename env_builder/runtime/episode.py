@@ -283,8 +283,9 @@ class EpisodeState:
             return False
         if answered.tier == "induced" and not program.changes_what_it_names and self._is_given_again(program, key, arguments):
             return True
-        return not program.get("repeats", True) and ((program["tool"], key) in self._possible_writes or (
-            answered.tier == "derived" and any((write.tool, write.key) == (program["tool"], key) for write in self.write_calls)))
+        own = program["tool"], key
+        return not program.get("repeats", True) and (own in self._possible_writes or (
+            answered.tier == "derived" and any((write.tool, write.key) == own for write in self.write_calls)))
 
     def _is_given_again(self, program: Ready, key: str, arguments: dict[str, Any]) -> bool:
         """Was a value given that this tool was given before in this episode, and never got twice in the log? It may be used up.
@@ -547,7 +548,8 @@ class EpisodeState:
         bearing = [write for write in since if how[write.tool] != "keeps" and [write.tool, write.key] not in row["after"]]
         if any(not shown[how[write.tool]].isdisjoint(with_parts(write.names)) for write in bearing):
             return True
-        unseen = frozenset[str]().union(*(write.names for write in bearing if how[write.tool] is None))
+        unseen = frozenset[str]().union(
+            *(write.names.union(parsed(write.key)) for write in bearing if how[write.tool] is None))
         return bool(unseen) and not is_record and self._world.lists(tool, unseen)
 
     def _answer_after(self, question: Name, after: list[list[str]]) -> Row | None:

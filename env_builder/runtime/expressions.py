@@ -70,7 +70,7 @@ NOW = "#now"
 """The class under which a read tells the ISO instant: by `day` to the day, by `exact` as a clock would; None: unknown."""
 LAST = "#last"
 """The class under which a read at [class, form] tells the highest number in names, None where it is unknown."""
-TOLD = "#told"
+SPOKEN = "#spoken"
 """The argument under which a consequence knows what its act speaks of: the document before it, or its answer."""
 FRESH = "#fresh"
 """The class under which a read at [place, shape] tells a sampled value, None where nothing is sampled."""
@@ -554,7 +554,8 @@ OPERATORS: dict[str, Operator] = {
     "before": lambda path, make: _argument(path, make, operator.attrgetter("before")), "argument": _argument,
     "constant": lambda operands, make: _written(operands[0], make), "document": _document, "at": _inside, "find": _find,
     "agree": _agree, "object": _object, "sorted": _typed(_sorted, _list), "concat": _typed(operator.add, _list, _list),
-    "each": _each, "rows": _rows, "row": _row, "match": _match, "with": _with, "first": _first, "else": _else, "given": _given, "same": _same,
+    "each": _each, "rows": _rows, "row": _row, "match": _match, "with": _with, "first": _first,
+    "else": _else, "given": _given, "same": _same,
     "replace": _replace, "last": _last,
     "nth": lambda operands, make: _external(DONE, operands[0], int, lambda done: at(operands[1], [done])),
     "following": lambda operands, make: _external(LAST, canonical(operands), int, lambda last: named(last + 1, operands[1])),

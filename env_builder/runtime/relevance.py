@@ -131,10 +131,26 @@ def listed_in(content: str) -> frozenset[str]:
         if isinstance(leaf, str) and MINIMUM_LENGTH <= len(leaf) <= NAME_LENGTH and _has_digit(leaf))
 
 
+SMALLEST_ID = 100
+"""Numbers from which on a column of different whole numbers may name rows."""
+
+
 @lru_cache(16384)
 def row_names(content: str) -> frozenset[str]:
-    """Id-like words of the objects in lists that an answer shows, without days and instants."""
-    return frozenset(word for word in frozenset[str]().union(*map(ids, _rows(parse(content)))) if read(word) is None)
+    """Return what may name the rows that an answer lists: the columns that tell them apart, and their values; no days."""
+    rows = list(_rows(parse(content)))
+    names: set[str] = set()
+    for column in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(column) for row in rows]
+        if len({str(value) for value in values}) == len(values) and all(map(_may_name, values)):
+            names.update((column, *map(str, values)))
+    return frozenset(names)
+
+
+def _may_name(value: Any) -> bool:
+    if isinstance(value, str):
+        return 0 < len(value) <= NAME_LENGTH and read(value) is None
+    return isinstance(value, int) and not isinstance(value, bool) and value >= SMALLEST_ID
 
 
 def _rows(value: Any) -> Iterator[dict[str, Any]]:

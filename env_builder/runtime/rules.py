@@ -93,7 +93,9 @@ def _document(rule: Rule, tool: str) -> Run:
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         value = arguments.get(argument)
         text = state.document((kind, str(value))) if isinstance(value, NAMES) else None
-        return None if text is None or is_partial(text) else tuple.__new__(ToolAnswer, (before + text + after, False, "derived", ()))  # quicker
+        if text is None or is_partial(text):
+            return None
+        return tuple.__new__(ToolAnswer, (before + text + after, False, "derived", ()))  # quicker
 
     return run
 

@@ -1,9 +1,9 @@
 """Rows that lists of answers hold, entities found by what stands in them, and what entities tell of those they were made from.
 
-A `rows` rule says which rows a tool's answers show: `class` (of rows; several tools may show one), `field` (of the answer that
-holds them, if it is an object), `depth` (of the lists around them), `columns` (arguments that say something of each row, where the row itself does not). What is known of a row is
-what all answers that show it agree on. A `makes` rule is read backwards (`Origin`): only values that never change (`row`
-expressions).
+A `rows` rule says which rows a tool's answers show: `class` (of rows; several tools may show one), `field` (of the answer
+that holds them, if it is an object), `depth` (of the lists around them), `columns` (arguments that say something of each row,
+where the row itself does not). What is known of a row is what all answers that show it agree on. A `makes` rule is read
+backwards (`Origin`): only values that never change (`row` expressions).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .answers import UNKNOWN_VALUE, Document
 from .canonical import IdentityCache, canonical, digest, encoding
-from .expressions import NAMES, TOLD, Look, NoValue, Nowhere, Scope, amount, at, nothing, path_of, rows, shared
+from .expressions import NAMES, SPOKEN, Look, NoValue, Nowhere, Scope, amount, at, nothing, path_of, rows, shared
 from .relevance import leaves
 from .world import Name
 
@@ -148,7 +148,7 @@ class Effect:
         """Return the document with its fields as they are after the act; those of unknown values are marked with the call."""
         if not isinstance(there, dict):
             raise Unknowable
-        inner, after = Scope(there, {**scope.arguments, TOLD: scope.before}, scope.look), dict(there)
+        inner, after = Scope(there, {**scope.arguments, SPOKEN: scope.before}, scope.look), dict(there)
         for name, change in self._fields:
             try:
                 after[name] = _unknown(there.get(name), scope) if change is None else change(inner)
@@ -246,8 +246,8 @@ def transitions_of(rule: dict[str, Any]) -> tuple[Transition, ...]:
 class Writing:
     """A rule that writes."""
 
-    __slots__ = ("_allowed", "_argument", "_copied", "_done", "_encode", "_fields", "_moves", "_order", "also", "framed", "kind",
-                 "rule", "transitions")
+    __slots__ = ("_allowed", "_argument", "_copied", "_done", "_encode", "_fields", "_moves", "_order", "also", "framed",
+                 "kind", "rule", "transitions")
 
     def __init__(self, rule: dict[str, Any]) -> None:
         self.rule = rule
@@ -272,8 +272,8 @@ class Writing:
         return (self.kind, str(value)) if isinstance(value, NAMES) else None
 
     def document(self, scope: Scope) -> Document | None:
-        """Return the document that it makes of the one before, None where it does not answer: a rule that `moves` was never seen
-        to leave a document as it is."""
+        """Return the document that it makes of the one before, None where it does not answer: a rule that `moves` was never
+        seen to leave a document as it is."""
         try:
             made = self.made(scope) if self._allowed(scope.before, scope.arguments) else None
         except NoValue:

@@ -309,7 +309,7 @@ def _rows_of(calls: list[LoggedCall]) -> tuple[str | None, int, frozenset[str]] 
     lists = {name for answer in objects for name, value in answer.items() if isinstance(value, list)}
     for field in sorted(lists) if len(objects) == len(calls) else [None]:
         for depth in range(1, MAXIMUM_DEPTH + 1):
-            rule = {"field": field, "depth": depth, "columns": []}
+            rule: Rule = {"field": field, "depth": depth, "columns": []}
             shown = [row for call in calls for row in rows_in(rule, {}, call.parsed)]
             if len(shown) >= MINIMUM_ROWS and all(len(row) > 1 for row in shown):
                 names = frozenset.intersection(*(frozenset(row) for row in shown))

@@ -1,9 +1,9 @@
 """What an act makes of each field of a record that hangs together with it: one expression a field, or nothing known.
 
-In: reads of records around a single act (`hidden.Sample`), as many as there are. Out: field -> expression over the record before
-(`before`), the arguments, and what the act speaks of or answers (the argument `TOLD`); None for a field that changes in a way
-that no expression says. Fields that (nearly) always stay are left out. Candidates are made from samples that changed, and
-counted on all of them: others act too, so that a few may come out otherwise.
+In: reads of records around a single act (`hidden.Sample`), as many as there are. Out: field -> expression over the record
+before (`before`), the arguments, and what the act speaks of or answers (the argument `SPOKEN`); None for a field that changes
+in a way that no expression says. Fields that (nearly) always stay are left out. Candidates are made from samples that changed,
+and counted on all of them: others act too, so that a few may come out otherwise.
 Sees: values that are given, set, added to or chosen by an argument; days counted from the call or another day; lists that get
 one element, lose one, or have one changed that a value names. Does not see: sums over lists; two elements changed at once.
 """
@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from env_builder.runtime import clock
-from env_builder.runtime.canonical import canonical
-from env_builder.runtime.expressions import TOLD, Look, NoValue, evaluate
 from env_builder.runtime.answers import parsed
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.expressions import SPOKEN, Look, NoValue, evaluate
 from env_builder.world.features import Expression, features, is_number
 
 MINIMUM_RIGHT = 3
@@ -29,7 +29,7 @@ FAIR = 30
 MOST_TRIED = 60
 """Candidates that are counted on all samples, those first that most samples say."""
 INNER_SHARE = 0.9
-"""The least share of the elements that must come out right in lists that changed as said: nobody else made those."""
+"""The least share of the elements that must come out right in lists that changed so: nobody else made those."""
 DIGITS = 2
 DAY_S = 86400
 FEW = 8
@@ -56,7 +56,7 @@ class FieldSample(NamedTuple):
         except NoValue:
             return ABSENT
 
-    def said(self) -> list[tuple[Expression, Any]]:
+    def features(self) -> list[tuple[Expression, Any]]:
         """Return all that can be said of what stood before."""
         return features(self.before, self.arguments, self.look, self.classes)
 
@@ -66,7 +66,8 @@ def explain(samples: list[FieldSample], field: list[Any], share: float) -> Expre
     `share`: of the samples that say something, those that must come out right."""
     changed = [one for one in samples if not field or not _same(one.old, one.new)][:FAIR]
     scored = [(_worth(expression, samples), expression) for expression in _candidates(changed, field, share)]
-    scored += [(_worth(expression, samples), expression) for expression in [_chosen(samples), *_defaults(samples)] if expression]
+    others = (_chosen(samples), *_defaults(samples))
+    scored += [(_worth(expression, samples), expression) for expression in others if expression]
     good = [(right, wrong, expression) for (right, wrong), expression in scored
             if right >= min(MINIMUM_RIGHT, len(samples)) and right >= share * len(samples)]
     return min(good, key=lambda each: (each[1], -each[0], len(str(each[2])), str(each[2])))[2] if good else None
@@ -77,7 +78,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _worth(expression: Expression, samples: list[FieldSample]) -> tuple[int, int]:
-    """(samples that it gives, samples of which it says something else)."""
+    """Return (samples that it gives, samples of which it says something else)."""
     right = wrong = 0
     for one in samples:
         value = one.value(expression)
@@ -98,33 +99,32 @@ def _sayings(one: FieldSample, field: list[Any]) -> Iterator[Expression]:
     """Yield the ways in which one sample says its new value."""
     if one.new is ABSENT:
         return
-    said = one.said()
+    there = one.features()
     if not isinstance(one.new, dict | list) or not one.new:
         yield ["constant", one.new]
-    yield from (expression for expression, value in said if expression != ["before", *field] and _same(value, one.new))
+    yield from (expression for expression, value in there if expression != ["before", *field] and _same(value, one.new))
     if is_number(one.new):
-        yield from _sums(one, said, field)
+        yield from _sums(one, there, field)
     if isinstance(one.new, str) and clock.read(one.new):
-        yield from _days(one, said)
+        yield from _days(one, there)
 
 
-def _sums(one: FieldSample, said: list[tuple[Expression, Any]], field: list[Any]) -> Iterator[Expression]:
+def _sums(one: FieldSample, there: list[tuple[Expression, Any]], field: list[Any]) -> Iterator[Expression]:
     """Yield the old number with something more or less, as it is or rounded."""
     if not field or not is_number(one.old):
         return
     here: Expression = ["before", *field]
     how, apart = ("plus", one.new - one.old) if one.new > one.old else ("minus", one.old - one.new)
     apart = round(apart, DIGITS)
-    for by in [["constant", apart], *(expression for expression, value in said
+    for by in [["constant", apart], *(expression for expression, value in there
                                       if expression != here and is_number(value) and round(value, DIGITS) == apart)]:
-        yield [how, here, by]
-        yield ["round", [how, here, by], DIGITS]
+        yield ["round", [how, here, by], DIGITS] if isinstance(one.new, float) else [how, here, by]
 
 
-def _days(one: FieldSample, said: list[tuple[Expression, Any]]) -> Iterator[Expression]:
+def _days(one: FieldSample, there: list[tuple[Expression, Any]]) -> Iterator[Expression]:
     """Yield days after another one, or after that of the call: so many, or so many times an argument."""
     form, new = clock.read(one.new) or ("", None)
-    days = [expression for expression, value in said if isinstance(value, str) and clock.read(value)]
+    days = [expression for expression, value in there if isinstance(value, str) and clock.read(value)]
     for base in [["now", form, 0], *days]:
         read = clock.read(one.value(base))
         if read is None or new is None or read[0] != form:
@@ -132,14 +132,15 @@ def _days(one: FieldSample, said: list[tuple[Expression, Any]]) -> Iterator[Expr
         apart = (new - read[1]).total_seconds() / DAY_S
         if apart and apart == int(apart):
             yield ["later", base, ["constant", int(apart)]]
-            yield from (["later", base, ["times", expression, ["constant", int(apart) // value]]] for expression, value in said
-                        if expression[0] == "argument" and type(value) is int and value and int(apart) % value == 0)
+            yield from (
+                ["later", base, ["times", expression, ["constant", int(apart) // value]]] for expression, value in there
+                if expression[0] == "argument" and type(value) is int and value and int(apart) % value == 0)
 
 
 def _chosen(samples: list[FieldSample]) -> Expression | None:
     """Return the constant that goes with each of the few values of an argument."""
-    for expression, _ in samples[0].said() if samples else ():
-        if expression[0] != "argument" or TOLD in expression:
+    for expression, _ in samples[0].features() if samples else ():
+        if expression[0] != "argument" or SPOKEN in expression:
             continue
         by_value: dict[str, Counter[str]] = defaultdict(Counter)
         values = [(one.value(expression), one.new) for one in samples]
@@ -154,7 +155,7 @@ def _chosen(samples: list[FieldSample]) -> Expression | None:
 
 def _defaults(samples: list[FieldSample]) -> Iterator[Expression]:
     """Yield an argument, and a constant where it is not given."""
-    for name in sorted(set().union(*(one.arguments for one in samples)) - {TOLD}):
+    for name in sorted(set().union(*(one.arguments for one in samples)) - {SPOKEN}):
         news = Counter(canonical(one.new) for one in samples if name not in one.arguments and one.new is not ABSENT)
         if 0 < news.total() < len(samples):
             yield ["given", name, ["argument", name], ["constant", _read(news.most_common(1)[0][0])]]
@@ -204,7 +205,7 @@ def _named(
     counts: Counter[str] = Counter()
     for one in lists:
         item = element(one)
-        counts.update({canonical(expression) for expression, value in one.said() if _holds(item, value)
+        counts.update({canonical(expression) for expression, value in one.features() if _holds(item, value)
                        and expression[0] == "argument"} if item is not ABSENT else ())
     yield from ([how, here, parsed(text)] for text, _ in counts.most_common(MOST_TRIED))
 

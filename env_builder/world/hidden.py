@@ -19,13 +19,13 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
-from env_builder.runtime.expressions import TOLD, Look, NoValue, evaluate
+from env_builder.runtime.expressions import SPOKEN, Look, NoValue, evaluate
 from env_builder.runtime.writing import Consequence, Unknowable, applied
 from env_builder.world.changes import SLACK, Feed
 from env_builder.world.documents import Documents, style_of
 from env_builder.world.effects import order_of
-from env_builder.world.fields import ABSENT, FieldSample, explain
 from env_builder.world.features import Expression, Feature, features, is_number, sums
+from env_builder.world.fields import ABSENT, FieldSample, explain
 from env_builder.world.replay import LoggedStep
 
 MINIMUM_CHANGED = 3
@@ -228,10 +228,10 @@ def _with_fields(
     learnt: list[Consequence], samples: list[Sample], about: Consequence, shares: tuple[float, ...]
 ) -> list[Consequence]:
     """Return the consequences with what the act makes of each field that they leave unexplained. `about`: the record."""
-    left = [sample._replace(there=reduce(lambda there, one: _after(one, sample._replace(there=there)), learnt, sample.there))
+    rest = [sample._replace(there=reduce(lambda there, one: _after(one, sample._replace(there=there)), learnt, sample.there))
             for sample in samples]
-    names = sorted({str(path[0]) for sample in left for path, _, _ in differences(sample.there, sample.after) if path} | {
-        name for sample in left if _are_objects(sample) for name in sample.there.keys() ^ sample.after.keys()})
+    names = sorted({str(path[0]) for sample in rest for path, _, _ in differences(sample.there, sample.after) if path} | {
+        name for sample in rest if _are_objects(sample) for name in sample.there.keys() ^ sample.after.keys()})
     made: dict[str, Expression | None] = {}
     for name in names if len(samples) >= MINIMUM_CHANGED and all(map(_are_objects, samples)) else ():
         field_samples = [_of_field(sample, name) for sample in samples]
@@ -248,7 +248,7 @@ def _are_objects(sample: Sample) -> bool:
 
 
 def _of_field(sample: Sample, name: str) -> FieldSample:
-    arguments = {**sample.arguments, TOLD: sample.before}
+    arguments = {**sample.arguments, SPOKEN: sample.before}
     return FieldSample(
         sample.there, arguments, sample.look, sample.there.get(name, ABSENT), sample.after.get(name, ABSENT), sample.classes)
 

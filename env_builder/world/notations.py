@@ -44,7 +44,7 @@ Notations = dict[str, list[list[Any]]]
 def find(calls: list[LoggedCall], starts: Mapping[str, datetime | None]) -> Notations:
     """Return the notations of the tools that have one. `starts`: when each session began."""
     answers = dict(sorted(calls_by_tool(call for call in calls if not call.failed).items()))
-    found: Notations = {}
+    by_tool: Notations = {}
     pairs: dict[str, tuple[Notation, Notation | None]] = {}
     for tool, own in answers.items():
         texts = sorted({call.content for call in own})
@@ -52,14 +52,14 @@ def find(calls: list[LoggedCall], starts: Mapping[str, datetime | None]) -> Nota
         if pair is not None:
             pairs[tool] = pair
         elif (notation := _of(texts)) is not None:
-            found[tool] = [[None, notation]]
+            by_tool[tool] = [[None, notation]]
     if not pairs:
-        return found
+        return by_tool
     periods = _periods(
         [(call, _is_read(call.content, one)) for tool, (one, _) in pairs.items() for call in answers[tool]], starts)
     for tool, (one, other) in pairs.items() if periods else ():
-        found[tool] = [[until, one if is_first else other] for until, is_first in periods]
-    return found
+        by_tool[tool] = [[until, one if is_first else other] for until, is_first in periods]
+    return by_tool
 
 
 def applied(calls: list[LoggedCall], notations: Notations) -> list[LoggedCall]:

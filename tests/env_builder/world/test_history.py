@@ -20,7 +20,8 @@ def room(n_one: int, n_other: int, view: View = NOBODY) -> EpisodeState:
     calls = [call("news", {"of": "today"}, "it rains", f"s{n}") for n in range(n_one)]
     calls += [call("news", {"of": "today"}, "it snows", f"t{n}") for n in range(n_other)]
     found = documents.find(calls)
-    programs = replay.skeletons(calls, found, effects.find(calls, found, shared=False, declared={"news": Declared("read")}), False)
+    programs = replay.skeletons(calls, found, effects.find(calls, found, shared=False, declared={"news": Declared("read")}),
+                                 shared=False)
     programs = {tool: {**program, "rules": [{"rule": "recorded"}]} for tool, program in programs.items()}
     told = history.facts("main", list(replay.steps(calls, found, programs)), {}, shared=False)
     return EpisodeState(history.base_of(told), programs or {"news": NEWS}, view)
