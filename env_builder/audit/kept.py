@@ -167,6 +167,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "asked": lambda sources, tool: sources.world.questions.get(tool, []),
     "strangers": lambda sources, tool, key: sources.world.strangers(tool, key),
     "spelled": lambda sources, tool, key: sources.world.spelled(tool, key),
+    "everywhere": lambda sources, tool: sorted(sources.world.everywhere(tool)),
     "lists": lambda sources, tool, names: sources.world.lists(tool, frozenset(names)),
     "class": lambda sources, text: sources.values.class_of(text),
     "calls": lambda sources, tool, start, n: list(islice(sources.values.calls(tool, start), n)),
@@ -243,6 +244,10 @@ class WatchedWorld(World):
     def spelled(self, tool: str, key: str) -> str | None:
         self._watch.notes.add("spelled", tool, key)
         return self._watch.world.spelled(tool, key)
+
+    def everywhere(self, tool: str) -> frozenset[str]:
+        self._watch.notes.add("everywhere", tool)
+        return self._watch.world.everywhere(tool)
 
     def lists(self, tool: str, names: frozenset[str]) -> bool:
         self._watch.notes.add("lists", tool, tuple(sorted(names)))

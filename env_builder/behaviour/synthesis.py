@@ -437,6 +437,6 @@ def _unhinted(explained: Callable[[list[WriteExample]], Expression | None]) -> C
 COMPOSED: tuple[Composed, ...] = (
     _object, lambda examples, hint: extended(examples, hint, explain), lambda examples, hint: replaced(examples, hint, explain),
     lambda examples, hint: best(_selected(examples), examples),
-    *map(_unhinted, (computed, switched, counted, in_row, priced, balanced, scaled, defaulted, dated, shifted, chosen)),
-    removed, _unhinted(gathered), _unhinted(worded), volatile.explained)
+    *map(_unhinted, (computed, switched, counted, in_row, priced, balanced, scaled, volatile.now, defaulted, dated, shifted)),
+    _unhinted(chosen), removed, _unhinted(gathered), _unhinted(worded), volatile.explained)
 """What composes an expression of others, in the order in which they are tried."""

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from .answers import failed, parse, parsed
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
-from .clock import after
+from .clock import after, read
 from .expressions import DONE, FRESH, LAST, NOW, Scope
 from .notations import read_in, written_in
 from .numbering import Form, drawn, number_of
 from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
-from .relevance import ids, ids_in, listed_in, may_hold, names, names_in, with_parts
+from .relevance import ids, ids_in, leaves, listed_in, may_hold, names, names_in, with_parts
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
 from .world import Name, Overlay, Row, View, World, agreed_on, answering
@@ -47,6 +47,13 @@ class WriteCall(NamedTuple):
     def names(self) -> frozenset[str]:
         """What it names, in its arguments and its answer; of one that was not answered, what it may have touched."""
         return names_in(self.key) | ids_in(self.touched) if isinstance(self.touched, str) else self.touched
+
+    @property
+    def whole_names(self) -> frozenset[str]:
+        """The same without words inside of a text that it was given: prose may mention what it leaves alone."""
+        mentioned = frozenset(word for leaf in leaves(parsed(self.key)) if isinstance(leaf, str) and " " in leaf
+                              for word in ids_in(leaf) if word != leaf)
+        return self.names - mentioned
 
     def may_name(self, words: frozenset[str]) -> bool:
         """Return whether it may name one of the words, by its text before parsing."""
@@ -424,8 +431,14 @@ class EpisodeState:
     def _may_have_moved(self, name: Name, text: str, since: int) -> bool:
         """Return whether a document names what a write call named, of a tool of which nothing was seen with such documents."""
         unseen = [write for write in self.write_calls[since:] if name not in write.documents
-                  and self._programs.relation(write.tool, name[0]) is None]
-        return bool(unseen) and not ids_in(text).isdisjoint(frozenset().union(*(with_parts(write.names) for write in unseen)))
+                  and self._programs.relation(write.tool, name[0]) is None and not self._keeps_all(write)]
+        if not unseen:
+            return False
+        shared_names = ids_in(text) & frozenset().union(*(with_parts(write.whole_names) for write in unseen))
+        return any(read(name) is None for name in shared_names)  # a day that both say links nothing
+
+    def _keeps_all(self, write: WriteCall) -> bool:
+        return self._programs.get(write.tool, UNKNOWN).keeps_all
 
     def _at_first(self, name: Name) -> str | None:
         begun = self._begun
@@ -540,11 +553,13 @@ class EpisodeState:
         """Did a write call since then name something that the answer shows, of a tool that was not seen to keep such answers?
         Of one that was seen to change them, only what the answer lists; of a record, nobody knows by its name alone."""
         since = self.write_calls[row.get("n_write_calls", 0):]
-        how = {write.tool: self._programs.bearing(write.tool, tool) for write in since}
+        how = {write.tool: self._programs.bearing(write.tool, tool) or ("keeps" if self._keeps_all(write) else None)
+               for write in since}
         if not how or set(how.values()) == ONLY_KEEPS:
             return False
         is_record = self._programs.get(tool, UNKNOWN).get("class") is not None
-        shown = {"changes": frozenset[str]() if is_record else listed_in(row["content"]), None: ids_in(row["content"])}
+        shown = {"changes": frozenset[str]() if is_record else listed_in(row["content"]),
+                 None: ids_in(row["content"]) - self._world.everywhere(tool)}
         bearing = [write for write in since if how[write.tool] != "keeps" and [write.tool, write.key] not in row["after"]]
         if any(not shown[how[write.tool]].isdisjoint(with_parts(write.names)) for write in bearing):
             return True

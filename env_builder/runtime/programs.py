@@ -92,6 +92,12 @@ class Ready(Program):
         return tuple(each for _, writing, _ in self.completing if writing is not None for each in writing.transitions)
 
     @cached_property
+    def keeps_all(self) -> bool:
+        """Was it seen beside what other tools show, and left all of it as it was?"""
+        relation = self.get("relation", {})
+        return bool(relation) and set(relation.values()) == {"keeps"}
+
+    @cached_property
     def drawing(self) -> frozenset[str]:
         """Classes of which it makes new entities under names that depend on chance, or on what others made before."""
         return frozenset(rule["class"] for rule in self["rules"]

@@ -22,7 +22,7 @@ from .files import Later
 from .known_names import BEGUN, KnownNames
 from .numbering import Form, number_of
 from .records import ToolAnswer
-from .relevance import row_names
+from .relevance import ids_in, row_names
 from .tables import Origin, Table, rows_in
 
 __all__ = ["SURE", "Name", "Overlay", "Row", "View", "World", "agreed_on", "answering"]
@@ -32,6 +32,9 @@ MAXIMUM_DEPTH = 16
 
 NEARBY = 200
 """Questions on record, before and after a new one by alphabet, that are compared with it."""
+
+SEVERAL, MOST_ANSWERS = 3, 50
+"""Answers to different questions that are compared for what stands in all of them, at least and at most."""
 
 SURE = 0.85
 """Share of sessions that must have seen alike for it to be so in all others, where every session begins anew."""
@@ -53,6 +56,7 @@ class World:
         """Tool -> arguments with each number in one form -> arguments on record."""
         self._tables: dict[str, Table] = {}
         self._listed: dict[str, frozenset[str]] = {}
+        self._everywhere: dict[str, frozenset[str]] = {}
         self._implied: dict[str, Table] = {}
         self._keys: dict[str, list[Name]] = defaultdict(list)
         self._highest: dict[tuple[str, str], tuple[list[str], list[int]]] = {}
@@ -134,6 +138,13 @@ class World:
                     for kind, row in origin.rows(parse(fact["value"])):
                         self._implied.setdefault(kind, Table()).add(row)
         return self._implied.setdefault(entity_class, Table())
+
+    def everywhere(self, tool: str) -> frozenset[str]:
+        """Return the id-like words that stand in all of several answers of the tool: they name nothing."""
+        if tool not in self._everywhere:
+            words = [ids_in(self.answers[tool, key][0]["content"]) for key in self.questions.get(tool, ())[:MOST_ANSWERS]]
+            self._everywhere[tool] = frozenset.intersection(*words) if len(words) >= SEVERAL else frozenset()
+        return self._everywhere[tool]
 
     def lists(self, tool: str, names: frozenset[str]) -> bool:
         """Return whether some answer of the tool has a row that one of the names may name: after a write, others may."""

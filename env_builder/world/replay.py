@@ -22,11 +22,11 @@ from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.expressions import FRESH, LAST, NOW, Look, nothing
 from env_builder.runtime.numbering import drawn
 from env_builder.runtime.programs import ACTING, presumed_effect
-from env_builder.runtime.relevance import matters
+from env_builder.runtime.relevance import matters, names
 from env_builder.runtime.world import Name, View, World
 from env_builder.world.calls import LoggedCall
 from env_builder.world.documents import Documents, DocumentTool, find_rows, usual_frame
-from env_builder.world.effects import Effects
+from env_builder.world.effects import Effects, order_of
 
 Begin = Literal["reset", "shared"]
 
@@ -178,22 +178,24 @@ def _given_once(worked: list[LoggedCall], shared: bool) -> list[str]:
     return sorted(name for name, several in values.items() if len(several) > MANY_VALUES and name not in twice)
 
 
-def _repeated(calls: list[LoggedCall], effect: Mapping[str, str]) -> set[str]:
-    """Return the tools of which a call worked once more, with nothing done in between by another that may write."""
+def _repeated(calls: list[LoggedCall], effect: Mapping[str, str], shared: bool) -> set[str]:
+    """Return the tools of which a call worked once more in one world, with nothing done in between that names the same."""
     tools: set[str] = set()
-    for _, mine in groupby(calls, key=lambda call: call.session_id):
-        done: set[tuple[str, str]] = set()
+    ordered = sorted(calls, key=order_of) if shared else calls
+    for _, mine in groupby(ordered, key=lambda call: "" if shared else call.session_id):
+        done: dict[tuple[str, str], frozenset[str]] = {}
         for call in (each for each in mine if not each.failed and effect[each.tool] in ACTING):
-            done = {each for each in done if each[0] == call.tool}
+            given = names(call.arguments)
+            done = {own: words for own, words in done.items() if own[0] == call.tool or words.isdisjoint(given)}
             tools.update([call.tool] if (call.tool, call.key) in done else [])
-            done.add((call.tool, call.key))
+            done[call.tool, call.key] = given
     return tools
 
 
 def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects, shared: bool) -> Programs:
     """Return each tool's program before induction: its effect, its relations, and how it shows documents."""
     programs: Programs = {}
-    shown, repeated = find_rows(calls), _repeated(calls, effects.effect)
+    shown, repeated = find_rows(calls), _repeated(calls, effects.effect, shared)
     for tool, effect in sorted(effects.effect.items()):
         documented = documents.tools.get(tool)
         rules = _showing([call for call in calls if call.tool == tool], documented, documents) if documented else []

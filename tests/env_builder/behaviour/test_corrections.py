@@ -27,7 +27,7 @@ def test_a_corrected_program_stands_with_its_support(built: InducedWorld) -> Non
     found, decisions = corrected(induced(built), built, {"fare.json": file(VALUE | {"when": None})})
     program = program_of(found, "fare")
     assert program["rules"][1]["rule"] == "value" and program["written_by"] == "a person, in fare.json"
-    assert program["presumed"] == "read", "the effect is found, not told"
+    assert program["effect"] == "unknown", "the effect is found, not told"
     row = found.filter(found["tool"] == "fare").to_dicts()[0]
     assert (row["n_against"], row["fidelity"]) == (0, 1.0) and 0 <= row["abstains"] < 0.3
     assert decisions.select("subject", "kept", "reason").rows() == [("fare.json", True, "program_corrected")]

@@ -61,7 +61,7 @@ SWITCHED = [{"radio": "ON" if place % 2 else "OFF", "signal": place} for place i
 ])
 def test_a_notation_is_found_read_and_given_back(kind: str, dump: Callable[[Any], str], values: list[Any]) -> None:
     told = [dump(value) for value in values]
-    found = find(calls(told))["show"]
+    found = find(calls(told), {})["show"]
     assert [notation["kind"] for _, notation in found] == [kind]
     inside = applied(calls(told), {"show": found})
     shown = values
@@ -78,13 +78,13 @@ def test_a_notation_is_found_read_and_given_back(kind: str, dump: Callable[[Any]
     ["Noted.", "Thank you.", "On the list."], ['{"a": 1}', '{"a": 2}', '{"a":3}'.replace(":", ": ")], ["a", "b\nc", "d"],
     ["Loan 1 of Ada.\nDue soon.", "Loan 2 of Ben.\nOverdue.", "Loan 3 of Cleo.\nDue soon."]])
 def test_prose_and_plain_json_stay_as_they_are(told: list[str]) -> None:
-    assert find(calls(told)) == {} and applied(calls(told), {}) == calls(told)
+    assert find(calls(told), {}) == {} and applied(calls(told), {}) == calls(told)
 
 
 def test_two_serialisers_that_take_turns_are_told_apart_by_their_times() -> None:
     rows = [{"code": f"A{place}", "left": place} for place in range(40)]
     told = [repr(row) if place // 10 % 2 else f"(True, {row!r})" for place, row in enumerate(rows)]
-    found = find(calls(told))
+    found = find(calls(told), {})
     assert [until is None for until, _ in found["show"]] == [False, False, False, True]
     inside = applied(calls(told), found)
     assert [call.parsed for call in inside] == rows
@@ -94,7 +94,7 @@ def test_two_serialisers_that_take_turns_are_told_apart_by_their_times() -> None
 
 def test_two_serialisers_that_mix_are_not() -> None:
     told = [repr({"left": place}) if place % 2 else f"(True, {{'left': {place}}})" for place in range(40)]
-    assert find(calls(told)) == {}
+    assert find(calls(told), {}) == {}
 
 
 @settings(max_examples=150, deadline=None)
@@ -102,7 +102,7 @@ def test_two_serialisers_that_mix_are_not() -> None:
                                  lambda value: yaml.safe_dump(value), lambda value: json.dumps(value, indent=1)]))
 def test_whatever_is_read_is_given_back(records: list[dict[str, Any]], dump: Callable[[Any], str]) -> None:
     told = [dump(record) for record in records]
-    for notations in find(calls(told)).values():
+    for notations in find(calls(told), {}).values():
         for content, record in zip(told, records, strict=True):
             inner = read(content, notations[0][1])
             assert inner == content or (json.loads(inner) == record and written_in(inner, notations, None) == content)
