@@ -21,11 +21,12 @@ from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.world import SURE, World
 from env_builder.runtime.writing import Consequence, Unknowable, applied
+from env_builder.world.births import existing_since
 from env_builder.world.changes import Feed
 from env_builder.world.documents import Documents
 from env_builder.world.hidden import Link, differences, links_of, named, samples_of, spoken_of
 from env_builder.world.replay import LoggedStep
-from env_builder.world.spans import ABSENT, DocumentRead, Drift, Event, Touch, fields_of, pairs, spans
+from env_builder.world.spans import ABSENT, DocumentRead, Drift, Event, Touch, fields_of, from_birth, pairs, spans
 from warehouse.records import Decision
 
 
@@ -171,9 +172,10 @@ def _shared(
     recorded: list[Row] = []
     drift = Drift([pair for name, events in sorted(shown.items()) for pair in pairs(name[0], events, True)])
     by_event = {step.call.event_id: step for contents in documents.values() for step in contents}
+    born = existing_since(shown)
     for name, events in sorted(shown.items()):
         since = feeds[name[0]].since if name[0] in feeds else None  # from when the feed tells
-        for span in spans(name[0], events, drift):
+        for span in from_birth(spans(name[0], events, drift), born.get(name)):
             if since is not None:
                 if span.since is not None and span.since >= since:
                     continue

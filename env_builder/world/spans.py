@@ -194,6 +194,15 @@ def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -
     return _merged(document_spans, lambda span: (span.text, span.derivation))
 
 
+def from_birth(spans_in_order: list[DocumentSpan], born: datetime | None) -> Iterator[DocumentSpan]:
+    """Yield what the spans say from the instant on from which the record is known to exist; None: it always was."""
+    for span in spans_in_order:
+        if born is None or (span.since is not None and span.since >= born):
+            yield span
+        elif span.until is None or span.until > born:
+            yield span._replace(since=born)
+
+
 FieldEvent = tuple[datetime, Any, Any] | Touch
 """(at, value just before or None where not told, value from then on), or a touch."""
 FieldRead = tuple[datetime, Any, Any]
