@@ -29,6 +29,7 @@ from env_builder.runtime.rubrics import FORMAT as RUBRIC_FORMAT
 from env_builder.runtime.rubrics import ParsedRubric, schema
 from env_builder.users import AS_WRITTEN, SESSIONS
 from warehouse.errors import InputError
+from warehouse.records import ASSUMED_ANSWER
 
 RECORDS = {"name": "records", "kind": "records", "path": "."}
 """The app of an environment that is built from logs: its files are stored in the environment's own folder."""
@@ -224,7 +225,8 @@ def _tasks(bundle: Bundle) -> Iterable[dict[str, Any]]:
 
 
 def _descriptor(tool: dict[str, Any]) -> dict[str, Any]:
-    row = {"name": tool["tool"], "description": tool["description"] or "", "inputSchema": json.loads(tool["input_schema"])}
+    schema = {name: value for name, value in json.loads(tool["input_schema"]).items() if name != ASSUMED_ANSWER}
+    row = {"name": tool["tool"], "description": tool["description"] or "", "inputSchema": schema}
     return row | ({"annotations": json.loads(tool["annotations"])} if tool["annotations"] else {})
 
 

@@ -1,7 +1,8 @@
 """The tools of each service: as declared, else as their calls show them.
 
 In: turns and declarations. Out: `core.tools`, and decisions on declared lists that no service calls. A list belongs to the
-service that it is named after where that calls one of its tools, else to the one whose called tools it names most.
+service that it is named after where that calls one of its tools, else to the one whose called tools it names most. Where no
+log shows a call, each list is a service: what its document assumes of answers stays in its schemas until the first call.
 What it does not see in a schema made from calls: arguments that nobody ever gave.
 """
 
@@ -13,7 +14,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from warehouse.records import Decision, Tool, frame, frame_schema
+from warehouse.records import ASSUMED_ANSWER, Decision, Tool, frame, frame_schema
 
 _MAX_CHOICES = 5
 _CALLS_PER_CHOICE = 20
@@ -58,7 +59,8 @@ def _declared(called: dict[tuple[str, str], int],
         names = {row["tool"] for row in members}
         overlap = Counter(service for service, tool in called if tool in names)
         # the service that the list states or is named after, else the one whose called tools it names most
-        service = min(overlap, key=lambda each: (each != hint, -overlap[each], each), default=None)
+        alone = None if called else hint or "tools"
+        service = min(overlap, key=lambda each: (each != hint, -overlap[each], each), default=alone)
         if service is None:
             decisions.append(Decision(
                 stage="sessions", subject=f"tools@{file_id[:16]}@{hint or ''}", kept=False, reason="uncalled_tools",
@@ -68,9 +70,16 @@ def _declared(called: dict[tuple[str, str], int],
         for row in members:
             rows.setdefault((service, row["tool"]), {
                 "service": service, "tool": row["tool"], "description": row["description"],
-                "input_schema": row["input_schema"] or _ANY_OBJECT, "declared": True, "annotations": row["annotations"],
-                "n_calls": called.get((service, row["tool"]), 0)})
+                "input_schema": _schema_of(row["input_schema"], bool(called)), "declared": True,
+                "annotations": row["annotations"], "n_calls": called.get((service, row["tool"]), 0)})
     return rows, decisions
+
+
+def _schema_of(declared: str | None, is_logged: bool) -> str:
+    """Return the declared schema, without what is assumed of answers where there are logs."""
+    if declared is None or not is_logged or ASSUMED_ANSWER not in declared:
+        return declared or _ANY_OBJECT
+    return _text({name: value for name, value in orjson.loads(declared).items() if name != ASSUMED_ANSWER})
 
 
 def _schema(values: list[Any]) -> dict[str, Any]:

@@ -315,6 +315,10 @@ class RowChange(Record):
     after: str | None
 
 
+ASSUMED_ANSWER = "x-assumed-answer"
+"""Keyword of a declared input schema: an example of an answer as text, which no log shows."""
+
+
 class Tool(Record):
     """A tool of a service (`core.tools`)."""
 

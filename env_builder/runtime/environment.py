@@ -26,6 +26,9 @@ from .relabelling import Relabelling
 from .rubrics import ParsedRubric
 from .user import CHARACTERS, ScriptedUser, UserConversation, UserProgress
 
+_UNPROVEN = frozenset({"unknown", "model", "assumed"})
+"""Tiers of answers that no log bears out."""
+
 
 class MemoryNode(dict[tuple[str, str], tuple[Result, Any, "MemoryNode"]]):
     """One state: call (tool, canonical arguments) made from it -> answer, snapshot of the state after it, and its node."""
@@ -426,12 +429,12 @@ class Environment:
 
     @property
     def unknown_writes(self) -> tuple[dict[str, Any], ...]:
-        """Return the journal rows of tools that may write that were answered `unknown`, or by a model."""
+        """Return the journal rows of tools that may write that were answered `unknown`, by a model or as assumed."""
         tiers = [row.get("tier") for row in self._journal]
-        if "unknown" not in tiers and "model" not in tiers:
+        if _UNPROVEN.isdisjoint(tiers):
             return ()
         return tuple([row for row, tier in zip(self._journal, tiers, strict=True)
-                      if tier in ("unknown", "model") and self._state.may_write(row["tool"])])
+                      if tier in _UNPROVEN and self._state.may_write(row["tool"])])
 
     def grade(self, mode: str = "eval", ask: Callable[[str], str] | None = None) -> Grade:
         """Grade this episode; unscored if the task has no verified reward.

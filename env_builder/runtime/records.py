@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-Tier = Literal["recorded", "derived", "induced", "bound", "model", "unknown"]
+Tier = Literal["recorded", "derived", "induced", "bound", "model", "assumed", "unknown"]
 Ended = Literal["terminated", "truncated"]
 
 

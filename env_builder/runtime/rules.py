@@ -207,6 +207,7 @@ RULES: dict[str, Make] = {
     "validate": _texting(lambda rule, tool, arguments, state: invalid(rule, tool, arguments), "induced", True),
     "find": _texting(_find, "derived"), "nothing": _texting(_nothing, "derived"), "select": _texting(_select, "derived"),
     "unlisted": _texting(_unlisted, "derived"),
+    "assumed": _texting(lambda rule, tool, arguments, state: rule["content"], "assumed"),
     "parts": _texting(
         lambda rule, tool, arguments, state: put_together(rule, arguments, state.answered(tool, arguments)), "derived")}
 """Kind of rule -> what makes a rule of it ready; `rows`, `shows`, `makes`, `changes` only say what answers show."""

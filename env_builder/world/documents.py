@@ -248,8 +248,10 @@ def _around(key: Any, value: Any) -> Affix | None:
     """Return the characters around the key in the value, None where the value is not the key."""
     if not isinstance(key, str) or not isinstance(value, str):  # a path says every key as text
         return ("", "") if isinstance(value, str | int) and str(key) == str(value) else None
+    if not key:
+        return None
     before, matched, after = value.partition(key)
-    return (before, after) if matched and key and not any(map(str.isalnum, before + after)) else None
+    return (before, after) if matched and not any(map(str.isalnum, before + after)) else None
 
 
 def _join(

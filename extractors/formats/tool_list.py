@@ -1,9 +1,10 @@
-"""A declared tool list: OpenAI functions, plain `{name, parameters}`, or the result of MCP's `tools/list`."""
+"""A declared tool list: OpenAI functions, plain `{name, parameters}`, MCP's `tools/list`, or an OpenAPI document."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from extractors.formats import openapi
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.values import object_of
 
@@ -11,9 +12,11 @@ _SCHEMAS = ("parameters", "inputSchema", "input_schema")
 
 
 def claims(head: Head) -> bool:
-    """One JSON document that is a list of tools, or holds one under `tools`."""
+    """One JSON document that is a list of tools, or holds one under `tools`, or is an OpenAPI document."""
     if not head.is_json or "messages" in head.first:
         return False
+    if openapi.is_openapi(head.document):
+        return True
     tools = tools_of(head.document if head.document is not None else head.first)
     return bool(tools) and all(isinstance((tool := _inner(each)).get("name"), str) and (
         each is not tool or any(key in tool for key in _SCHEMAS)) for each in tools)
@@ -24,7 +27,11 @@ def read(record: LogRecord, emit: Emit) -> None:
     """Read the tools of each record (one document is one record)."""
     tools = tools_of(record.value)
     n_before = len(emit.declarations)
-    declare_all(tools, emit, emit.envelope.service(record.value))
+    service = emit.envelope.service(record.value)
+    if openapi.is_openapi(record.value):
+        declare_all(list(openapi.operations(record.value)), emit, service or openapi.title(record.value))
+    else:
+        declare_all(tools, emit, service)
     if len(emit.declarations) == n_before:
         emit.reject(record, "no_tools", "the record holds no list of tools; leave it out or repair it")
 

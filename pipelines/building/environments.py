@@ -27,6 +27,7 @@ from env_builder.perturbations import perturbations
 from env_builder.runtime.programs import presumed_effect
 from pipelines import progress
 from pipelines.building.decisions import starts_of
+from pipelines.building.skeletons import declared_services, write_skeletons
 from pipelines.privacy import guard as privacy
 from pipelines.quality.precision import RewardEstimate, precision_of, reward_estimates
 from pipelines.running.cache import Partitions, memoized, partitions_of, record_partitions, replace_stale
@@ -69,13 +70,16 @@ def environments(store: Store, settings: Settings) -> Counts:
     store.change("delete from raw.cache where list_contains($stages, stage)", None,
                  stages=[f"{STAGE} {service}" for service in partitions.gone if service not in names])
     shutil.rmtree(drafts, ignore_errors=True)
-    store.replace("mart.decisions", record_partitions(store, STAGE, partitions, decisions),
+    declared = names_of(declared_services(store))
+    skeletons = write_skeletons(store, settings, declared)
+    store.replace("mart.decisions", pl.concat([record_partitions(store, STAGE, partitions, decisions), skeletons]),
                   "stage in ('environments', 'verify', 'image')")
     replace_stale(store, "mart.environments", partitions, frame(EnvironmentRow, rows))
     replace_stale(store, "raw.audits", partitions, pl.DataFrame(
         audits, schema={name: pl.String() for name in ("service", "audit_id", "code", "audited")}))
     made = store.table("mart.environments")
-    for folders, current in ((settings.unverified, set(names.values())), (settings.environments, set(made["environment"]))):
+    unverified = {*names.values(), *declared.values()}
+    for folders, current in ((settings.unverified, unverified), (settings.environments, set(made["environment"]))):
         for folder in folders.glob("*"):
             if folder.name not in current and _digest(folder) is not None:   # what is no environment of ours stays
                 shutil.rmtree(folder)
@@ -111,7 +115,9 @@ def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
 def hold(store: Store, settings: Settings) -> bool:
     """Whether the directories are as they were written, by what their manifests say."""
     rows = _published(store)
-    return all(_directories_stand(store, settings, service, name, rows.get(service)) for service, name in _names(store).items())
+    skeletons = names_of(declared_services(store)).values()
+    return all(_directories_stand(store, settings, service, name, rows.get(service)) for service, name in _names(store).items()
+               ) and all(_digest(settings.unverified / name) is not None for name in skeletons)
 
 
 def written_again(store: Store, folder: Path) -> dict[str, str]:
