@@ -48,29 +48,36 @@ NO_RECORD = NamedRecord(None, None)
 
 
 def induce(evidence: ToolEvidence) -> Induced:
-    """Induce the rule of a tool that may write, and answers what is no record."""
-    if evidence.effect in ("read", "pure", "constant") or not evidence.has_only(*UNEXPLAINED, "makes", "changes"):
+    """Induce the rule of a tool that may write, names a record, and answers what is none."""
+    naming = _naming(evidence)
+    return NOTHING if naming is None or naming == NO_RECORD else _induced(evidence, naming) or NOTHING
+
+
+def induce_unnamed(evidence: ToolEvidence) -> Induced:
+    """Induce the same of a tool that names no record; where it speaks of things that are not understood, whether it works
+    hangs on these."""
+    if _naming(evidence) != NO_RECORD or _speaks_of_things(evidence.tool, evidence.steps, evidence.service.calls):
         return NOTHING
+    return _induced(evidence, NO_RECORD) or NOTHING
+
+
+def _naming(evidence: ToolEvidence) -> NamedRecord | None:
+    """Return by which argument most calls name records that are known; None for a tool that other rules answer."""
+    if evidence.effect in ("read", "pure", "constant") or not evidence.has_only(*UNEXPLAINED, "makes", "changes"):
+        return None
     worked = [step for step in evidence.steps if not step.call.failed]
-    naming = _naming(worked, tuple(sorted(evidence.service.documents.classes)))
-    if not worked or (naming == NO_RECORD and _speaks_of_things(worked, evidence.service.calls)):
-        return NOTHING  # whether it works hangs on things that are not understood
-    return _induced(evidence, naming) or NOTHING
-
-
-def _speaks_of_things(worked: list[LoggedStep], calls: list[LoggedCall]) -> bool:
-    """Return whether most calls name something that other tools show."""
-    tool = worked[0].call.tool
-    shown = frozenset[str]().union(*(ids_in(call.content) for call in calls if call.tool != tool and not call.failed))
-    return 2 * sum(not shown.isdisjoint(ids(step.call.arguments)) for step in worked) >= len(worked)
-
-
-def _naming(worked: list[LoggedStep], classes: tuple[str, ...]) -> NamedRecord:
-    """Return by which argument most calls name records that are known."""
     n = Counter(NamedRecord(kind, name) for step in worked for name, value in step.call.arguments.items()
-                for kind in classes if isinstance(value, str | int) and step.look(kind, str(value)) is not None)
+                for kind in sorted(evidence.service.documents.classes)
+                if isinstance(value, str | int) and step.look(kind, str(value)) is not None)
     frequent = sorted((-count, naming) for naming, count in n.items() if count >= NAMED * len(worked))
-    return frequent[0][1] if frequent else NO_RECORD
+    return None if not worked else frequent[0][1] if frequent else NO_RECORD
+
+
+def _speaks_of_things(tool: str, steps: list[LoggedStep], calls: list[LoggedCall]) -> bool:
+    """Return whether most calls that worked name something that other tools show."""
+    shown = frozenset[str]().union(*(ids_in(call.content) for call in calls if call.tool != tool and not call.failed))
+    worked = [step for step in steps if not step.call.failed]
+    return 2 * sum(not shown.isdisjoint(ids(step.call.arguments)) for step in worked) >= len(worked)
 
 
 def _induced(evidence: ToolEvidence, naming: NamedRecord) -> Induced | None:

@@ -22,8 +22,9 @@ INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
     plain.document,
     writes.induce,         # a document explained field by field, of tools that none of the three answers
     plain.shows,           # nothing explains it: which record an answer shows, so that a real one is understood
-    templates.induce,      # from here on only where nothing answers yet; a sentence of the arguments alone is the simplest
     answers.induce,        # of tools that may write: an expression over the arguments and the record that they name
+    templates.induce,      # from here on only where nothing answers yet; a sentence of the arguments alone is the simplest
+    answers.induce_unnamed,
     finds.induce,          # a record that the arguments describe
     finds.induce_mentioned, # a record that others' words describe, for the arguments that `finds` leaves
     finds.induce_nothing,  # that there is no such record
