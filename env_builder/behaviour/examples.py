@@ -60,7 +60,7 @@ def best(candidates: Iterable[Expression], examples: list[WriteExample]) -> Expr
 
 def silence(expression: Expression, examples: list[WriteExample], most: int | None = None) -> int | None:
     """In how many examples it says nothing; None where it does not fit, or that is in more than `most`."""
-    silent, allowed = 0, (1 - MINIMUM_SHARE) * len(examples) if _linked(expression) else 0
+    silent, allowed = 0, (1 - MINIMUM_SHARE) * len(examples) if is_linked(expression) else 0
     allowed = allowed if most is None else min(allowed, most)
     for value, example in zip(values(expression, examples), examples, strict=True):
         silent += value is NOTHING
@@ -69,8 +69,9 @@ def silence(expression: Expression, examples: list[WriteExample], most: int | No
     return silent if silent < len(examples) else None
 
 
-def _linked(expression: Any) -> bool:
-    return isinstance(expression, list) and (expression[:1] in (["document"], ["row"]) or any(map(_linked, expression)))
+def is_linked(expression: Any) -> bool:
+    """Return whether it speaks of another record, or of a row."""
+    return isinstance(expression, list) and (expression[:1] in (["document"], ["row"]) or any(map(is_linked, expression)))
 
 
 def values(expression: Expression, examples: list[WriteExample]) -> Iterator[Any]:

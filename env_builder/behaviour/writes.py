@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from env_builder.behaviour import checks, guards, lists, volatile
 from env_builder.behaviour.checks import MessageCase
 from env_builder.behaviour.evidence import NOTHING, Induced, ToolEvidence
-from env_builder.behaviour.examples import Expression, WriteExample
+from env_builder.behaviour.examples import Expression, WriteExample, is_linked
 from env_builder.behaviour.plain import shown
 from env_builder.behaviour.synthesis import explain, made_of
 from env_builder.behaviour.trials import Before, TrialCall, half_of
@@ -207,7 +207,7 @@ def _induced(steps: list[LoggedStep], around: WriteContext, checking: bool) -> I
     rule = {
         **around.showing, "rule": "create" if creating else "write", "fields": fields, "order": list(examples[0].after),
         "style": style, "when": {**when, "lengths": lengths}}
-    if not creating and all(one.after != one.before for one in examples):
+    if not creating and any(map(is_linked, fields.values())) and all(one.after != one.before for one in examples):
         rule["moves"] = True
     loose = volatile.of_fields(fields)
     rule |= {"volatile": loose} if loose else {}

@@ -19,7 +19,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
-from env_builder.runtime.expressions import SPOKEN, Look, NoValue, evaluate
+from env_builder.runtime.expressions import SPOKEN, Look, NoValue, evaluate, nothing
 from env_builder.runtime.writing import Consequence, Unknowable, applied
 from env_builder.world.changes import SLACK, Feed
 from env_builder.world.documents import Documents, style_of
@@ -75,13 +75,14 @@ def find(
             texts[step.shown[0]].append(step.shown[2])
     styles = {kind: style for kind, mine in texts.items() if (style := style_of(mine)) is not None}
     by_link = samples_of(steps, links, shared, documents, relation) | _fed(steps, links, feeds, documents)
+    quiet = {link[0]: by_link.pop((tool, link)) for tool, link in sorted(by_link) if tool == QUIET}
     for (tool, link), samples in sorted(by_link.items()):
         samples = [sample._replace(classes=classes) for sample in samples]
         alone = not shared or link[0] in feeds
         learnt = _learnt(samples, link, classes, styles[link[0]], alone) if link[0] in styles else []
         if link[0] in styles:
-            learnt = _with_fields(learnt, samples, {"class": link[0], "key": json.loads(link[1]), "style": styles[link[0]]}, (
-                SURE_SHARE,) if alone else FIELD_SHARES)
+            about = {"class": link[0], "key": json.loads(link[1]), "style": styles[link[0]]}
+            learnt = _with_fields(learnt, samples, about, (SURE_SHARE,) if alone else FIELD_SHARES, quiet.get(link[0], []))
         if learnt:
             consequences.setdefault(tool, []).extend(learnt)
     return consequences
@@ -143,7 +144,7 @@ def samples_of(
     steps: list[LoggedStep], links: dict[str, list[Link]], shared: bool, documents: Documents,
     relation: Mapping[str, Mapping[str, str]],
 ) -> dict[tuple[str, Link], list[Sample]]:
-    """Return reads of linked records around a single act."""
+    """Return reads of linked records around a single act; under QUIET, by class, those with none between."""
     samples: dict[tuple[str, Link], list[Sample]] = defaultdict(list)
     last: dict[tuple[str, ...], str] = {}
     acts: dict[tuple[str, ...], list[tuple[LoggedStep, Link]]] = defaultdict(list)
@@ -152,6 +153,9 @@ def samples_of(
         scope = () if shared else (step.call.session_id,)
         if step.shown:
             name = (*scope, *step.shown[:2])
+            if name in last and not acts[name] and not step.act:
+                samples[QUIET, (step.shown[0], "")].append(
+                    Sample({}, {}, nothing, parsed(last[name]), parsed(step.shown[2])))
             able = [one for one in acts[name] if relation[one[0].call.tool].get(step.shown[0]) != "keeps"] or acts[name]
             if name in last and len(able) == 1 and not step.act:
                 act, link = able[0]
@@ -216,6 +220,8 @@ def _learnt(
     return [] if n_unexplained > (1 - (SURE_SHARE if alone else MINIMUM_SHARE)) * len(rest) else consequences
 
 
+QUIET = ""
+"""Stands for the tool where nothing was done."""
 FIELD_SHARES = (0.9, 0.6)
 """The same of each field, where others act too: what comes out so most often is believed, and else what comes out mostly."""
 
@@ -225,9 +231,10 @@ HARDLY = 0.5
 
 
 def _with_fields(
-    learnt: list[Consequence], samples: list[Sample], about: Consequence, shares: tuple[float, ...]
+    learnt: list[Consequence], samples: list[Sample], about: Consequence, shares: tuple[float, ...], quiet: list[Sample]
 ) -> list[Consequence]:
-    """Return the consequences with what the act makes of each field that they leave unexplained. `about`: the record."""
+    """Return the consequences with what the act makes of each field that they leave unexplained. `about`: the record; `quiet`:
+    reads of such records with no act between, which tell how often a field changes by itself."""
     rest = [sample._replace(there=reduce(lambda there, one: _after(one, sample._replace(there=there)), learnt, sample.there))
             for sample in samples]
     names = sorted({str(path[0]) for sample in rest for path, _, _ in differences(sample.there, sample.after) if path} | {
@@ -237,7 +244,8 @@ def _with_fields(
         field_samples = [_of_field(sample, name) for sample in samples]
         made[name] = next((e for share in shares if (e := explain(field_samples, [name], share)) is not None), None)
         n_changed = sum(one.old is not one.new and one.old != one.new for one in field_samples)
-        if made[name] is None and n_changed < (1 - shares[0]) * len(samples) + HARDLY:
+        by_itself = sum(one.there.get(name) != one.after.get(name) for one in quiet if _are_objects(one)) / max(1, len(quiet))
+        if made[name] is None and n_changed < (1 - shares[0] + 2 * by_itself) * len(samples) + HARDLY:
             del made[name]  # somebody else did it
     kept = [one for one in learnt if one["path"][0] not in made]
     return [*kept, {**about, "fields": made}] if made else kept

@@ -24,7 +24,7 @@ from env_builder.runtime.writing import Consequence, Unknowable, applied
 from env_builder.world.births import existing_since
 from env_builder.world.changes import Feed
 from env_builder.world.documents import Documents
-from env_builder.world.hidden import Link, differences, links_of, named, samples_of, spoken_of
+from env_builder.world.hidden import QUIET, Link, differences, links_of, named, samples_of, spoken_of
 from env_builder.world.replay import LoggedStep
 from env_builder.world.spans import ABSENT, DocumentRead, Drift, Event, Touch, fields_of, from_birth, pairs, spans
 from warehouse.records import Decision
@@ -37,6 +37,8 @@ def unexplained(
     keys = {step.shown[:2] for step in steps if step.shown}
     tools_by_link: dict[tuple[str, Link], frozenset[str]] = {}
     for (tool, link), samples in samples_of(steps, links_of(steps, keys, documents), True, documents, relation).items():
+        if tool == QUIET:
+            continue
         is_explained = any(one["class"] == link[0] for one in also.get(tool, ()))
         changed = (path for sample in samples for path, _, _ in differences(sample.there, sample.after))
         fields = frozenset(str(path[0]) for path in changed if path)
