@@ -23,6 +23,7 @@ _SPEC = importlib.util.spec_from_file_location(
 STANCES = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(STANCES)
 WORD = re.compile(r"[^\s,;:!?\"'()\[\]{}]+")
+DAY = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?$")
 
 
 class Broken(Exception):
@@ -136,9 +137,22 @@ class Episode:
 
     def _is_old(self, tool, row):
         """Did an act since then change what the listed rows of the answer name?"""
-        shown = listed(row["content"]) if self.room.programs[tool].get("class") is None else set()
-        return any(self._relation(act, tool) == "changes" and [act, at] not in row["after"] and named & shown
-                   for act, at, named, _ in self.acts)
+        is_record = self.room.programs[tool].get("class") is not None
+        rows = [self.room.answers[name][0] for name in sorted(self.room.answers) if name[0] == tool]
+        everywhere = set.intersection(*(ids(each["content"]) for each in rows[:50])) if len(rows) >= 3 else set()
+        shown = {"changes": set() if is_record else listed(row["content"]), None: ids(row["content"]) - everywhere}
+        since = [(self._beside(act, tool), at, named) for act, at, named, _ in self.acts if [act, at] not in row["after"]]
+        since = [(how, at, named) for how, at, named in since if how != "keeps"]
+        if any(with_parts(named) & shown[how] for how, _, named in since):
+            return True
+        unseen = set().union(*(named | set(json.loads(at)) for how, at, named in since if how is None))
+        every = (each["content"] for name, answers in self.room.answers.items() if name[0] == tool for each in answers)
+        return not is_record and bool(unseen & set().union(*map(row_names, every)))
+
+    def _beside(self, act, tool):
+        """Return the relation; an act that was seen to keep all that was looked at keeps the rest as well."""
+        seen = set(self.room.programs[act].get("relation", {}).values())
+        return self._relation(act, tool) or ("keeps" if seen == {"keeps"} else None)
 
     def _told(self, tool, key, after):
         return holding([row for row in self.room.answers.get((tool, key), []) if row["after"] == after], *self.view, "content")
@@ -212,6 +226,34 @@ def listed(content):
         elif inside and isinstance(one, str) and 3 <= len(one) <= 40 and is_digital(one):
             found.add(one)
     return found
+
+
+def objects_in(value):
+    """Objects in the lists of an answer, not those inside of them."""
+    if isinstance(value, dict):
+        return [each for item in value.values() for each in objects_in(item)]
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def row_names(content):
+    """Columns that tell the rows of an answer apart, and their values; no days."""
+    try:
+        rows = objects_in(json.loads(content)) if content[:1] in ("{", "[") else []
+    except ValueError:
+        rows = []
+    found = set()
+    for column in {name for row in rows for name in row}:
+        values = [row.get(column) for row in rows]
+        if len(set(map(str, values))) == len(values) and all(
+                (isinstance(value, str) and 0 < len(value) <= 40 and not DAY.match(value))
+                or (isinstance(value, int) and not isinstance(value, bool) and value >= 100) for value in values):
+            found |= {column, *map(str, values)}
+    return found
+
+
+def with_parts(words):
+    """The words, and the ids that signs join in them."""
+    return words | {part for word in words for part in re.split(r"[@#/|]", word) if is_id(part) and part != word}
 
 
 def words_in(text):

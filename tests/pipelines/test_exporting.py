@@ -92,7 +92,7 @@ def _completion(messages: list[dict[str, object]], answer: dict[str, object], **
 @pytest.mark.parametrize(("name", "wanted", "says"), [
     ("nobody", Wanted(), "no exporter 'nobody'; there are: atif, datasets, dpo,"),
     ("sft", Wanted(Selection(bands=("never",))), "no band 'never'; there are: mostly, often, rarely, sometimes"),
-    ("sft", Wanted(Selection(tiers=("sure",))), "no tier 'sure'; there are: bound, derived"),
+    ("sft", Wanted(Selection(tiers=("sure",))), "no tier 'sure'; there are: assumed, bound, derived"),
     ("sft", Wanted(Selection(splits=("test",))), "no split 'test'; there are: held_out, train, validation"),
     ("sft", Wanted(Selection(least=0.9, most=0.1)), "0.9:0.1: an interval of rewards lies between 0 and 1"),
     ("sft", Wanted(discount=2.0), "2.0: a discount lies between 0 and 1"),
