@@ -252,7 +252,7 @@ def row_names(content):
 
 
 def with_parts(words):
-    """The words, and the ids that signs join in them."""
+    """Return the words, and the ids that signs join in them."""
     return words | {part for word in words for part in re.split(r"[@#/|]", word) if is_id(part) and part != word}
 
 
