@@ -170,7 +170,9 @@ def _service_model(own: VariantTables, service: str) -> ServiceModel:
     model = empty._replace(
         uses=uses_of(acting, well, lambda name: empty.begun(*views[name][1:])), sources=sources_of(own.families["signature"]),
         reads=forms_of(reads), routine=_routines(own.families, acting))
-    return model._replace(proven=proofs(model, {name: (view[0], model.begun(*view[1:])) for name, view in views.items()}))
+    n_goals = tuple(len(goals.get(name, ())) for name in sorted(views))
+    proven = proofs(model, {name: (view[0], model.begun(*view[1:])) for name, view in views.items()})
+    return model._replace(n_goals=n_goals, proven=proven)
 
 
 def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple[str, ...]]:

@@ -68,6 +68,8 @@ class ServiceModel(NamedTuple):
     goals: Mapping[str, list[SessionGoal]]
     """Session -> its goals in order."""
     moves: Mapping[str, list[Move]]
+    n_goals: tuple[int, ...] = ()
+    """How many goals each good session had."""
 
     def begun(self, starts_at: str | None, session_ids: frozenset[str]) -> EpisodeState:
         """Return the environment as of an instant, in the view of sessions."""
@@ -92,7 +94,8 @@ class Derived(NamedTuple):
     lent_by: str
     """Good session that its solution is from."""
     sure: float
-    """Share of good sessions that it leads to what they did (Laplace: one more that it does, one that it does not)."""
+    """Share of good sessions that it leads to what they did (Laplace: one more that it does, one that it does not), times the
+    chance that the session had asked for all that its user wanted."""
 
 
 def derive(model: ServiceModel, family: str, session_id: str, begun: EpisodeState) -> Derived:
@@ -110,8 +113,16 @@ def derive(model: ServiceModel, family: str, session_id: str, begun: EpisodeStat
         play.moves.append(move)
     for act in todo:
         _do(model, play, act)
-    sure = min((n_right + 1) / (n + 2) for n, n_right in counts.values())
+    sure = min((n_right + 1) / (n + 2) for n, n_right in counts.values()) * _said_all(model, session_id)
     return Derived(play.moves, play.state.difference(), wanted[0].form.session_id, sure)
+
+
+def _said_all(model: ServiceModel, session_id: str) -> float:
+    """Return how likely nothing more would have been asked for, had the session gone well: of good sessions with as many goals
+    at least, the share that had no more."""
+    n = len(model.goals.get(session_id, ()))
+    reached = [each for each in model.n_goals if each >= n]
+    return (sum(each == n for each in reached) + 1) / (len(reached) + 2)
 
 
 def end_of(model: ServiceModel, moves: list[Move], begun: EpisodeState) -> dict[str, Any]:
