@@ -122,7 +122,7 @@ def _said_all(model: ServiceModel, session_id: str) -> float:
     at least, the share that had no more."""
     n = len(model.goals.get(session_id, ()))
     reached = [each for each in model.n_goals if each >= n]
-    return (sum(each == n for each in reached) + 1) / (len(reached) + 2)
+    return sum(each == n for each in reached) / len(reached) if reached else 1.0
 
 
 def end_of(model: ServiceModel, moves: list[Move], begun: EpisodeState) -> dict[str, Any]:
