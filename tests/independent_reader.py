@@ -317,7 +317,20 @@ def end(difference, parameters):
         if tool not in ignored_tools:
             left = {name: value for name, value in json.loads(arguments).items() if name not in ignored_arguments.get(tool, ())}
             acts[tool, canonical(plain(left))] += 1
-    return {name: text and canonical(plain(json.loads(text))) for name, text in difference["documents"].items()}, acts
+    fields = parameters.get("ignored_fields", {})
+    return {name: text and canonical(plain(without(json.loads(text), fields.get(name.partition("/")[0], []))))
+            for name, text in difference["documents"].items()}, acts
+
+
+def without(value, paths):
+    """A document without what stands at these paths (None: every element of a list)."""
+    if [] in paths:
+        return None
+    if isinstance(value, list):
+        return [without(each, [path[1:] for path in paths if path[0] is None]) for each in value]
+    if isinstance(value, dict):
+        return {name: without(each, [path[1:] for path in paths if path[0] == name]) for name, each in value.items()}
+    return value
 
 
 def state(parameters, _, difference):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
@@ -130,7 +130,29 @@ def checks_of(
 
 def _loose(sessions: list[Witness], free: FreeText) -> dict[str, Any]:
     """Return what of the sessions' acts is free text, as parameters of a check."""
-    return free.parameters(one.difference or {} for one in sessions)
+    fields = _ignored_fields(sessions, free)
+    return {**({"ignored_fields": fields} if fields else {}), **free.parameters(one.difference or {} for one in sessions)}
+
+
+def _ignored_fields(sessions: list[Witness], free: FreeText) -> dict[str, list[list[str | None]]]:
+    """Return where documents that the sessions changed hold a text that a call gave as one of its ignored arguments."""
+    paths: set[tuple[str, tuple[str | None, ...]]] = set()
+    for one in sessions:
+        texts = {value for call in one.calls for name in free.ignored_arguments.get(call.tool, ())
+                 if isinstance(value := call.arguments.get(name), str) and value.strip()}
+        for name, text in (one.difference or {}).get("documents", {}).items() if texts else ():
+            paths |= {(name.partition("/")[0], path) for path in _paths(json.loads(text or "null"), texts)}
+    ordered = sorted(paths, key=lambda each: canonical([each[0], *each[1]]))
+    return {kind: [list(path) for _, path in own] for kind, own in groupby(ordered, key=itemgetter(0))}
+
+
+def _paths(value: Any, texts: set[str], path: tuple[str | None, ...] = ()) -> Iterator[tuple[str | None, ...]]:
+    """Yield the paths (None: an element of a list) at which one of these texts stands."""
+    if isinstance(value, str) and value in texts:
+        yield path
+    elif isinstance(value, dict | list):
+        for name, inner in value.items() if isinstance(value, dict) else ((None, each) for each in value):
+            yield from _paths(inner, texts, (*path, name))
 
 
 def _ends(good: list[Witness], parameters: dict[str, Any]) -> Ends:

@@ -29,13 +29,16 @@ EndState = tuple[dict[str, str | None], Mapping[tuple[str, str], int]]
 def end_state(difference: Mapping[str, Any], parameters: Mapping[str, Any]) -> EndState:
     """Documents by name, write calls in a normal form, counted; `unreached` compares documents by what they mean.
 
-    Of `parameters`: "ignored_arguments" (tool -> names of arguments that do not count), "ignored_tools" (tools
-    that change nothing that counts: notes and hand-overs).
+    Of `parameters`: "ignored_arguments" (tool -> names of arguments that do not count), "ignored_fields" (class -> paths in its
+    documents that do not count), "ignored_tools" (tools that change nothing that counts: notes and hand-overs).
     """
     if difference.get("made") or difference.get("volatile"):
         difference = _lasting(difference)
     free, ignored_tools = parameters.get("ignored_arguments", {}), parameters.get("ignored_tools", ())
     documents = dict(difference.get("documents", {}))
+    if fields := parameters.get("ignored_fields"):
+        documents = {
+            name: text and masked(text, fields.get(name.partition("/")[0], ())) for name, text in documents.items()}
     acts: dict[tuple[str, str], int] = {}
     for tool, arguments in difference.get("write_calls", ()):
         if tool not in ignored_tools:

@@ -113,8 +113,8 @@ class IgnoredParts(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Parameters) -> IgnoredParts:
-        """Return the part of a check's parameters that says so: `ignored_arguments`, `ignored_tools`."""
-        named = {name: value for name, value in parameters.items() if name in ("ignored_arguments", "ignored_tools")}
+        """Return the part of a check's parameters that says so: its `ignored_…`."""
+        named = {name: value for name, value in parameters.items() if name.startswith("ignored_")}
         return cls(canonical(named), named)
 
 

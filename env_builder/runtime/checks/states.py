@@ -24,6 +24,9 @@ from .patterns import ABSENT, PATTERN, found_at, pattern_of, places_of
 TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
 LOOSE: dict[str, Schema] = {
     "ignored_arguments": {**mapping(TEXTS), "description": "tool -> names of arguments that are free text and do not count"},
+    "ignored_fields": {
+        **mapping({"type": "array", "items": {"type": "array", "items": {"type": ["string", "null"]}}}),
+        "description": "class -> paths in its documents that hold free text (names; null: every element of a list)"},
     "ignored_tools": {**TEXTS, "description": "tools whose acts do not count: notes and hand-overs"},
 }
 PAIRS: Schema = {"type": "array", "items": {**TEXTS, "minItems": 2, "maxItems": 2}}
