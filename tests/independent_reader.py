@@ -323,7 +323,7 @@ def end(difference, parameters):
 
 
 def without(value, paths):
-    """A document without what stands at these paths (None: every element of a list)."""
+    """Leave out of a document what stands at these paths (None: every element of a list)."""
     if [] in paths:
         return None
     if isinstance(value, list):

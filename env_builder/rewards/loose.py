@@ -4,8 +4,8 @@ In: turns, which sessions belong to one task, which tools read. Out: a `FreeText
 Sees: how long an argument's values are; whether they stood in what users said or tools answered before; whether sessions of one
 task agree on them. An argument counts as free where its values are long on average, or where most are the agent's own and the
 sessions of one task mostly disagree on them. It *quotes* where its values are some words of the user: another text that holds
-the same words is as right. Does not see: free text that no argument gives, numbers (a number that is worked out is the agent's own
-too, and right or wrong), and a service whose tasks were all done once.
+the same words is as right. Does not see: free text that no argument gives, numbers (a number that is worked out is the
+agent's own too, and right or wrong), and a service whose tasks were all done once.
 """
 
 from __future__ import annotations

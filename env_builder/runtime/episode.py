@@ -17,7 +17,7 @@ from .clock import after, read
 from .expressions import DONE, FRESH, LAST, NOW, Scope
 from .notations import read_in, written_in
 from .numbering import Form, drawn, number_of
-from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, shown_by, unknown, unmoved
+from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, reached, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
 from .relevance import ids, ids_in, leaves, listed_in, may_hold, names, names_in, with_parts
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
@@ -626,7 +626,8 @@ class EpisodeState:
             else:  # what the arguments name, and what those entities name
                 named = names(arguments)
                 texts = (self.document((kind, name)) for kind in self._programs.classes for name in sorted(named))
-                touched = named.union(*(ids(parse(text)) for text in texts if text is not None))
+                linked = (ids(parse(text)) for text in texts if text is not None)
+                touched = named.union(reached(program, arguments, self), *linked)
             made = None if not program.drawing else next(
                 (name for name in documents if name[0] in program.drawing and self.document(name) is None), None)
             self._now = {}

@@ -7,6 +7,7 @@ Rules are tried in order; the first that can answer does. A rule that lacks a fa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -331,6 +332,16 @@ def unmoved(program: Program, arguments: dict[str, Any], state: State) -> Docume
             continue
         documents += [(other, same) for other, same in ((name, made), *others) if same == state.document(other)]
     return tuple(documents)
+
+
+def reached(program: Program, arguments: dict[str, Any], state: State) -> set[str]:
+    """Return the keys of entities that the program changes besides the one that the call names, where they are known."""
+    keys = set()
+    for _, writing, also in ready(program).completing:
+        for effect in also if writing is None else writing.also:
+            with suppress(NoValue):
+                keys.add(str(effect.key(state.scope({}, arguments))))
+    return keys
 
 
 def is_spent(program: Ready, programs: Programs, arguments: dict[str, Any], state: State) -> bool:
