@@ -110,6 +110,20 @@ def test_the_end_of_a_good_session_is_the_gate_and_nothing_else_may_change() -> 
     }, "the call that opened the door bears it"
 
 
+def test_free_text_counts_neither_among_arguments_nor_where_it_stands_in_what_changed() -> None:
+    def ended(note: str, is_open: bool = True) -> dict[str, Any]:
+        door = {"open": is_open, "notes": [{"text": note, "by": "agent"}]}
+        return {"documents": {"door/7": json.dumps(door)}, "write_calls": []}
+
+    note = "The caller stands outside of door seven and has shown her card twice."
+    desk = Desk()
+    desk.session("good", 0.9, ended(note), ASK, LOOK, ("open", {"door": 7, "note": note}, "done"), ("agent", "Done."))
+    rubric, other = desk.rubric(), "She says that she lost the key of this door on her way to work."
+    acted = ("open", {"door": 7, "note": other}, "done")
+    assert reward(rubric, ended(other), acted) == 1.0
+    assert reward(rubric, ended(other, is_open=False), acted) == 0.0
+
+
 def test_words_that_deny_the_deed_are_not_paid_unless_good_sessions_say_so() -> None:
     desk = Desk()
     desk.session("good", 0.9, OPENED, ASK, OPEN, ("agent", "It is open."))

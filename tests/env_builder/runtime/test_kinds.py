@@ -29,7 +29,7 @@ END = {"documents": {"door/7": '{"open":true}'}, "write_calls": [["send", '{"to"
 LOOK = {"tool": "look", "arguments": {"n": 1}}
 EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "state": [{"accepted": [END], "ignored_arguments": {"send": ["to"]}, "ignored_tools": ["note"]}],
-    "untouched": [{"accepted": [END]}],
+    "untouched": [{"accepted": [END], "ignored_fields": {"door": [["notes", None, "text"]]}}],
     "must_not_write": [{"ignored_tools": ["send"]}],
     "said": [{"facts": [{"type": "number", "value": "12.50"}, {"type": "words", "value": "two keys"}], "at_least": 1}],
     "not_said": [{"facts": [{"type": "id", "value": "AB-1234"}]}],
