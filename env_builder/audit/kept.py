@@ -167,6 +167,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "asked": lambda sources, tool: sources.world.questions.get(tool, []),
     "strangers": lambda sources, tool, key: sources.world.strangers(tool, key),
     "spelled": lambda sources, tool, key: sources.world.spelled(tool, key),
+    "answers to": lambda sources, tool, key: sources.world.answers_to(tool, key),
     "everywhere": lambda sources, tool: sorted(sources.world.everywhere(tool)),
     "lists": lambda sources, tool, names: sources.world.lists(tool, frozenset(names)),
     "class": lambda sources, text: sources.values.class_of(text),
@@ -244,6 +245,10 @@ class WatchedWorld(World):
     def spelled(self, tool: str, key: str) -> str | None:
         self._watch.notes.add("spelled", tool, key)
         return self._watch.world.spelled(tool, key)
+
+    def answers_to(self, tool: str, key: str) -> list[tuple[str, bool, bool]]:
+        self._watch.notes.add("answers to", tool, key)
+        return self._watch.world.answers_to(tool, key)
 
     def everywhere(self, tool: str) -> frozenset[str]:
         self._watch.notes.add("everywhere", tool)

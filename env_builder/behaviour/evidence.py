@@ -177,6 +177,8 @@ class ServiceEvidence(NamedTuple):
     sources: Sources
     demands: dict[str, Rule]
     """Tool -> its `validate` rule, of tools whose declared schema demands something."""
+    always: dict[str, list[str]]
+    """Tool -> kinds of its calls that are answered as they always were (always.py)."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from env_builder.behaviour import answers, finds, makes, parts, plain, refusals, selections, templates, validation, writes
+from env_builder.behaviour import (
+    always,
+    answers,
+    finds,
+    makes,
+    parts,
+    plain,
+    refusals,
+    selections,
+    templates,
+    validation,
+    writes,
+)
 from env_builder.behaviour.evidence import Induced, ToolEvidence
 
 INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
@@ -32,4 +44,5 @@ INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
     makes.induce,          # last, beside all of them: what a call leaves behind that only later reads show
     plain.changes,
     selections.induce,     # what is selected from a list, of a read that no rule but `rows` and `nothing` answers
+    always.induce,         # the floor: what no rule answers, but every session was told alike
 )

@@ -94,8 +94,12 @@ def _exchanged(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def masked(text: str, loose: Sequence[Path]) -> str:
-    """Return a document's JSON text without what stands at these paths (names; None: every element of a list)."""
-    return json.dumps(_without(json.loads(text), loose)) if loose else text
+    """Return a document's JSON text without what stands at these paths (names; None: every element of a list); other texts as
+    they are."""
+    try:
+        return json.dumps(_without(json.loads(text), loose)) if loose else text
+    except ValueError:
+        return text
 
 
 def _without(value: Any, loose: Sequence[Path]) -> Any:

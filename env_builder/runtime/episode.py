@@ -7,7 +7,7 @@ it names, an answer whose question shares a name with it; unless the log shows t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from .answers import failed, parse, parsed
@@ -19,6 +19,7 @@ from .notations import read_in, written_in
 from .numbering import Form, drawn, number_of
 from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, reached, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
+from .refusals import FIRST, LATER
 from .relevance import ids, ids_in, leaves, listed_in, may_hold, names, names_in, with_parts
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
@@ -126,13 +127,15 @@ class Taught:
         """Class of entities -> parts of them that entities made from them showed."""
         self.session_answers: dict[str, list[tuple[dict[str, Any], str]]] = {}
         """Tool -> (arguments, answer) of its calls of this session that worked."""
+        self.earlier: dict[Name, list[Row]] = {}
+        """Answers as `answers`, that speak for none but sessions before this one."""
 
     def copy(self) -> Taught:
         twin = Taught()
         twin.answers = {name: list(rows) for name, rows in self.answers.items()}
         twin.documents, twin.begun = dict(self.documents), dict(self.begun)
         twin.session_answers = {tool: list(answers) for tool, answers in self.session_answers.items()}
-        twin.made = dict(self.made)
+        twin.made, twin.earlier = dict(self.made), dict(self.earlier)
         twin.tables = {name: table.copy() for name, table in self.tables.items()}
         twin.implied = {name: table.copy() for name, table in self.implied.items()}
         return twin
@@ -154,9 +157,20 @@ class Taught:
             if untouched:
                 self.begun[name] = text
 
-    def begin_session(self) -> None:
-        """Forget what write calls made of entities; what was answered speaks for another session from now on."""
+    def begin_session(self, apart: frozenset[str]) -> None:
+        """Forget what write calls made of entities; what was answered speaks for another session from now on.
+
+        `apart`: tools and classes of which sessions are told different things as they begin: of these it was only said earlier.
+        """
+        for name, rows in self.answers.items() if apart else ():
+            if name[0] in apart:
+                self.earlier[name] = [*self.earlier.get(name, ()), *rows]
+        self.begun = {name: text for name, text in self.begun.items() if name[0] not in apart}
         self.documents = {name: (text, 0) for name, text in self.begun.items()}
+        self.answers = {name: rows for name, rows in self.answers.items() if name[0] not in apart}
+        self.tables, self.implied = (
+            {name: table for name, table in tables.items() if name.removesuffix(ROWS) not in apart}
+            for tables in (self.tables, self.implied))
         for rows in self.answers.values():
             if rows[-1]["session"] is None:
                 rows[:] = [{**row, "session": "", "n_write_calls": 0} for row in rows]
@@ -240,7 +254,7 @@ class EpisodeState:
         if from_reset:
             twin._overlay, twin.write_calls, twin._last, twin._naming, twin._now = Overlay(), (), None, NOTHING_NAMED, {}
             twin._possible_writes = twin.refused = ()
-            twin._taught.begin_session()
+            twin._taught.begin_session(self._programs.apart)
         return twin
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
@@ -548,6 +562,15 @@ class EpisodeState:
             return None
         row = self._answer_after((tool, key), after) or (self._repeated((tool, key), after) if after else None)
         return None if row is None or (self.write_calls and self._outdated(tool, row)) else row
+
+    def always(self, tool: str, key: str, kinds: Collection[str]) -> Row | None:
+        if (LATER if self.write_calls else FIRST) not in kinds:
+            return None
+        rows = (*self._taught.answers.get((tool, key), ()), *self._taught.earlier.get((tool, key), ()))
+        taught = {(row["content"], row["is_error"], bool(row["answer"].documents)) for row in rows}
+        answers = taught.union(self._world.answers_to(tool, key))
+        content, is_error, has_documents = next(iter(answers)) if len(answers) == 1 else ("", False, True)
+        return None if has_documents else {"content": content, "is_error": is_error}
 
     def _outdated(self, tool: str, row: Row) -> bool:
         """Did a write call since then name something that the answer shows, of a tool that was not seen to keep such answers?

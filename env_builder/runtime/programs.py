@@ -156,6 +156,12 @@ class Programs(dict[str, Ready]):
         return rules_by_tool
 
     @cached_property
+    def apart(self) -> frozenset[str]:
+        """Tools that tell sessions different things as they begin, and the classes that they show."""
+        return frozenset(name for tool, program in self.items() if not program.get("alike", True)
+                         for name in (tool, program.get("class"), *(rule.get("class") for rule in program["rules"])) if name)
+
+    @cached_property
     def volatile(self) -> dict[str, list[Any]]:
         """Class -> paths of values in its documents that nobody could foretell."""
         paths_by_class: dict[str, list[Any]] = {}

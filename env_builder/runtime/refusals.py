@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -201,6 +201,10 @@ class RefusableCall(NamedTuple):
     """(class, key, since) -> is it known that there is no such record?"""
 
 
+FIRST, LATER = "first", "later"
+"""Kinds of calls: before and after the session acted."""
+
+
 class State(Protocol):
     """What rules may ask of the episode."""
 
@@ -222,6 +226,9 @@ class State(Protocol):
         """Return what the question is known to answer now, None where it is not on record or fails."""
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """Return the answer on record, after the write calls of this episode that matter to it."""
+    def always(self, tool: str, key: str, kinds: Collection[str]) -> Row | None:
+        """Return the answer on record to the question, whatever came before it; None if there are several, or calls of the kind
+        are not answered so (`FIRST`: before the episode acted, or `LATER`)."""
     def bound(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer | None:
         """Return what the real tool that a user bound to it answers, or None."""
 

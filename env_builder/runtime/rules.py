@@ -183,6 +183,15 @@ def _recorded(rule: Rule, tool: str) -> Run:
     return run
 
 
+def _always(rule: Rule, tool: str) -> Run:
+    """Say what every session on record was told that asked just this."""
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+        row = state.always(tool, key, rule["kinds"])
+        return None if row is None else ToolAnswer(row["content"], row["is_error"], "derived")
+
+    return run
+
+
 def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], tier: Tier, is_error: bool = False) -> Make:
     """Return a kind of rule that answers with a text, where there is one."""
     def make(rule: Rule, tool: str) -> Run:
@@ -198,7 +207,8 @@ def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], 
 
 
 RULES: dict[str, Make] = {
-    "recorded": _recorded, "answer": _answer, "document": _document, "create": _create, "check": _check, "refuse": _refuse,
+    "recorded": _recorded, "always": _always, "answer": _answer, "document": _document, "create": _create, "check": _check,
+    "refuse": _refuse,
     "write": lambda rule, tool: partial(written, Writing(rule)),
     "bound": lambda rule, tool: lambda key, arguments, state: state.bound(tool, arguments),
     **dict.fromkeys(("rows", "shows", "makes", "changes"), lambda rule, tool: lambda key, arguments, state: None),

@@ -1,4 +1,4 @@
-"""Tell what an agent's message commits to: it declines a request, says that something was done, or denies that anything was.
+"""Tell what a message commits to: an agent declines, says that something was done, or denies it; a user takes a request back.
 
 In: the text of one message. Out: yes or no. Sentences are judged one by one, whole: a question, a condition ("once it has been
 paid") and an offer ("if you like, I can …") commit to nothing. A message may do both ("I have cancelled A; I can't cancel B").
@@ -135,6 +135,11 @@ def denies(text: str, wholly: bool = False) -> bool:
     return not wholly and any(_DENIES.search(each) or _DECLINES.search(each) for each in sentences) and not claims(text)
 
 
+_RETRACTS = re.compile(
+    r"(?i)\b(?:changed my mind|forget (?:it|that|about it)|never ?mind|leave (?:it|everything|that) as (?:it|they|is)|"
+    r"(?:do not|don't) (?:do|bother|cancel|change|book|go ahead)|no,? (?:stop|wait|don't)|scratch that|on second thought)\b")
+
+
 def declines_several(text: str) -> bool:
     """Return whether one message declines more than one request: "I can do neither", or a refusal and then "nor can I …"."""
     return any(_SEVERAL.search(sentence) and _DECLINES.search(sentence) for sentence in _sentences(text))
@@ -143,6 +148,11 @@ def declines_several(text: str) -> bool:
 def declines(text: str) -> bool:
     """Return whether the agent declines a request in words."""
     return any(_DECLINES.search(sentence) for sentence in _sentences(text) if not _CONDITION.search(sentence))
+
+
+def takes_back(text: str) -> bool:
+    """Return whether a user takes a request back."""
+    return _RETRACTS.search(text) is not None
 
 
 def claims(text: str) -> bool:

@@ -110,6 +110,12 @@ class World:
         rows = None if by_write_calls is None else by_write_calls.get(str(after))
         return [] if rows is None else rows.own
 
+    def answers_to(self, tool: str, key: str) -> list[tuple[str, bool, bool]]:
+        """Return all answers on record to a question, whatever came before, sorted: text, whether it fails, whether it left
+        documents."""
+        rows = self.answers.get((tool, key), ())
+        return sorted({(row["content"], row["is_error"], bool(row["answer"].documents)) for row in rows})
+
     def table(self, entity_class: str, rules: dict[str, dict[str, Any]]) -> Table:
         """All rows of a class at any time. `rules`: tool -> its rule for it; for entities, rows of `key` and `document`."""
         if entity_class not in self._tables:

@@ -170,9 +170,16 @@ def _service_model(own: VariantTables, service: str) -> ServiceModel:
     model = empty._replace(
         uses=uses_of(acting, well, lambda name: empty.begun(*views[name][1:])), sources=sources_of(own.families["signature"]),
         reads=forms_of(reads), routine=_routines(own.families, acting))
-    n_goals = tuple(len(goals.get(name, ())) for name in sorted(views))
     proven = proofs(model, {name: (view[0], model.begun(*view[1:])) for name, view in views.items()})
-    return model._replace(n_goals=n_goals, proven=proven)
+    return model._replace(goal_messages=dict(_goal_messages(own).iter_rows()), good=frozenset(views), proven=proven)
+
+
+def _goal_messages(own: VariantTables) -> pl.DataFrame:
+    """Return of each session with which of its user's messages its goals came, by session."""
+    messages = own.turns.filter((pl.col("role") == "user") & (pl.col("kind") != "call")).select("session_id", "position")
+    before = own.goals.join(messages, on="session_id").filter(pl.col("position") <= pl.col("begins"))
+    counted = before.group_by("session_id", "place").agg(pl.len().alias("messages")).sort("session_id", "place")
+    return counted.group_by("session_id", maintain_order=True).agg("messages")
 
 
 def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple[str, ...]]:

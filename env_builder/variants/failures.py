@@ -12,14 +12,18 @@ session of the family. Does not see: what is asked between the lines, tasks whos
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.stances import declines, takes_back
+from env_builder.runtime.user import granted
+from env_builder.runtime.words import facts_in
 from env_builder.runtime.world import View
 from env_builder.variants.moves import (
     ACTS,
@@ -68,8 +72,10 @@ class ServiceModel(NamedTuple):
     goals: Mapping[str, list[SessionGoal]]
     """Session -> its goals in order."""
     moves: Mapping[str, list[Move]]
-    n_goals: tuple[int, ...] = ()
-    """How many goals each good session had."""
+    goal_messages: Mapping[str, Sequence[int]] = {}
+    """Session -> with which of its user's messages (from 1) each of its goals came."""
+    good: frozenset[str] = frozenset()
+    """Sessions that went well."""
 
     def begun(self, starts_at: str | None, session_ids: frozenset[str]) -> EpisodeState:
         """Return the environment as of an instant, in the view of sessions."""
@@ -102,6 +108,7 @@ def derive(model: ServiceModel, family: str, session_id: str, begun: EpisodeStat
     """Play the session `session_id` as it should have gone, from the state `begun`. Raises Unbound, with the reason."""
     moves = model.moves.get(session_id, [])
     wanted = acts_wanted(model, family, session_id, begun)
+    _doubt(model, family, session_id, moves)
     counts = {act.tool: model.proven.get(act.tool, (0, 0)) for act in wanted}
     for tool, (n, n_right) in counts.items():
         if n < PROOFS or n_right < PROVEN * n:
@@ -113,16 +120,35 @@ def derive(model: ServiceModel, family: str, session_id: str, begun: EpisodeStat
         play.moves.append(move)
     for act in todo:
         _do(model, play, act)
+        _tell(model, play, act)
     sure = min((n_right + 1) / (n + 2) for n, n_right in counts.values()) * _said_all(model, session_id)
     return Derived(play.moves, play.state.difference(), wanted[0].form.session_id, sure)
 
 
+def _doubt(model: ServiceModel, family: str, session_id: str, moves: list[Move]) -> None:
+    """Raise Unbound where its goals may not be what was right to do: declined, taken back, or acts that none of them names."""
+    if any(move.role == "assistant" and declines(move.text) for move in moves):
+        raise Unbound("was_declined", "The agent declined something; whether that was right is not known.")
+    words = [move.text for move in moves if move.role == "user"]
+    if any(granted(text) is False or takes_back(text) for text in words):
+        raise Unbound("taken_back", "The user said no to something; what was wanted in the end is not known.")
+    wishes = model.goal_messages.get(session_id, ())
+    if any("?" in text for place, text in enumerate(words, 1) if place not in wishes and place > min(wishes, default=1)):
+        raise Unbound("asks_more", "The user asked something later on that none of its goals says.")
+    named = {goal.asks for goal in model.goals.get(session_id, ())}.union(model.routine.get(family, ()))
+    unnamed = {tool for tool, _ in _done(model, moves)} - named
+    if unnamed:
+        raise Unbound("other_acts", f"It did {', '.join(sorted(unnamed))}, which none of its goals names.")
+
+
 def _said_all(model: ServiceModel, session_id: str) -> float:
-    """Return how likely nothing more would have been asked for, had the session gone well: of good sessions with as many goals
-    at least, the share that had no more."""
+    """Return how likely nothing more would have been asked for, had the session gone well: of good sessions that had asked for
+    as much after as many messages, the share that asked for no more."""
     n = len(model.goals.get(session_id, ()))
-    reached = [each for each in model.n_goals if each >= n]
-    return sum(each == n for each in reached) / len(reached) if reached else 1.0
+    n_messages = sum(move.role == "user" for move in model.moves.get(session_id, ()))
+    goals_of = (model.goal_messages.get(name, ()) for name in model.good)
+    alike = [goals for goals in goals_of if sum(place <= n_messages for place in goals) == n]
+    return sum(len(goals) == n for goals in alike) / len(alike) if alike else 1.0
 
 
 def end_of(model: ServiceModel, moves: list[Move], begun: EpisodeState) -> dict[str, Any]:
@@ -261,6 +287,49 @@ def _do(model: ServiceModel, play: PlayedSession, act: WantedCall, requestor: st
         raise Unbound("does_not_play", f"{act.tool} {canonical(act.arguments)[:200]} is answered {answer.content[:100]!r}.")
     if not model.uses[act.tool].fits(touched_by(before, play.state)):
         raise Unbound("changes_other_things", f"{act.tool} changes what it never changed in good sessions, or less.")
+
+
+def _tell(model: ServiceModel, play: PlayedSession, act: WantedCall) -> None:
+    """Say what the good session that lends the act said after it, with what this act gave and was answered in its place.
+
+    Raises Unbound where that was something else still."""
+    lent, own = model.moves.get(act.form.session_id, []), play.moves[-1]
+    place = next((at for at, move in enumerate(lent) if move.tool == act.tool and not move.failed), len(lent))
+    words = next((move.text for move in lent[place + 1:] if move.role == "assistant"), "")
+    if place == len(lent):
+        return
+    others, values = _values_of(lent[place]), _values_of(own)
+    swaps = {value: values[path] for path, value in others.items() if path in values and len(value) > 1}
+    own_words, n_swapped = _swapped(words, swaps)
+    if not n_swapped:
+        return
+    if facts_in(own_words) - facts_in(" ".join([own.text, *values.values()])):
+        raise Unbound("tells_more", f"After {act.tool}, good sessions tell what it neither takes nor answers.")
+    play.moves.append(Move("assistant", own_words))
+
+
+def _swapped(words: str, values: Mapping[str, str]) -> tuple[str, int]:
+    """Return the words with other values in the place of these, where they stand alone, and how many they were."""
+    longest_first = sorted(values, key=lambda value: (-len(value), value))
+    pattern = "|".join(rf"(?<![\w.]){re.escape(value)}(?![\w]|\.\d)" for value in longest_first)
+    return re.subn(pattern, lambda match: values[match[0]], words) if pattern else (words, 0)
+
+
+def _values_of(move: Move) -> dict[str, str]:
+    """Return the single values that a call takes and is answered, by their places."""
+    places = (("given", move.arguments), ("answered", parsed(move.text)))
+    return {f"{side}.{path}": text_of(value) for side, one in places for path, value in _leaves(one)}
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{path}.{name}")
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}.{place}")
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield path, value
 
 
 def _later(moves: list[Move], until: int, wanted: list[WantedCall]) -> Iterator[Move]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from env_builder.runtime.programs import presumed_effect
+from env_builder.runtime.world import SURE
 from env_builder.runtime.writing import Consequence
 from env_builder.world import changes, documents, effects, faults, hidden, history, notations, replay
 from env_builder.world.calls import LoggedCall, calls_of, split_openings, unwrap_answers
@@ -79,6 +80,8 @@ def build(
             calls = [call for call in calls if call.event_id not in passed]
             service = _service(name, calls, _declared(tools, name), starts_from.get(name), in_notations)
         shared = service.starts_from == "shared"
+        if not shared:
+            _mark_apart(service)
         feeds = changes.find(fed, service.steps) if shared and fed.height else {}
         first = history.base_of(history.facts(name, service.steps, starts, shared, None, feeds))
         began = {session_id: history.instant(at) for session_id, at in starts.items()}
@@ -116,6 +119,14 @@ def _service(
             programs[tool]["notations"] = own
     steps = list(replay.steps(calls, shown, programs))
     return ServiceWorld(name, starts_from, votes, programs, calls, steps, shown, {}, {}, {})
+
+
+def _mark_apart(service: ServiceWorld) -> None:
+    """Say of each tool whose first answers differ from session to session that they do."""
+    begun = history.beginnings(service.steps)
+    for tool, program in service.programs.items():
+        if begun.chance(program.get("class") or tool) < SURE:
+            program["alike"] = False
 
 
 def _rejected(call: LoggedCall, reason: str, why: str) -> Decision:

@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parse, parsed
+from env_builder.runtime.relevance import leaves
 from env_builder.runtime.tables import Table, rows_in
 from env_builder.world.calls import LoggedCall, calls_by_tool
 
@@ -182,8 +183,16 @@ def _single_argument(calls: list[LoggedCall]) -> bool:
 
 
 def _confirms(calls: list[LoggedCall]) -> bool:
-    """Return whether the tool says the same of different things: it shows none of them."""
-    return len({call.content for call in calls}) == 1 and len({call.key for call in calls}) >= MINIMUM_SEEN
+    """Return whether the tool says the same of different things, or one sentence with their names: it shows none of them."""
+    texts = {call.content for call in calls}
+    if len(texts) > 1 and not any(_is_field(call) for call in calls):
+        texts = {call.content.replace(str(value), "\0") for call in calls for value in call.arguments.values()}
+    return len(texts) == 1 and len({call.key for call in calls}) >= MINIMUM_SEEN
+
+
+def _is_field(call: LoggedCall) -> bool:
+    """Is an argument of the call a value of its answer?"""
+    return not set(map(str, leaves(call.arguments))).isdisjoint(map(str, leaves(call.parsed)))
 
 
 def _fields(calls: list[LoggedCall], envelope: str | None) -> frozenset[str]:

@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.world import SURE, World
+from env_builder.runtime.world import World
 from env_builder.runtime.writing import Consequence, Unknowable, applied
+from env_builder.world.beginnings import Beginnings, FirstLook
 from env_builder.world.births import existing_since
 from env_builder.world.changes import Feed
 from env_builder.world.documents import Documents
@@ -121,9 +122,10 @@ def facts(
     rows: list[Row] = []
     recorded: list[Row] = []
     decisions: list[Decision] = []
+    begun = beginnings(steps)
     for name, reads in sorted(documents.items()):
         fresh = [step for step in reads if not step.after and not step.act]
-        for text, step, session in _views([(step.shown[2], step) for step in fresh if step.shown]):
+        for text, step, session in _views(name[0], begun, [(step.shown[2], step) for step in fresh if step.shown]):
             rows.append(_fact(service, name, text, None, None, session, "seen", step))
             if session:
                 decisions.append(_outvoted(service, name, step))
@@ -132,14 +134,24 @@ def facts(
         for step in reads:
             by_after[step.after].append(step)
         for _, alike in sorted(by_after.items()):
-            for _, step, session in _views([(step.call.content, step) for step in alike]):
+            for _, step, session in _views(name[0], begun, [(step.call.content, step) for step in alike]):
                 recorded.append(_answer(service, step, None, None, session))
                 if session:
                     decisions.append(_outvoted(service, name, step))
     return History(rows, recorded, decisions)
 
 
-def _views(reads: list[tuple[str, LoggedStep]]) -> list[tuple[str, LoggedStep, str | None]]:
+def beginnings(steps: list[LoggedStep]) -> Beginnings:
+    """Return how alike sessions begin, by what they were told before they acted: records by class, other answers by tool."""
+    return Beginnings(
+        FirstLook(*step.shown[:2], step.call.session_id, step.shown[2]) if step.shown and not step.act
+        else FirstLook(step.call.tool, step.call.key, step.call.session_id, step.call.content)
+        for step in steps if not step.after)
+
+
+def _views(
+    kind: str, begun: Beginnings, reads: list[tuple[str, LoggedStep]]
+) -> list[tuple[str, LoggedStep, str | None]]:
     """(text, a step that showed it, None) for what (nearly) all sessions saw first, then each other session's own view."""
     first: dict[str, tuple[str, LoggedStep]] = {}
     for text, step in reads:
@@ -150,7 +162,7 @@ def _views(reads: list[tuple[str, LoggedStep]]) -> list[tuple[str, LoggedStep, s
     most = min(counts, key=lambda text: (-counts[text], text))
     alike = [step for text, step in first.values() if text == most]
     shown = min(alike, key=lambda step: (-len(step.effects), step.call.event_id))  # the one that tells most of what it did
-    sure = counts[most] >= SURE * len(first)
+    sure = begun.speak_for_all(kind, counts[most], len(first))
     views: list[tuple[str, LoggedStep, str | None]] = [(most, shown, None)] if sure else []
     views += [(text, step, session) for session, (text, step) in sorted(first.items()) if not sure or text != most]
     return views

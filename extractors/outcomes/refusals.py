@@ -5,9 +5,9 @@ words: a right refusal names the rule, so its words stand in the instructions or
 of every refusal. An agent that declines, is pressed, and then does it all the same has broken the rule that it named. The same
 goes for a request that the user took back.
 
-Sees the column `stance` of turns (`declines`, `claims`, `both`; without it all signals here abstain), words of system messages
-and answers, and the words of all refusals of a service. Does not see: whether the rule applies, other languages than English,
-refusals without words."""
+Sees the column `stance` of turns (`declines`, `claims`, `both`, `takes_back`; without it all signals here abstain), words of
+system messages and answers, and the words of all refusals of a service. Does not see: whether the rule applies, other languages
+than English, refusals without words."""
 
 from __future__ import annotations
 
@@ -49,9 +49,6 @@ _MOSTLY = 0.5
 """Share of a service's refusals that name a rule, from which on one without it speaks against its session."""
 _RARELY = 0.05
 """Share of a service's refusals without a rule, below which they are taken for rules in other words."""
-_RETRACTS = re.compile(
-    r"(?i)\b(?:changed my mind|forget (?:it|that|about it)|never ?mind|leave (?:it|everything|that) as (?:it|they|is)|"
-    r"(?:do not|don't) (?:do|bother|cancel|change|book|go ahead)|no,? (?:stop|wait|don't)|scratch that|on second thought)\b")
 _OFFER = re.compile(
     r"(?i)\?|\b(?:however|instead|alternative\w*|"
     r"(?:i|we) can(?!'t|not)|would you like|if you (?:like|wish|want|prefer)|let me know)\b")
@@ -70,6 +67,7 @@ class Step(NamedTuple):
     content: str
     declines: bool
     claims: bool
+    takes_back: bool
     acts: bool
     """A call that succeeded and is not known to read."""
 
@@ -100,7 +98,7 @@ def steps_of(evidence: Evidence) -> Iterator[tuple[str, list[Step]]]:
     for (session,), turns in evidence.turns.select(columns).group_by("session_id", maintain_order=True):
         yield str(session), [
             Step(turn, position, kind, role, tool, content or "", stance in ("declines", "both"), stance in ("claims", "both"),
-                 turn in acting)
+                 stance == "takes_back", turn in acting)
             for _, turn, position, kind, role, tool, content, stance in turns.iter_rows()]
 
 
@@ -263,6 +261,6 @@ def _retraction(steps: Sequence[Step]) -> int | None:
     for place in range(1, len(steps)):
         asked, step = steps[place - 1], steps[place]
         if (step.role == "user" and step.kind == "message" and asked.role == "assistant" and "?" in asked.content
-                and _RETRACTS.search(step.content) and not _ASSENTS.search(step.content) and place + 1 < len(steps)):
+                and step.takes_back and not _ASSENTS.search(step.content) and place + 1 < len(steps)):
             return place
     return None

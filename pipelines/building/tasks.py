@@ -9,7 +9,7 @@ import json
 
 import polars as pl
 
-from env_builder.runtime.stances import claims, declines
+from env_builder.runtime.stances import claims, declines, takes_back
 from extractors.outcomes import judge
 from extractors.tasks import find, goals_of, leakage
 from extractors.tasks.model_names import reworded
@@ -60,13 +60,14 @@ def outcomes(store: Store, settings: Settings) -> Counts:
 
 
 def with_stances(turns: pl.DataFrame) -> pl.DataFrame:
-    """Add what each message of an agent commits to, as column `stance`: `declines`, `claims`, `both`, or null."""
-    spoken = (pl.col("kind") == "message") & (pl.col("role") == "assistant")
-    texts = turns.filter(spoken).select("content").drop_nulls().unique()
+    """Add what each message commits to, as column `stance`: `declines`, `claims` or `both`; of a user, `takes_back`."""
+    spoken = (pl.col("kind") == "message") & pl.col("role").is_in(["assistant", "user"])
+    texts = turns.filter(spoken).select("role", "content").drop_nulls().unique()
     stances = {(True, True): "both", (True, False): "declines", (False, True): "claims", (False, False): None}
     known = texts.with_columns(pl.Series(
-        "stance", [stances[declines(text), claims(text)] for text in texts["content"]], pl.String))
-    joined = turns.join(known, on="content", how="left", maintain_order="left")
+        "stance", [stances[declines(text), claims(text)] if role == "assistant" else "takes_back" if takes_back(text) else None
+                   for role, text in texts.iter_rows()], pl.String))
+    joined = turns.join(known, on=["role", "content"], how="left", maintain_order="left")
     return joined.with_columns(pl.when(spoken).then("stance").alias("stance"))
 
 

@@ -81,7 +81,7 @@ def test_what_worked_breaks_nothing(taught: EpisodeState) -> None:
     assert set(rule["types"]) == {"box", "shelf", "how"}, "a note may be anything, and what is not understood demands nothing"
     assert programs["lift"][0] == {"rule": "recorded"} and programs["lift"][1] is rule
     tool, arguments = GOOD_CALLS[0]
-    assert taught.fork().call(tool, arguments).tier == "recorded"
+    assert taught.fork(View(None, frozenset({"s000"}))).call(tool, arguments).tier == "recorded"
     assert not any(rule["rule"] == "validate" for row in room(GOOD_CALLS + BAD_CALLS, declared=False)._programs.values()
                    for rule in row["rules"]), "a schema that was guessed from calls forbids nothing"
 

@@ -128,6 +128,31 @@ def test_what_does_not_bear_the_way_out_is_left_with_its_reason(harm: list[pl.Ex
     assert reasons(found) == {"t-b1": reason} and found.variants.is_empty()
 
 
+@pytest.mark.parametrize(("role", "content", "reason"), [
+    ("assistant", "I'm sorry, I can't do that.", "was_declined"),
+    ("user", "Oh wait, I changed my mind, leave it as it is.", "taken_back"),
+    ("user", "No, please.", "taken_back"),
+    ("user", "And how many doors are open now?", "asks_more"),
+])
+def test_what_may_not_have_been_wanted_is_no_task(role: str, content: str, reason: str) -> None:
+    given = tables({"b1": ("D35", ["D36"])})
+    own = {"turn_id": "b1.more", "session_id": "b1", "service": "house", "position": 90, "kind": "message"}
+    more = row(Turn, **own, role=role, content=content)
+    found = make(given._replace(turns=pl.concat([given.turns, frame(Turn, [more])])))
+    assert reasons(found) == {"t-b1": reason} and found.variants.is_empty()
+
+
+def test_what_good_sessions_tell_of_an_act_is_told_of_this_one() -> None:
+    given = tables({"b1": ("D35", ["D36"])})
+    ends_well = (pl.col("content") == "Done.") & pl.col("session_id").is_in(list(GOOD))
+    words = pl.format("Door {} is open, as you asked.", pl.col("session_id").replace(GOOD))
+    telling = given.turns.with_columns(content=pl.when(ends_well).then(words).otherwise("content"))
+    found = make(given._replace(turns=telling))
+    assert reasons(found) == {"t-b1": "from_failure"}
+    steps = json.loads(found.variants["solution"][0])
+    assert steps[-1] == {"say": "Door D35 is open, as you asked."}
+
+
 def test_a_way_about_other_things_is_a_task_of_its_own() -> None:
     found = make(tables({}), per_family=3)
     assert found.variants.height == 3 and set(found.variants["made_from"]) == {"rebinding"}
