@@ -3,7 +3,8 @@
 In: a service's steps. Out: the `always` rule of a tool, which answers a question as every session on record was answered it.
 Each call is held against the calls of all other sessions with the same arguments (leave one session out), apart by kind: before
 and after the session acted. Where these foretell nearly all of a tool's calls of a kind, they may answer, last of all rules.
-So no tool is answered worse than by a cassette that never contradicts itself.
+So no tool is answered worse than by a cassette that never contradicts itself. Only where sessions begin anew, and of tools that
+may act: in a shared world answers on record hold for a time, and what a read tells an act may change.
 Sees: calls with arguments that other sessions gave too. Does not see: answers that only few of a tool's questions share,
 and what records an act left behind: an act that showed one is not answered so.
 """
@@ -22,6 +23,8 @@ from env_builder.world.replay import LoggedStep
 
 SURE_ENOUGH = 0.97
 """Share of a tool's calls that other sessions must foretell."""
+READS = ("read", "pure", "constant")
+"""Effects of tools that are not answered so: what they tell changes by acts, and sessions seldom look again after these."""
 EVEN = 0.5
 """Share that is foretold where nothing is known."""
 Question = tuple[str, str]
@@ -63,5 +66,6 @@ def _kinds(steps: Iterable[LoggedStep]) -> Iterator[tuple[LoggedCall, str]]:
 
 def induce(evidence: ToolEvidence) -> Induced:
     """Induce the rule that questions are answered as they always were."""
-    kinds = evidence.shared.always.get(evidence.tool)
+    begins_anew = evidence.service.starts_from == "reset"
+    kinds = evidence.shared.always.get(evidence.tool) if begins_anew and evidence.effect not in READS else None
     return Induced([{"rule": "always", "kinds": kinds}]) if kinds else NOTHING
