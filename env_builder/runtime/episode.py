@@ -445,7 +445,7 @@ class EpisodeState:
     def _may_have_moved(self, name: Name, text: str, since: int) -> bool:
         """Return whether a document names what a write call named, of a tool of which nothing was seen with such documents."""
         unseen = [write for write in self.write_calls[since:] if name not in write.documents
-                  and self._programs.relation(write.tool, name[0]) is None]
+                  and self._programs.relation(write.tool, name[0]) is None and not self._keeps_all(write)]
         if not unseen:
             return False
         shared_names = ids_in(text) & frozenset().union(*(with_parts(write.whole_names) for write in unseen))

@@ -94,9 +94,9 @@ class Ready(Program):
 
     @cached_property
     def keeps_all(self) -> bool:
-        """Was it seen beside what other tools show, and left all of it as it was?"""
-        relation = self.get("relation", {})
-        return bool(relation) and set(relation.values()) == {"keeps"}
+        """Was it seen beside what other tools show, and left all of it as it was? While programs are learnt nobody says so."""
+        is_borne_out = self.get("support", {}).get("for", 0) >= FEWEST_TRANSITIONS
+        return is_borne_out and set(self.get("relation", {}).values()) == {"keeps"}
 
     @cached_property
     def drawing(self) -> frozenset[str]:
