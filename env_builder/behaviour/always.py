@@ -36,23 +36,43 @@ Outcome = tuple[str, bool]
 def kinds_by_tool(steps: Iterable[LoggedStep]) -> dict[str, list[str]]:
     """Return the kinds of each tool's calls that other sessions foretell."""
     calls = list(_kinds(steps))
-    outcomes: dict[Question, dict[str, set[Outcome]]] = defaultdict(lambda: defaultdict(set))
+    answers: dict[Question, Answers] = defaultdict(Answers)
     for call, _ in calls:
-        outcomes[call.tool, call.key][call.session_id].add((call.content, call.failed))
+        answers[call.tool, call.key].add(call)
     n: Counter[tuple[str, str]] = Counter()
     n_right: Counter[tuple[str, str]] = Counter()
     for call, kind in calls:
-        by_session = outcomes[call.tool, call.key]
-        others = {answer for session_id, own in by_session.items() if session_id != call.session_id for answer in own}
-        if len(others) == 1:
+        other = answers[call.tool, call.key].of_others(call.session_id)
+        if other is not None:
             n[call.tool, kind] += 1
-            n_right[call.tool, kind] += (call.content, call.failed) in others
+            n_right[call.tool, kind] += other == (call.content, call.failed)
     overall = shrunk(n_right.total(), n.total(), EVEN)
     kinds: dict[str, list[str]] = defaultdict(list)
     for tool, kind in sorted(n):
         if shrunk(n_right[tool, kind], n[tool, kind], overall) >= SURE_ENOUGH:
             kinds[tool].append(kind)
     return kinds
+
+
+class Answers:
+    """The answers to one question, by session."""
+
+    def __init__(self) -> None:
+        self._by_session: dict[str, set[Outcome]] = defaultdict(set)
+        self._n_sessions: Counter[Outcome] = Counter()
+
+    def add(self, call: LoggedCall) -> None:
+        own, outcome = self._by_session[call.session_id], (call.content, call.failed)
+        self._n_sessions[outcome] += outcome not in own
+        own.add(outcome)
+
+    def of_others(self, session_id: str) -> Outcome | None:
+        """Return the answer of all sessions but this one; None where there is none, or several."""
+        own = self._by_session[session_id]
+        if len(self._n_sessions) > len(own) + 1:  # more than one that only others got
+            return None
+        others = [outcome for outcome, n in self._n_sessions.items() if n > (outcome in own)]
+        return others[0] if len(others) == 1 else None
 
 
 def _kinds(steps: Iterable[LoggedStep]) -> Iterator[tuple[LoggedCall, str]]:
@@ -66,6 +86,5 @@ def _kinds(steps: Iterable[LoggedStep]) -> Iterator[tuple[LoggedCall, str]]:
 
 def induce(evidence: ToolEvidence) -> Induced:
     """Induce the rule that questions are answered as they always were."""
-    begins_anew = evidence.service.starts_from == "reset"
-    kinds = evidence.shared.always.get(evidence.tool) if begins_anew and evidence.effect not in READS else None
+    kinds = None if evidence.effect in READS else evidence.shared.always.get(evidence.tool)
     return Induced([{"rule": "always", "kinds": kinds}]) if kinds else NOTHING

@@ -178,7 +178,7 @@ class ServiceEvidence(NamedTuple):
     demands: dict[str, Rule]
     """Tool -> its `validate` rule, of tools whose declared schema demands something."""
     always: dict[str, list[str]]
-    """Tool -> kinds of its calls that are answered as they always were (always.py)."""
+    """Tool -> kinds of its calls that are answered as they always were (always.py); {} in a shared world."""
 
 
 @dataclass(slots=True)
