@@ -22,6 +22,7 @@ from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.stances import declines, takes_back
+from env_builder.runtime.tables import scalars
 from env_builder.runtime.user import granted
 from env_builder.runtime.words import facts_in
 from env_builder.runtime.world import View
@@ -36,6 +37,7 @@ from env_builder.variants.moves import (
     text_of,
     texts_of,
     touched_by,
+    whole_word,
 )
 
 _READS = ("read", "pure", "constant")
@@ -299,8 +301,10 @@ def _tell(model: ServiceModel, play: PlayedSession, act: WantedCall) -> None:
     if place == len(lent):
         return
     others, values = _values_of(lent[place]), _values_of(own)
-    swaps = {value: values[path] for path, value in others.items() if path in values and len(value) > 1}
-    own_words, n_swapped = _swapped(words, swaps)
+    pairs: dict[str, set[str]] = defaultdict(set)
+    for path, value in others.items():
+        pairs[value].update([values[path]] if path in values and len(value) > 1 else [])
+    own_words, n_swapped = _swapped(words, {value: min(there) for value, there in pairs.items() if len(there) == 1})
     if not n_swapped:
         return
     if facts_in(own_words) - facts_in(" ".join([own.text, *values.values()])):
@@ -311,25 +315,15 @@ def _tell(model: ServiceModel, play: PlayedSession, act: WantedCall) -> None:
 def _swapped(words: str, values: Mapping[str, str]) -> tuple[str, int]:
     """Return the words with other values in the place of these, where they stand alone, and how many they were."""
     longest_first = sorted(values, key=lambda value: (-len(value), value))
-    pattern = "|".join(rf"(?<![\w.]){re.escape(value)}(?![\w]|\.\d)" for value in longest_first)
+    pattern = "|".join(map(whole_word, longest_first))
     return re.subn(pattern, lambda match: values[match[0]], words) if pattern else (words, 0)
 
 
 def _values_of(move: Move) -> dict[str, str]:
     """Return the single values that a call takes and is answered, by their places."""
     places = (("given", move.arguments), ("answered", parsed(move.text)))
-    return {f"{side}.{path}": text_of(value) for side, one in places for path, value in _leaves(one)}
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _leaves(inner, f"{path}.{name}")
-    elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}.{place}")
-    elif isinstance(value, str | int | float) and not isinstance(value, bool):
-        yield path, value
+    return {".".join([side, *path]): text_of(value) for side, one in places
+            if isinstance(one, dict) for path, value in scalars(one)}
 
 
 def _later(moves: list[Move], until: int, wanted: list[WantedCall]) -> Iterator[Move]:

@@ -9,6 +9,7 @@ that a call changed in its session's own environment. Does not see: a reason for
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -221,3 +222,13 @@ def texts_of(value: Any) -> Iterator[str]:
 def text_of(value: str | int | float) -> str:
     """Return a value as text."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+_WORD = re.compile(r"\w")
+
+
+def whole_word(value: str) -> str:
+    """Return a pattern for the value where it is no part of a longer word."""
+    before = r"(?<!\w)" if _WORD.match(value[0]) else ""
+    after = r"(?!\w)" if _WORD.match(value[-1]) else ""
+    return before + re.escape(value) + after

@@ -24,7 +24,7 @@ from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import Name
 from env_builder.variants.failures import PROOFS, PROVEN, Derived, ServiceModel, Unbound, acts_wanted, same_acts
-from env_builder.variants.moves import ACTS, Move, PlayedSession, text_of, texts_of, touched_by
+from env_builder.variants.moves import ACTS, Move, PlayedSession, text_of, texts_of, touched_by, whole_word
 
 TRIES = 3
 """Instances that are tried for each that is asked for."""
@@ -224,7 +224,6 @@ def _played(model: ServiceModel, donor: Donor, there: EpisodeState, moves: list[
 
 
 _SHORTEST = 2
-_WORD = re.compile(r"\w")
 
 
 class Counterparts:
@@ -280,7 +279,7 @@ class Counterparts:
                 raise LookupError(match[0])
             return other
 
-        return re.sub("|".join(map(_whole, there)), exchanged, text)
+        return re.sub("|".join(map(whole_word, there)), exchanged, text)
 
     def exchanged(self, value: Any) -> Any:
         """Return a JSON value with the counterparts of its single values. Raises LookupError where one has none."""
@@ -322,10 +321,3 @@ class Counterparts:
         self.named.add(one)
         if other is not None:
             self._pairs.setdefault(one, set()).add(other)
-
-
-def _whole(value: str) -> str:
-    """Return a pattern for the value where it is no part of a longer word."""
-    before = r"(?<!\w)" if _WORD.match(value[0]) else ""
-    after = r"(?!\w)" if _WORD.match(value[-1]) else ""
-    return before + re.escape(value) + after
