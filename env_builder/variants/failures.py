@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from env_builder.audit.values import Path, leaves
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.stances import declines, takes_back
-from env_builder.runtime.tables import scalars
 from env_builder.runtime.user import granted
 from env_builder.runtime.words import facts_in
 from env_builder.runtime.world import View
@@ -319,11 +319,11 @@ def _swapped(words: str, values: Mapping[str, str]) -> tuple[str, int]:
     return re.subn(pattern, lambda match: values[match[0]], words) if pattern else (words, 0)
 
 
-def _values_of(move: Move) -> dict[str, str]:
+def _values_of(move: Move) -> dict[Path, str]:
     """Return the single values that a call takes and is answered, by their places."""
     places = (("given", move.arguments), ("answered", parsed(move.text)))
-    return {".".join([side, *path]): text_of(value) for side, one in places
-            if isinstance(one, dict) for path, value in scalars(one)}
+    return {(side, *path): text_of(value) for side, one in places for path, value in leaves(one)
+            if isinstance(value, str | int | float) and not isinstance(value, bool)}
 
 
 def _later(moves: list[Move], until: int, wanted: list[WantedCall]) -> Iterator[Move]:
