@@ -98,9 +98,9 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, lines)
 
 
-def environments(out: Path) -> Iterator[Environment]:
-    """All rooms of a run: the published ones first."""
-    for manifest in sorted(out.glob("*/*/manifest.json")):
+def environments(out: Path, kept: str = "*") -> Iterator[Environment]:
+    """All rooms of a run, or those in one of its folders: the published ones first."""
+    for manifest in sorted(out.glob(f"{kept}/*/manifest.json")):
         yield Environment.load(manifest.parent)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from fidelity_ceiling import Log
 from fidelity_data import Built, build, calls, constants, effects, environments, read_logs, rows, sample, truth
-from fidelity_replay import decision_of
+from fidelity_replay import decision_of, write_names
 from fidelity_score import Call, Cassette, Clock, Tally, share, whole
 from fidelity_variants import before_each, few_examples
 
@@ -66,9 +66,9 @@ def probes(data: Path, scratch: Path, n_sessions: int | None, built: Path | None
     return figures
 
 
-def play_all(data: Path, out: Path, n_sessions: int | None) -> Tally:
-    """Play all probes in rooms that were built from the logs."""
-    by_session, tally = _probes(data, n_sessions), Tally()
+def play_all(data: Path, out: Path, n_sessions: int | None, name: str = "probes.jsonl") -> Tally:
+    """Play all probes of that file of the truth in rooms that were built from the logs."""
+    by_session, tally = _probes(data, n_sessions, name), Tally()
     _play(by_session, _places(out, by_session), _scale(data, calls(out), out), tally)
     return tally
 
@@ -94,9 +94,9 @@ def own_out(data: Path, scratch: Path, n_sessions: int | None) -> dict[str, floa
             **tally.of_answered("state", "state_exact_own_out"), "n_sessions_own_out": len(by_session)}
 
 
-def _probes(data: Path, n_sessions: int | None) -> dict[str, list[dict[str, Any]]]:
+def _probes(data: Path, n_sessions: int | None, name: str = "probes.jsonl") -> dict[str, list[dict[str, Any]]]:
     by_session: dict[str, list[dict[str, Any]]] = {}
-    for probe in rows(data / "truth" / "probes.jsonl"):
+    for probe in rows(data / "truth" / name):
         by_session.setdefault(probe["session_id"], []).append(probe)
     chosen = sample(by_session, n_sessions)
     return {session_id: own for session_id, own in by_session.items() if session_id in chosen}
@@ -151,6 +151,8 @@ def _play_probe(probe: dict[str, Any], place: Place | None, scale: Scale, tally:
         decision = decision_of(
             call, got.content if got else "", got.tier if got else "unknown", scale.cassette, scale.log, clocks)
         names = [*past.names(call), "all", f"kind {probe['kind']}", f"tool {call.tool}"]
+        if "write that works" in names:
+            names += write_names(call, got.tier if got else "unknown")
         if call.is_error and not decision.unknown and not decision.is_error and "error on record" not in names:
             names.append("error as success")
         tally.add(decision, names)

@@ -150,12 +150,20 @@ def live(played: Iterable[Call], out: Path, data: Path) -> Tally:
             tally.add(decision, ["altered"])
             continue
         tally.add(decision, _names(call, kinds, fixed))
+        if kinds.get((call.service, call.tool)) == "write" and not call.is_error:
+            tally.add(decision, write_names(call, got.tier if got else "unknown"))
         if environment:
             environment.learn(call.tool, call.arguments, call.content)
         cassette.add(call)
         log.add(call)
     print(tally.table(), f"{len(altered)} answers were altered by a wrapper", sep="\n", file=sys.stderr)
     return tally
+
+
+def write_names(call: Call, tier: str) -> list[str]:
+    """Under what to count a write that works: its tool's writes, and those that a program answered, not a recording."""
+    tool = f"{call.service} {call.tool}"
+    return [f"write of {tool}", *([f"program of {tool}"] if tier not in ("unknown", "recorded") else [])]
 
 
 def _names(call: Call, kinds: dict[tuple[str, str], str], fixed: set[tuple[str, str]]) -> list[str]:
