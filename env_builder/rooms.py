@@ -18,7 +18,7 @@ from env_builder.runtime.world import View, World
 
 INSTANT = "%Y-%m-%dT%H:%M:%S%.6fZ"
 DIFFERENCE = {"session_id": pl.String(), "difference": pl.String()}
-SUPPORT = ("for", "against", "held_out_exact", "held_out_abstains")
+SUPPORT = ("for", "against", "held_out_exact", "held_out_abstains", "cassette_exact", "cassette_abstains")
 """What ships with a program: calls it was found from, calls it gets wrong, and how it did on sessions it was not found from."""
 
 Row = dict[str, Any]
@@ -47,7 +47,8 @@ def rows_of(service: str, facts: pl.DataFrame, recorded: pl.DataFrame, behaviour
         "tool", "arguments", "content", "is_error", _instant("valid_from").alias("from"), _instant("valid_to").alias("to"),
         pl.col("session_id").alias("session"), "after", "effects", pl.col("event_id").alias("event"),
     ).sort("tool", "arguments", "after", "session", "from", "event", nulls_last=False)
-    behaviour_rows = behaviours.filter(own).sort("tool").select("program", "n_support", "n_against", "fidelity", "abstains")
+    behaviour_rows = behaviours.filter(own).sort("tool").select(
+        "program", "n_support", "n_against", "fidelity", "abstains", "cassette_fidelity", "cassette_abstains")
     return Rows(
         fact_rows.to_dicts(),
         [row | {"after": json.loads(row["after"]), "effects": json.loads(row["effects"])} for row in recorded_rows.to_dicts()],

@@ -595,6 +595,11 @@ class Behaviour(Record):
     None: no program, or rules that search entities or rows, which are not measured so."""
     abstains: float | None
     """Share of these calls that the program does not answer. None: no program."""
+    cassette_fidelity: float | None
+    """Of the same calls that a cassette answers (the other half's latest answer to exactly this question): share exact.
+    None: it answers none."""
+    cassette_abstains: float | None
+    """Share of these calls that were not asked in the other half. None: no call."""
 
 
 class Check(Record):

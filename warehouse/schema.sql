@@ -132,6 +132,7 @@ create table if not exists mart.recorded (
 create table if not exists mart.behaviours (
     service varchar not null, tool varchar not null, effect varchar not null, program varchar not null,
     n_support bigint not null, n_against bigint not null, fidelity double, abstains double,
+    cassette_fidelity double, cassette_abstains double,
     primary key (service, tool));
 create table if not exists mart.rubrics (
     rubric_id varchar primary key, task_id varchar not null, service varchar not null, checks varchar not null,

@@ -1,7 +1,8 @@
 """What each tool does, induced from its calls, as a program in our small language (docs/behaviour.md).
 
 In: the world's services (effects, relations, steps). Out: one behaviour a tool, with what speaks for and against it.
-Rules are tried in the order of registry.py; where none answers, the tool answers `unknown`.
+Rules are tried in the order of registry.py; where none answers, the tool answers `unknown`. Rules that a cassette beats on
+held-out sessions (trials.py) are dropped: the tool then answers from the record alone.
 
 A tool that began to answer or write differently has versions, each with the instant at which it ended. Two signs tell a change:
 the form of its answers (arguments, fields, words; a tool with few answers: what it says) before and after an instant
@@ -71,14 +72,18 @@ def _behaviour(service: ServiceWorld, tool: str, steps: list[LoggedStep], eviden
     if earlier:
         program["versions"] = [
             {"until": part.until, "rules": part_induced.rules} for part, part_induced in zip(cuts[:-1], earlier, strict=True)]
-    fidelity, abstains = last.fidelity, last.abstains
+    fidelity, abstains, cassette = last.fidelity, last.abstains, trials.on_cassette(cuts[-1].steps)
     if fidelity is None and abstains is None:
-        fidelity, abstains = trials.held_out(
+        held_out = trials.held_out(
             cuts[-1].steps, program, lambda half: _induced(service, tool, half, evidence).rules if half else [])
+        if held_out is not None and held_out.is_beaten:
+            program["rules"] = [rule for rule in program["rules"] if rule["rule"] not in trials.MEASURED]
+        elif held_out is not None:
+            fidelity, abstains, cassette = held_out.rules.exact, held_out.rules.abstains, held_out.cassette
     return {
         "service": service.name, "tool": tool, "effect": documented["effect"], "program": canonical(program),
         "n_support": len(steps), "n_against": sum(part_induced.n_against for part_induced in (*earlier, last)),
-        "fidelity": fidelity, "abstains": abstains}
+        "fidelity": fidelity, "abstains": abstains, "cassette_fidelity": cassette.exact, "cassette_abstains": cassette.abstains}
 
 
 def _explained(service: ServiceWorld, tool: str, steps: list[LoggedStep]) -> bool:
@@ -108,7 +113,7 @@ def _uncalled(service: str, tool: str, evidence: ServiceEvidence) -> dict[str, A
         "rules": [{"rule": "recorded"}, *([demands] if demands else [])]}
     return {
         "service": service, "tool": tool, "effect": "unknown", "program": canonical(program), "n_support": 0,
-        "n_against": 0, "fidelity": None, "abstains": None}
+        "n_against": 0, "fidelity": None, "abstains": None, "cassette_fidelity": None, "cassette_abstains": None}
 
 
 MINIMUM_CALLS = 10

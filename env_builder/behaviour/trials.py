@@ -5,17 +5,18 @@ Of records is known what the call's own session saw before it with no write call
 of at least two sessions saw alike. Sees: rules over arguments, records and rows. Does not see: rules that search records (they
 stay silent here), row changes, what other sessions did to a record meanwhile.
 
-`held_out`. In: a tool's steps, and how its rules are induced. Out: (share exact of what is answered, share not answered), where
-each half of the sessions is answered by the other half's rules. Of the record that a call names is known what its own session
-saw before it, else what all reads of the other half agree on. Does not see: rules that search records or rows, which are not
-measured; that an environment lays reads out in time. Either way the answer on record is left out: it would only say itself
-again.
+`held_out`. In: a tool's steps, and how its rules are induced. Out: how each half of the sessions is answered by the other
+half's rules, and by a cassette: the other half's latest answer to exactly this question. Of the record that a call names is
+known what its own session saw before it, else what all reads of the other half agree on. Does not see: rules that search
+records or rows, which are not measured; that an environment lays reads out in time. Either way the answer on record is left out
+of the rules: it would only say itself again. `on_cassette`: the cassette alone, of tools whose rules are not measured so.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from env_builder.behaviour.evidence import Rule
@@ -35,6 +36,8 @@ MOST_STEPS = 2000
 """Calls that are tried, by the hash of their event."""
 MOST_HELD_OUT = 400
 """Calls of each half that are answered, by the hash of their event."""
+LEVEL = 0.05
+"""Chance below which a cassette is better than rules."""
 MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
 UNMEASURED = ("recorded", "validate", "unlisted", "select", "makes", "changes", "always")
 """Rules that answer nothing, or only what other evidence than the halves bears out."""
@@ -69,6 +72,23 @@ class Trial(NamedTuple):
     def abstains(self) -> float | None:
         """Share of the calls that it does not answer; None where there are none."""
         return 1 - (self.n_exact + self.n_wrong) / self.n if self.n else None
+
+
+class HeldOut(NamedTuple):
+    """What rules and a cassette from the other half of the sessions said to the same calls."""
+
+    rules: Trial
+    cassette: Trial
+    n_won: int
+    """Calls that the rules answer exactly and the cassette wrongly."""
+    n_lost: int
+    """Calls that the cassette answers exactly and the rules wrongly."""
+
+    @property
+    def is_beaten(self) -> bool:
+        """Return whether the cassette is better beyond chance on the calls that one of the two got wrong (sign test)."""
+        n = self.n_won + self.n_lost
+        return self.n_lost > self.n_won and sum(math.comb(n, k) for k in range(self.n_lost, n + 1)) / 2 ** n < LEVEL
 
 
 def trial_calls(service: ServiceWorld, tool: str) -> list[TrialCall]:
@@ -149,23 +169,47 @@ class Before:
 
 def held_out(
     steps: list[LoggedStep], program: dict[str, Any], induced: Callable[[list[LoggedStep]], list[Rule]]
-) -> tuple[float | None, float | None]:
-    """(exact of answered, share not answered); None, None where the program has no rule that can be measured so."""
+) -> HeldOut | None:
+    """Return how rules from each half answer the other; None where the program has no rule that can be measured so."""
     own = [rule["rule"] for rule in program["rules"] if rule["rule"] not in UNMEASURED]
     if not own or not set(own) <= set(MEASURED):
-        return None, None
-    exact = answered = n = 0
+        return None
+    results = Counter[tuple[str, str]]()
     for half in (0, 1):
         rest = [step for step in steps if half_of(step) != half]
         rules = [rule for rule in induced(rest) if rule["rule"] in MEASURED]
         held_out_steps = sorted((step for step in steps if half_of(step) == half), key=lambda step: digest(step.call.event_id))
-        documents = _agreed(rest, 1)
-        n += len(held_out_steps[:MOST_HELD_OUT])
+        documents, tape = _agreed(rest, 1), _latest(rest)
         for step in held_out_steps[:MOST_HELD_OUT]:
             content = _answered(program | {"rules": rules}, step, documents)
-            answered += content is not None
-            exact += content == step.call.content
-    return (exact / answered if answered else None), (1 - answered / n if n else None)
+            results[_result(content, step), _result(tape.get(step.call.key), step)] += 1
+    return HeldOut(_trial(results, 0), _trial(results, 1), results["exact", "wrong"], results["wrong", "exact"])
+
+
+def _trial(results: Mapping[tuple[str, str], int], side: int) -> Trial:
+    """Return what became of the calls on one side of the pairs."""
+    own = Counter[str]()
+    for pair, n in results.items():
+        own[pair[side]] += n
+    return Trial(own.total(), own["exact"], own["wrong"])
+
+
+def on_cassette(steps: list[LoggedStep]) -> Trial:
+    """Return how each half's questions are answered by the other half's latest answers to exactly these."""
+    results = Counter[str]()
+    for half in (0, 1):
+        tape = _latest(step for step in steps if half_of(step) != half)
+        results.update(_result(tape.get(step.call.key), step) for step in steps if half_of(step) == half)
+    return Trial(results.total(), results["exact"], results["wrong"])
+
+
+def _latest(steps: Iterable[LoggedStep]) -> dict[str, str]:
+    """Arguments -> the latest answer to them; in the order of the log where it has no clock."""
+    return {step.call.key: step.call.content for step in sorted(steps, key=lambda step: instant(step.call.called_at) or "")}
+
+
+def _result(content: str | None, step: LoggedStep) -> str:
+    return "unknown" if content is None else "exact" if content == step.call.content else "wrong"
 
 
 def _answered(program: dict[str, Any], step: LoggedStep, documents: dict[Name, str]) -> str | None:

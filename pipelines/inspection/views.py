@@ -50,7 +50,8 @@ LISTS = {
     "signals": ("service, signal, side, n_votes, coverage, agreement, round(log_odds, 3) as log_odds", "mart.signals",
                 "service, abs(log_odds) desc, signal, side"),
     "fidelity": ("service, tool, coalesce(effect, 'unknown') as effect, n_calls, coalesce(n_support, 0) as n_support, "
-                 "coalesce(n_against, 0) as n_against, round(fidelity, 4) as fidelity, round(abstains, 4) as abstains",
+                 "coalesce(n_against, 0) as n_against, round(fidelity, 4) as fidelity, round(abstains, 4) as abstains, "
+                 "round(cassette_fidelity, 4) as cassette_fidelity, round(cassette_abstains, 4) as cassette_abstains",
                  "core.tools left join mart.behaviours using (service, tool)", "n_calls desc, service, tool"),
     "drift": ("reason, detail", "mart.decisions where stage = 'drift'", "subject, reason"),
     "environments": ("environment, service, n_tasks, n_tools, content_digest, rewards_digest, image_id, image_skip_reason",

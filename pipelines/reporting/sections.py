@@ -231,13 +231,15 @@ def fidelity(source: RowSource) -> Section:
     listed = table("Tools, the most called first", [
         {"service": row["service"], "tool": row["tool"], "effect": row["effect"], "calls": row["n_calls"],
          "borne out": row["n_support"], "against": row["n_against"], "exact": percent(row["fidelity"]),
-         "not answered": percent(row["abstains"])} for row in tools.rows],
-        ("calls", "borne out", "against", "exact", "not answered"), tools.besides)
+         "not answered": percent(row["abstains"]), "cassette exact": percent(row["cassette_fidelity"]),
+         "cassette not answered": percent(row["cassette_abstains"])} for row in tools.rows],
+        ("calls", "borne out", "against", "exact", "not answered", "cassette exact", "cassette not answered"), tools.besides)
     exact = sum(row["fidelity"] is not None and row["fidelity"] >= 0.95 for row in measured)
     lead = (f"Of {many(tools.n, 'tool')}, {len(measured):,} have a program that was measured; of these, {exact:,} are exact in "
             "at least 95 % of the calls that they answer.")
     notes = ("Programs are made from one half of the sessions and answer the calls of the other. Exact: to the letter, of the "
-             "calls that they answer. Not answered: left to the record, and to what is known of the world at that instant.",)
+             "calls that they answer. Not answered: left to the record, and to what is known of the world at that instant. "
+             "Cassette: the other half's latest answer to exactly the same question.",)
     if not measured:
         return Section("fidelity", "Fidelity by tool", lead, (), (listed,), notes)
     drawn = figure("fidelity-chart", "How programs answer logged calls that they were not made from",

@@ -11,7 +11,8 @@ import polars as pl
 from env_builder.coverage import coverage
 from env_builder.rooms import Rows
 
-SUPPORT = {"for": 3, "against": 0, "held_out_exact": None, "held_out_abstains": None}
+SUPPORT = {"for": 3, "against": 0, "held_out_exact": None, "held_out_abstains": None,
+           "cassette_exact": None, "cassette_abstains": None}
 SHOW: dict[str, Any] = {
     "tool": "show", "effect": "read", "class": "box", "relation": {}, "support": SUPPORT,
     "rules": [{"rule": "recorded"}, {"rule": "document", "class": "box", "argument": "box", "before": "", "after": ""}]}
