@@ -11,7 +11,8 @@ is a constant times a given number, a list's length, or that length where an arg
 it.
 
 Checks without a message: a condition that every call that worked keeps (a value that another document always names, a charge
-that never exceeds what an argument selects). A call that breaks it has an unknown answer.
+that never exceeds what an argument selects, an object with a value of a field that is there to be chosen and never was). A
+call that breaks it has an unknown answer.
 
 Sees: comparisons of two values one link away. Does not see: a reason that needs two conditions at once; slots that two terms
 fill together; percentages, steps, charges that no call paid; conditions kept by chance; checks of some calls only.
@@ -24,6 +25,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from itertools import permutations, product
+from math import prod
 from typing import Any, NamedTuple
 
 from env_builder.behaviour.examples import Expression
@@ -41,6 +43,7 @@ from env_builder.behaviour.terms import (
     expressions,
     is_less,
     is_strange,
+    is_word,
     measured,
     numbers_of,
     places,
@@ -130,6 +133,62 @@ def find(worked: list[Scope], sample: Worked, fields: dict[str, Any], classes: t
             full = [kind, one, other] if position is None else ["any", *position, [kind, one, other]]
             if n_told >= MINIMUM_ALWAYS and not any(holds(full, scope) for scope in worked):
                 yield full
+        for row, field, values in _never_chosen(sample, position, classes):
+            condition = ["among", [[*row, field]], [[value] for value in values]]
+            full = condition if position is None else ["any", *position, condition]
+            if not any(holds(full, scope) for scope in worked):
+                yield full
+
+
+CHANCE = 0.01
+"""Chance below which it is no accident that nothing with a value was ever chosen."""
+
+
+def _never_chosen(sample: Worked, position: Position, classes: tuple[str, ...]) -> Iterator[tuple[Expression, str, list[Any]]]:
+    """Yield (an object that an argument chooses from several, a field, values that others beside it had and no chosen one),
+    where calls that chose without regard to the field would hardly have left these values out."""
+    for row, holder in _choices(sample, position, classes):
+        chosen: dict[str, set[Any]] = defaultdict(set)
+        beside: list[list[dict[str, Any]]] = []
+        for ours, others in zip(sample.values(row, position), sample.values(holder, position), strict=True):
+            for one, held in zip(ours, others, strict=True):
+                if isinstance(one, dict) and isinstance(held, dict | list):
+                    elements = held.values() if isinstance(held, dict) else held
+                    beside.append([each for each in elements if isinstance(each, dict)])
+                    for field, there in one.items():
+                        chosen[field].add(there if is_word(there) else UNKNOWN)
+        for field, values in sorted(chosen.items()):
+            columns = [[each.get(field) for each in rows] for rows in beside]
+            never = {each for column in columns for each in column if is_word(each)} - values
+            if never and UNKNOWN not in values and _chance(columns, values) < CHANCE:
+                yield row, field, sorted(never, key=str)
+
+
+def _chance(columns: list[list[Any]], values: set[Any]) -> float:
+    """Return the chance that one element of each column, drawn blindly, has one of these values."""
+    return prod(sum(is_word(each) and each in values for each in column) / len(column) for column in columns if column)
+
+
+def _choices(sample: Worked, position: Position, classes: tuple[str, ...]) -> Iterator[tuple[Expression, Expression]]:
+    """Yield (object that an argument chooses, what holds all that it could have chosen)."""
+    spoken: dict[str, tuple[Expression, Expression]] = {}
+    scopes = sample.at(position)
+    for some in scopes[:: max(1, len(scopes) // LOOKED_AT)][:LOOKED_AT]:
+        for scope in some:
+            for e, there in features(scope.before, scope.arguments, scope.look, classes, plain=True):
+                holder = _holder(e) if isinstance(there, dict) else None
+                if holder is not None and (position is None or speaks_of(e, position[0])):
+                    spoken.setdefault(str(e), (e, holder))
+    yield from (spoken[text] for text in sorted(spoken))
+
+
+def _holder(expression: Expression) -> Expression | None:
+    """Return what an argument chooses the object from: the object of its field, or the list with one that has its value."""
+    if expression[0] == "at" and len(expression) == 3 and expression[2][:1] == ["argument"]:
+        return list(expression[1])
+    if expression[0] == "at" and len(expression) == 2 and expression[1][0] == "find" and expression[1][3][:1] == ["argument"]:
+        return list(expression[1][1])
+    return None
 
 
 def _pairs(

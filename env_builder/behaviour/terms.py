@@ -258,11 +258,11 @@ def is_strange(one: Any, other: Any) -> bool | None:
 def _one_of(term: Term, things: list[str]) -> Iterator[tuple[Condition, Truth]]:
     """Yield the term, where it takes few values, has one that it had in refused calls and in none that worked."""
     good = [value for column in term.good for value in column]
-    plain = [value for column in term.bad for value in column if _is_word(value)]
+    plain = [value for column in term.bad for value in column if is_word(value)]
     values = sorted({value for value in plain if value not in good}, key=str)
-    n_told = sum(any(_is_word(value) for value in column) for column in term.good)
+    n_told = sum(any(is_word(value) for value in column) for column in term.good)
     if 0 < len(values) <= MAXIMUM_VALUES and n_told >= MINIMUM_CONTRAST and not _is_open(term, things):
-        truth: Truth = [[_is_word(value) and value in values if value is not UNKNOWN else None for value in column]
+        truth: Truth = [[is_word(value) and value in values if value is not UNKNOWN else None for value in column]
                         for column in term.bad]
         yield ["among", [term.expression], [[value] for value in values]], truth
 
@@ -274,6 +274,6 @@ def _is_open(term: Term, things: list[str]) -> bool:
     return is_open(occurrences, len({thing for _, thing in occurrences}))
 
 
-def _is_word(value: Any) -> bool:
+def is_word(value: Any) -> bool:
     """Is it a value of few: no id, no number, no list?"""
     return isinstance(value, bool) or (isinstance(value, str) and not any(map(str.isdigit, value)))
