@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import always, trials, validation, writes
+from env_builder.behaviour import always, chosen, finds, trials, validation, writes
 from env_builder.behaviour.evidence import FirstReads, Induced, ServiceEvidence, ShownRecords, Sources, ToolEvidence
 from env_builder.behaviour.registry import INDUCERS
 from env_builder.runtime.canonical import canonical
@@ -47,7 +47,8 @@ def induce(world: InducedWorld, tools: pl.DataFrame) -> pl.DataFrame:
             FirstReads(service.steps, service.documents, service.starts_from == "shared"),
             Sources(service.steps, service.starts_from == "reset"),
             validation.rules(by_tool, tools.filter((pl.col("service") == name) & pl.col("declared"))),
-            always.kinds_by_tool(service.steps) if service.starts_from == "reset" else {})
+            always.kinds_by_tool(service.steps) if service.starts_from == "reset" else {},
+            chosen.find(service.steps, service.starts_from == "shared"))
         rows += [_behaviour(service, tool, steps, evidence) for tool, steps in sorted(by_tool.items())]
         declared = tools.filter(pl.col("service") == name)["tool"]
         rows += [_uncalled(name, tool, evidence) for tool in sorted(set(declared) - set(by_tool))]
@@ -68,7 +69,9 @@ def _behaviour(service: ServiceWorld, tool: str, steps: list[LoggedStep], eviden
     cuts = find_versions(steps, explained)
     earlier = [_induced(service, tool, part.steps, evidence) for part in cuts[:-1]]
     last = _induced(service, tool, cuts[-1].steps, evidence, evidence.sources)
-    program = {**documented, "rules": last.rules}
+    parts = {kind: fields for kind, fields in evidence.chosen.get(tool, {}).items()
+             if documented["relation"].get(kind) == "keeps"}
+    program = {**documented, "rules": last.rules, **({"chosen": parts} if parts else {})}
     if earlier:
         program["versions"] = [
             {"until": part.until, "rules": part_induced.rules} for part, part_induced in zip(cuts[:-1], earlier, strict=True)]
@@ -103,7 +106,7 @@ def _induced(
         n_against += induced.n_against
         if induced.abstains is not None:
             fidelity, abstains = induced.fidelity, induced.abstains
-    return Induced(evidence.rules, n_against, fidelity, abstains)
+    return Induced(finds.confirmed(evidence.rules), n_against, fidelity, abstains)
 
 
 def _uncalled(service: str, tool: str, evidence: ServiceEvidence) -> dict[str, Any]:

@@ -149,16 +149,16 @@ def _never_chosen(sample: Worked, position: Position, classes: tuple[str, ...]) 
     where calls that chose without regard to the field would hardly have left these values out."""
     for row, holder in _choices(sample, position, classes):
         chosen: dict[str, set[Any]] = defaultdict(set)
-        beside: list[list[dict[str, Any]]] = []
+        candidates: list[list[dict[str, Any]]] = []
         for ours, others in zip(sample.values(row, position), sample.values(holder, position), strict=True):
-            for one, held in zip(ours, others, strict=True):
-                if isinstance(one, dict) and isinstance(held, dict | list):
-                    elements = held.values() if isinstance(held, dict) else held
-                    beside.append([each for each in elements if isinstance(each, dict)])
+            for one, whole in zip(ours, others, strict=True):
+                if isinstance(one, dict) and isinstance(whole, dict | list):
+                    elements = whole.values() if isinstance(whole, dict) else whole
+                    candidates.append([each for each in elements if isinstance(each, dict)])
                     for field, there in one.items():
                         chosen[field].add(there if is_word(there) else UNKNOWN)
         for field, values in sorted(chosen.items()):
-            columns = [[each.get(field) for each in rows] for rows in beside]
+            columns = [[each.get(field) for each in rows] for rows in candidates]
             never = {each for column in columns for each in column if is_word(each)} - values
             if never and UNKNOWN not in values and _chance(columns, values) < CHANCE:
                 yield row, field, sorted(never, key=str)

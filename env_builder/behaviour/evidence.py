@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from env_builder.behaviour.chosen import Kept
 from env_builder.behaviour.guards import few_values
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.lists import Listing, read
@@ -179,6 +180,8 @@ class ServiceEvidence(NamedTuple):
     """Tool -> its `validate` rule, of tools whose declared schema demands something."""
     always: dict[str, list[str]]
     """Tool -> kinds of its calls that are answered as they always were (always.py); {} in a shared world."""
+    chosen: Kept
+    """Tool -> class -> field -> values of parts that it was seen to choose (chosen.py)."""
 
 
 @dataclass(slots=True)

@@ -78,6 +78,15 @@ def _rule(examples: list[LoggedStep], entity: str, records: ShownRecords) -> Ite
                    **template}
 
 
+def confirmed(rules: list[Rule]) -> list[Rule]:
+    """Return the rules; where they find records by values that change, the record is believed only of such as still hold them
+    (what an answer on record named may have changed since, though nobody asked again)."""
+    changing = (rule for rule in rules if rule["rule"] == "find" and not rule["stable"])
+    finding = next((rule for rule in changing if not rule["class"].endswith(ROWS)), None)
+    return rules if finding is None else [
+        {**rule, "found": finding} if rule["rule"] == "recorded" else rule for rule in rules]
+
+
 def _ways_of(step: LoggedStep, entity: str, records: ShownRecords) -> set[By]:
     """Fields, one for each argument, in which the arguments stand: of a record that the answer names, or together in a row."""
     holders = (records.rows[entity].holding(next(iter(step.call.arguments.values()))) if entity.endswith(ROWS)

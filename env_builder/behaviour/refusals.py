@@ -17,6 +17,7 @@ from env_builder.behaviour.evidence import NOTHING, Induced, ToolEvidence, one_o
 from env_builder.behaviour.guards import few_values
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.refusals import Condition, RefusableCall, is_met, shape
+from env_builder.runtime.writing import length_of
 from env_builder.world.changes import Feed
 from env_builder.world.features import features
 from env_builder.world.replay import LoggedStep
@@ -92,7 +93,9 @@ def refuse_rule(
             free = {name for kind, name, *_ in when if kind == "not"}
             document = {name: values for name, values in few_values(documents).items() if name not in free}
             of_documents = not any(kind in ("unlike", "absent") for kind, *_ in when)
-            messages.append({"content": content, "when": when, "document": document if of_documents else {}})
+            lengths = _lengths(when, [case.before for case in refused if case.before is not None])
+            messages.append({"content": content, "when": when, "document": document if of_documents else {},
+                             **({"lengths": lengths} if lengths else {})})
     for one in messages:
         cases = by_message[one["content"]]
         one["over"] = [other["content"] for other in messages if other is not one and any(
@@ -101,6 +104,14 @@ def refuse_rule(
         over = sorted({one["content"] for one in messages} - {absent.content})
         messages.append({"content": absent.content, "when": [["absent", argument, absent.since]], "document": {}, "over": over})
     return {"rule": "refuse", "class": entity_class, "argument": argument, "messages": messages} if messages else None
+
+
+def _lengths(when: list[Condition], documents: list[dict[str, Any]]) -> dict[str, list[int]]:
+    """Lengths that lists of which a condition takes an element by its place had, by field."""
+    fields = {path[0] for kind, _, *operands in when if kind == "is" for path in operands if any(
+        isinstance(step, int) for step in path[1:2])}
+    lengths = {field: {length_of(document.get(field)) for document in documents} for field in sorted(fields)}
+    return {field: sorted(length for length in own if length is not None) for field, own in lengths.items()}
 
 
 def _conditions(

@@ -159,7 +159,7 @@ class Before:
         """Nothing is searched, nothing was taught, and no other question is known."""
         return []
 
-    taught_answers = answered = things
+    holders = taught_answers = answered = things
 
     def shown(self, *_: Any, **__: Any) -> None:
         """No list is known, nothing is on record, and nothing is bound."""

@@ -438,7 +438,9 @@ class EpisodeState:
         if since >= len(self.write_calls):
             return text
         for write in self._writes_naming(words, since):
-            if name not in write.documents and write.matters(self._programs.relation(write.tool, name[0]), words):
+            if name not in write.documents and (
+                    write.matters(self._programs.relation(write.tool, name[0]), words)
+                    or (text is not None and self._programs.may_touch_part(write.tool, parsed(write.key), name, text))):
                 return None
         return None if text is not None and self._may_have_moved(name, text, since) else text
 
@@ -520,6 +522,10 @@ class EpisodeState:
             return list({row["key"]: row["document"] for row in rows_within}.items())
         documents = ((key, self.look(entity_class, key)) for key in sorted({row["key"] for row in rows_within}))
         return [(key, value) for key, value in documents if value is not None and Table([value]).matching(wanted)]
+
+    def holders(self, entity_class: str, wanted: Wanted) -> list[tuple[str, Any]]:
+        within: Wanted = [(("document", *one[0]), *one[1:]) for one in wanted]
+        return [(row["key"], row["document"]) for row in self._rows(entity_class, within)]
 
     def _rows(self, entity_class: str, wanted: Wanted) -> list[TableRow]:
         rules = self._programs.listing.get(entity_class, {})

@@ -16,6 +16,7 @@ from .canonical import styled
 from .expressions import NoValue, Nowhere, evaluate
 from .records import ToolAnswer
 from .refusals import State, Untold
+from .relevance import chosen_fields, parts_by_name, texts_in
 from .rules import RULES, Run, written
 from .world import Name
 from .writing import Effect, Transition, Writing, consequences, effects_of
@@ -203,6 +204,16 @@ class Programs(dict[str, Ready]):
             return "keeps"
         relation: dict[str, str] = program.get("relation", {})
         return next((relation[name] for name in looking if name in relation), None)
+
+    def may_touch_part(self, acting: str, arguments: dict[str, Any], name: Name, text: str) -> bool:
+        """Return whether the act chooses a part of the document of a kind that nobody saw it choose and keep the rest."""
+        program = self.get(acting)
+        kept = program.get("chosen", {}).get(name[0]) if program is not None else None
+        if not kept:
+            return False
+        parts = parts_by_name(parsed(text))
+        return any(value not in kept.get(field, ()) for word in texts_in(arguments) if word in parts
+                   for field, value in chosen_fields(parts[word]) if field in kept)
 
     def bearing(self, acting: str, reading: str) -> str | None:
         """Return the same of two tools: the one that is asked, or else the class that it names."""

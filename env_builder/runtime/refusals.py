@@ -21,7 +21,7 @@ from .schemas import Schema, is_of
 from .tables import Wanted
 from .texts import filled, written
 from .world import Name, Row
-from .writing import is_alike, is_within
+from .writing import is_alike, is_within, length_of
 
 
 class Untold(Exception):
@@ -218,6 +218,8 @@ class State(Protocol):
         """Return what expressions may refer to in this call."""
     def things(self, entity_class: str, wanted: Wanted, stable: bool) -> list[tuple[str, Any]]:
         """(key, document) of the entities, or the row, that hold these values; `stable`: such values never change."""
+    def holders(self, entity_class: str, wanted: Wanted) -> list[tuple[str, Any]]:
+        """(key, document) of the entities that held these values when somebody read them, at any time."""
     def taught_answers(self, tool: str) -> list[tuple[dict[str, Any], str]]:
         """(arguments, answer) of the tool's calls that the real one answered in this session."""
     def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
@@ -263,7 +265,8 @@ def refusing(rule: dict[str, Any]) -> Callable[[Any, dict[str, Any], Any], str |
         contents: set[str] = {one["content"] for one in possible}
         first: set[str] = {
             one["content"] for one in possible if contents <= {one["content"], *one["over"]} and (
-                before is None or all(before.get(name) in values for name, values in one["document"].items()))}
+                before is None or (all(before.get(name) in values for name, values in one["document"].items()) and all(
+                    length_of(before.get(name)) in lengths for name, lengths in one.get("lengths", {}).items())))}
         if len(first) != 1:
             raise Untold
         return first.pop()

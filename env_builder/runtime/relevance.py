@@ -44,6 +44,32 @@ def ids(value: Any) -> frozenset[str]:
     return frozenset(filter(_is_id, words))
 
 
+def texts_in(arguments: dict[str, Any]) -> frozenset[str]:
+    """Return the texts that were given, also inside of lists and objects."""
+    return frozenset(leaf for leaf in leaves(arguments) if isinstance(leaf, str) and leaf)
+
+
+def parts_by_name(document: Any) -> dict[str, dict[str, Any]]:
+    """Return the objects inside a document by what names them: their key, or one of their values that looks like an id."""
+    parts: dict[str, dict[str, Any]] = {}
+    stack = [document]
+    while stack:
+        one = stack.pop()
+        for key, inner in one.items() if isinstance(one, dict) else ((None, item) for item in one):
+            if isinstance(inner, dict):
+                own = [value for value in inner.values() if isinstance(value, str) and _is_id(value)]
+                parts |= dict.fromkeys([*([key] if key is not None and _is_id(key) else []), *own], inner)
+            if isinstance(inner, dict | list):
+                stack.append(inner)
+    return parts
+
+
+def chosen_fields(part: dict[str, Any]) -> Iterator[tuple[str, str | bool]]:
+    """Yield the fields of a part that take words."""
+    return ((field, value) for field, value in sorted(part.items())
+            if isinstance(value, bool) or (isinstance(value, str) and not _has_digit(value)))
+
+
 def _has_digit(word: str) -> bool:
     return _TEN.search(word) is not None if word.isascii() else any(map(str.isdigit, word))
 

@@ -175,12 +175,26 @@ def _answer(rule: Rule, tool: str) -> Run:
 
 
 def _recorded(rule: Rule, tool: str) -> Run:
+    finding = rule.get("found")
+
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         row = state.recorded(tool, key, arguments)
         reply: ToolAnswer | None = None if row is None else row["answer"]
+        if finding and row is not None and "n_write_calls" not in row and _has_moved(finding, row["content"], arguments, state):
+            return None
         return reply
 
     return run
+
+
+def _has_moved(finding: Rule, content: str, arguments: dict[str, Any], state: State) -> bool:
+    """Did the answer name an entity that held the arguments at some time, and is not known to hold them now?"""
+    if set(arguments) != {name for _, name, *_ in finding["by"]}:
+        return False
+    wanted: Wanted = [(tuple(path), arguments[name], *how) for path, name, *how in finding["by"]]
+    named = any(filled(finding, {"key": name, "document": document}, arguments) == content
+                for name, document in state.holders(finding["class"], wanted))
+    return named and _find(finding, "", arguments, state) != content
 
 
 def _always(rule: Rule, tool: str) -> Run:
