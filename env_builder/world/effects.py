@@ -342,8 +342,10 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     unproven = frozenset(tool for tool in tools if effect[tool] in ("read", "unknown")) - reads
     changing = {tool for tool in tools if effect[tool] == "write" or tells_of_a_change(tool, descriptors[tool].description)}
     preparing = _preparing(calls, changing)
+    counting = frozenset(tool for tool in unproven if _counts(by_tool[tool]))
+    effect |= dict.fromkeys(counting, "unknown")
     harmless = frozenset(
-        tool for tool in unproven
+        tool for tool in unproven - counting
         if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing, tool in repeating))
     presumed = harmless | frozenset(tool for tool in unproven if effect[tool] == "read")
     effect |= dict.fromkeys(harmless, "read")
@@ -369,6 +371,22 @@ def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
         n_equal[call.tool] += last.get(question) == call.content
         last[question] = call.content
     return {tool for tool, times in n.items() if times >= MINIMUM_CALLS and n_equal[tool] >= REPEATS * times}
+
+
+def _counts(mine: list[LoggedCall]) -> bool:
+    """Return whether the answer tells how often the tool was called in the session, whatever it was asked: what counts its calls
+    keeps something of them. Sees: sessions with several calls that worked."""
+    by_session: dict[str, list[LoggedCall]] = defaultdict(list)
+    for call in sorted(mine, key=lambda call: (call.session_id, call.position)):
+        if not call.failed:
+            by_session[call.session_id].append(call)
+    by_place: dict[int, list[LoggedCall]] = defaultdict(list)
+    for calls in by_session.values():
+        for place, call in enumerate(calls):
+            by_place[place].append(call)
+    several = {place: calls for place, calls in by_place.items() if len({call.key for call in calls}) >= MINIMUM_CALLS}
+    contents = [{call.content for call in calls} for calls in several.values()]
+    return len(contents) > 1 and all(len(each) == 1 for each in contents) and len(set.union(*contents)) == len(contents)
 
 
 def _preparing(calls: list[LoggedCall], changing: set[str]) -> frozenset[str]:
