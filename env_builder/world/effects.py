@@ -374,8 +374,8 @@ def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
 
 
 def _counts(mine: list[LoggedCall]) -> bool:
-    """Return whether the answer tells how often the tool was called in the session, whatever it was asked: what counts its calls
-    keeps something of them. Sees: sessions with several calls that worked."""
+    """Return whether the answer tells how often the tool was called in the session, whatever it was asked: then it keeps
+    something of its calls. Sees: sessions with several calls that worked."""
     by_session: dict[str, list[LoggedCall]] = defaultdict(list)
     for call in sorted(mine, key=lambda call: (call.session_id, call.position)):
         if not call.failed:
