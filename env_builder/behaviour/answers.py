@@ -95,7 +95,21 @@ def _induced(evidence: ToolEvidence, naming: NamedRecord) -> Induced | None:
                                    if isinstance(before := naming.before(step), dict)])
     rule = {"rule": "answer", "class": naming.entity_class, "argument": naming.argument, "value": value, "style": style,
             "when": {**when, "lengths": {}}}
-    return _guarded(rule, failed, done, evidence)
+    others = _others(naming, done, classes)
+    with_others = (_guarded({**rule, "named": others}, failed, done, evidence) for _ in range(bool(others)))
+    return _guarded(rule, failed, done, evidence) or next(with_others, None)
+
+
+def _others(naming: NamedRecord, done: list[LoggedStep], classes: tuple[str, ...]) -> list[list[Any]]:
+    """Return [argument, class, {field: values}] of further records that calls which worked name, as far as they were known."""
+    others: list[list[Any]] = []
+    for name in sorted(frozenset.intersection(*(frozenset(step.call.arguments) for step in done)) - {naming.argument}):
+        for kind in classes:
+            keys = [(step, value) for step in done if isinstance(value := step.call.arguments[name], str | int)]
+            records = [record for step, key in keys if isinstance(record := step.look(kind, str(key)), dict)]
+            if len(records) >= MINIMUM_EXAMPLES:
+                others.append([name, kind, guards.limits(records, [])])
+    return others
 
 
 def _guarded(rule: Rule, failed: list[LoggedStep], done: list[LoggedStep], evidence: ToolEvidence) -> Induced | None:

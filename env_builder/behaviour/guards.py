@@ -31,7 +31,7 @@ def learn(examples: list[WriteExample], failures: list[Failure]) -> Guards:
     names = sorted({name for example in examples for name in example.arguments})
     return {
         **of_arguments([example.arguments for example in examples], [given for _, given in failures]),
-        "document": _limits([example.before for example in examples], [before for before, _ in failures]),
+        "document": limits([example.before for example in examples], [before for before, _ in failures]),
         "lengths": few_values(
             [{name: length_of(value) for name, value in one.before.items() if isinstance(value, list)} for one in examples],
             [one.before for one in examples]),
@@ -46,11 +46,11 @@ def of_arguments(given: list[dict[str, Any]], failed: list[dict[str, Any]] | Non
     """Guards that speak of nothing but the arguments. `failed`: those of calls that failed."""
     names = sorted({name for arguments in given for name in arguments})
     return {
-        "names": sorted({tuple(sorted(arguments)) for arguments in given}), "arguments": _limits(given, failed or []),
+        "names": sorted({tuple(sorted(arguments)) for arguments in given}), "arguments": limits(given, failed or []),
         "items": {name: fields for name in names for fields in [_item_fields(given, name)] if fields}}
 
 
-def _limits(worked: list[dict[str, Any]], failed: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def limits(worked: list[dict[str, Any]], failed: list[dict[str, Any]]) -> dict[str, list[Any]]:
     """Values of fields that take few. A number that was seen to vary says how many, and is no limit unless a failed call had
     one that was not seen to work."""
     return {

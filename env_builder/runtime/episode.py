@@ -15,6 +15,7 @@ from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .clock import after, read
 from .expressions import DONE, FRESH, LAST, NOW, Scope
+from .joints import apart, joined
 from .notations import read_in, written_in
 from .numbering import Form, drawn, number_of
 from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, reached, shown_by, unknown, unmoved
@@ -258,11 +259,12 @@ class EpisodeState:
         return twin
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
-        if key is None:
-            key = canonical(arguments)
         program = self._programs.get(tool)
         if program is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._programs))}", True, "unknown")
+        arguments = joined(arguments, program.joint)
+        if key is None or program.joint:
+            key = canonical(arguments)
         if program.has_versions:
             program = program.at(self.view.instant)
         self._n_calls += 1
@@ -335,6 +337,7 @@ class EpisodeState:
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
         self._now = {}
         program = self._programs.get(tool, Ready(UNKNOWN | {"tool": tool})).at(self.view.instant)
+        arguments = joined(arguments, program.joint)
         key = canonical(arguments)
         if self._taught_is_shared:
             self._taught, self._taught_is_shared = self._taught.copy(), False
@@ -371,11 +374,14 @@ class EpisodeState:
     def take(self, tool: str, arguments: dict[str, Any], content: str, documents: tuple[tuple[Name, str], ...]) -> None:
         """Take on a call that was answered elsewhere, and what it left behind."""
         answered = ToolAnswer(content, False, "recorded", documents)
-        self._note_write(self._programs[tool], canonical(arguments), arguments, answered)
+        program = self._programs[tool]
+        arguments = joined(arguments, program.joint)
+        self._note_write(program, canonical(arguments), arguments, answered)
 
     def bound(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer | None:
         done = tuple((write.tool, write.key) for write in self.write_calls)
-        reply = self._bound[tool](Ask(tool, arguments, self.look, done, self.view.instant)) if tool in self._bound else None
+        ask = Ask(tool, apart(arguments), self.look, done, self.view.instant)
+        reply = self._bound[tool](ask) if tool in self._bound else None
         if reply is None:
             return None
         reply = Reply(reply) if isinstance(reply, str) else reply
@@ -393,7 +399,9 @@ class EpisodeState:
         return bool(self._programs.get(tool, UNKNOWN).acting)
 
     def names_known(self, tool: str, key: str) -> bool | None:
-        strangers = self._world.strangers(tool, key)
+        program = self._programs.get(tool)
+        bare = canonical(apart(parsed(key))) if program is not None and program.joint else key
+        strangers = self._world.strangers(tool, bare)
         if not strangers:
             return None if strangers is None else True
         return all(any(name in write.names for write in self.write_calls) for name in strangers)

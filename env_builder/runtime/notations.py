@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .answers import parse
+from .sentences import NoSentence, read_sentence, write_sentence
 
 STYLE: dict[str, Any] = {"separators": (", ", ": "), "ensure_ascii": False}
 """How values are written inside."""
@@ -368,9 +369,21 @@ def _write_lines(value: Any, notation: Notation) -> str:
     return "\n".join(f"{name}: {_cell(each)}" for name, each in value.items()) + ("\n" if notation["last"] else "")
 
 
+# Sentences
+
+def _read_sentence(content: str, notation: Notation) -> Any:
+    return read_sentence(content, notation["pieces"])
+
+
+def _write_sentence(value: Any, notation: Notation) -> str:
+    if not isinstance(value, dict):
+        raise NoSentence("no fields")
+    return write_sentence(value, notation["pieces"])
+
+
 _READERS: Mapping[str, Callable[[str, Notation], Any]] = {
     "json": _read_json, "literal": _read_literal, "yaml": _read_yaml, "table": _read_table, "markdown": _read_markdown,
-    "lines": _read_lines}
+    "lines": _read_lines, "sentence": _read_sentence}
 _WRITERS: Mapping[str, Callable[[Any, Notation], str]] = {
     "json": _write_json, "literal": _write_literal, "yaml": _write_yaml, "table": _write_table, "markdown": _write_markdown,
-    "lines": _write_lines}
+    "lines": _write_lines, "sentence": _write_sentence}

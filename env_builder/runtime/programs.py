@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import Any
 
 from .answers import parse, parsed
-from .canonical import styled
+from .canonical import canonical, styled
 from .expressions import NoValue, Nowhere, evaluate
+from .joints import apart
 from .records import ToolAnswer
 from .refusals import State, Untold
 from .relevance import chosen_fields, parts_by_name, texts_in
@@ -58,6 +59,11 @@ class Ready(Program):
     def takes(self) -> frozenset[str]:
         """Arguments of calls that worked; of a program that does not say, all that are given."""
         return frozenset(self["takes"]) if "takes" in self else EVERYTHING
+
+    @cached_property
+    def joint(self) -> list[list[str]]:
+        """Arguments that name an entity only together."""
+        return list(self.get("joint", ()))
 
     @cached_property
     def acting(self) -> bool:
@@ -258,7 +264,8 @@ def unknown(program: Program, key: str, draws: bool) -> str:
     """Return what is said to a call that nobody knows the answer to. `draws`: are names and times drawn here?"""
     could = not draws and any("volatile" in rule for rule in program["rules"])
     hint = "; it draws names or tells the time: the perturbation `fresh` lets it answer with others" if could else ""
-    return f"unknown: no evidence of what {program['tool']} answers to {key} here{hint}"
+    given = canonical(apart(parsed(key))) if program.get("joint") else key
+    return f"unknown: no evidence of what {program['tool']} answers to {given} here{hint}"
 
 
 Documents = tuple[tuple[Name, str], ...]

@@ -155,14 +155,21 @@ def _create(rule: Rule, tool: str) -> Run:
     return run
 
 
+def _is_usual(record: Any, values: dict[str, list[Any]]) -> bool:
+    """Return whether the entity is known, with values that calls which worked found there."""
+    return isinstance(record, dict) and all(record.get(field) in usual_values for field, usual_values in values.items())
+
+
 def _answer(rule: Rule, tool: str) -> Run:
     """Say what the expression gives, over the arguments and the entity that one of them names."""
     is_allowed, value, encode = allowed(rule["when"]), shared(rule["value"]), encoding(rule["style"] or {})
+    others = rule.get("named", ())
 
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         name = _named(rule, arguments)
         before = {} if rule["argument"] is None else None if name is None else state.look(*name)
-        if before is None or not is_allowed(before, arguments):
+        if before is None or not is_allowed(before, arguments) or not all(
+                _is_usual(state.look(kind, str(arguments.get(name))), values) for name, kind, values in others):
             return None
         try:
             given = value(state.scope(before, arguments))

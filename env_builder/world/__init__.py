@@ -16,7 +16,7 @@ import polars as pl
 from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.world import SURE
 from env_builder.runtime.writing import Consequence
-from env_builder.world import changes, documents, effects, faults, hidden, history, notations, replay
+from env_builder.world import changes, documents, effects, faults, hidden, history, joints, notations, replay
 from env_builder.world.calls import LoggedCall, calls_of, split_openings, unwrap_answers
 from env_builder.world.effects import Declared, Effect
 from warehouse.records import Decision, Fact, Recorded, RowChange, empty, frame
@@ -39,6 +39,13 @@ class ServiceWorld(NamedTuple):
     """Row changes that tell of a class, by class."""
     finals: changes.Finals
     """States that nothing leaves, by class and field; {} where each session starts from the same state."""
+
+
+class OwnWays(NamedTuple):
+    """How a service's tools write answers and name records, by tool."""
+
+    notations: notations.Notations
+    joint: joints.Joints
 
 
 class InducedWorld(NamedTuple):
@@ -70,7 +77,9 @@ def build(
         calls, lost = unwrap_answers(calls_of(turns.filter(pl.col("service") == name)))
         in_notations = notations.find(calls, starts)
         calls = notations.applied(calls, in_notations)
-        service = _service(name, calls, _declared(tools, name), starts_from.get(name), in_notations)
+        ways = OwnWays(in_notations, joints.find(calls))
+        calls = joints.applied(calls, ways.joint)
+        service = _service(name, calls, _declared(tools, name), starts_from.get(name), ways)
         passed = faults.find_faults(calls, {tool: presumed_effect(program) for tool, program in service.programs.items()})
         if passed:
             decisions += [
@@ -78,7 +87,7 @@ def build(
                           "between; it tells how often that happens, and no more")
                 for call in calls if call.event_id in passed]
             calls = [call for call in calls if call.event_id not in passed]
-            service = _service(name, calls, _declared(tools, name), starts_from.get(name), in_notations)
+            service = _service(name, calls, _declared(tools, name), starts_from.get(name), ways)
         shared = service.starts_from == "shared"
         if not shared:
             _mark_apart(service)
@@ -108,15 +117,14 @@ def build(
 
 def _service(
     name: str, calls: list[LoggedCall], declared: dict[str, Declared], configured: replay.Begin | None,
-    in_notations: notations.Notations,
+    ways: OwnWays,
 ) -> ServiceWorld:
     shown = documents.find(calls)
     starts_from, votes = (configured, {}) if configured else replay.find(calls, shown)
     does = effects.find(calls, shown, starts_from == "shared", declared)
     programs = replay.skeletons(calls, shown, does, starts_from == "shared")
-    for tool, own in in_notations.items():
-        if tool in programs:
-            programs[tool]["notations"] = own
+    for tool, program in programs.items():
+        program |= {name: by_tool[tool] for name, by_tool in ways._asdict().items() if tool in by_tool}
     steps = list(replay.steps(calls, shown, programs))
     return ServiceWorld(name, starts_from, votes, programs, calls, steps, shown, {}, {}, {})
 

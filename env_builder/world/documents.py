@@ -3,7 +3,8 @@
 A tool whose answers are JSON objects and that takes one argument shows the record that the argument names; tools that show
 the same fields under the same keys speak of one class. A tool with more arguments joins the class whose fields its answers
 hold, by the argument whose values are keys of that class; where no argument is, by the field that names the record itself.
-Sees: top-level fields, scalar arguments. Does not see: records inside lists, records named by several arguments together.
+Sees: top-level fields, scalar arguments. Several arguments that name
+one together are one argument here (`world.joints`). Does not see: records inside lists.
 
 A tool whose answers are lists of objects (or lists of such lists) shows rows; tools that show mostly the same fields show
 one class of rows. An argument whose value stands in no field of the rows, or in a field of its own name, says something of
@@ -21,6 +22,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parse, parsed
+from env_builder.runtime.joints import key_argument
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.tables import Table, rows_in
 from env_builder.world.calls import LoggedCall, calls_by_tool
@@ -107,7 +109,7 @@ def find(calls: list[LoggedCall]) -> Documents:
     keys: dict[str, set[str]] = defaultdict(set)
     for tool, documented in tools.items():
         affix = classes[documented.entity_class].affix
-        named = (str(value) for call in readers[tool] for value in call.arguments.values())
+        named = (str(call.arguments[documented.argument or ""]) for call in readers[tool])
         keys[documented.entity_class].update(plain(key, affix) for key in named)
     for tool in sorted(set(shows) - set(tools)):
         joined = _join(tool, shows[tool], classes, keys, envelopes[tool])
@@ -177,9 +179,9 @@ def _own_envelope(calls: list[LoggedCall]) -> str | None:
 
 
 def _single_argument(calls: list[LoggedCall]) -> bool:
-    names = {tuple(call.arguments) for call in calls}
-    return len(names) == 1 and len(next(iter(names))) == 1 and all(
-        isinstance(value, str | int) for call in calls for value in call.arguments.values())
+    names = {tuple(sorted(call.arguments)) for call in calls}
+    key = key_argument(calls[0].arguments)
+    return len(names) == 1 and key is not None and all(isinstance(call.arguments[key], str | int) for call in calls)
 
 
 def _confirms(calls: list[LoggedCall]) -> bool:
@@ -209,9 +211,9 @@ def _cluster(
     classes: dict[str, EntityClass] = {}
     tools: dict[str, DocumentTool] = {}
     fields_of = {tool: _fields(calls, envelopes[tool]) for tool, calls in readers.items()}
-    own = {tool: _self_field(calls, next(iter(calls[0].arguments)), envelopes[tool]) for tool, calls in readers.items()}
+    own = {tool: _self_field(calls, key_argument(calls[0].arguments) or "", envelopes[tool]) for tool, calls in readers.items()}
     for tool, calls in sorted(readers.items(), key=lambda item: (-len(item[1]), item[0])):
-        fields, argument = fields_of[tool], next(iter(calls[0].arguments))
+        fields, argument = fields_of[tool], key_argument(calls[0].arguments)
         others = (other for other, theirs in fields_of.items() if theirs and fields and _similar(theirs, fields))
         if not fields or any(_shares(calls, envelopes[tool], own[other][0]) and not _shares(
                 readers[other], envelopes[other], own[tool][0]) for other in others if own[tool][0]):

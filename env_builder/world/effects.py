@@ -25,6 +25,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from env_builder.runtime.answers import parse
+from env_builder.runtime.joints import key_argument
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import act_names, leaves, listed_in, names
 from env_builder.runtime.texts import FORMATS, arithmetic_value
@@ -323,8 +324,9 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     in_session = [between for between in in_session if between.tools and between.place not in fickle]
     creating = {tool for tool, documented in documents.tools.items() if documented.argument is None}
     showing = frozenset(tool for tool, documented in documents.tools.items() if documented.only_key)
-    guilty = _guilty(in_session, looking, showing) | creating
     repeating = frozenset(tool for tool, mine in by_tool.items() if _repeats_of_one_name(mine, shared) >= HARMLESS_REPEATS)
+    seldom = _seldom_beside_changes(in_session) & showing & repeating if shared else frozenset[str]()
+    guilty = _guilty([between._replace(tools=between.tools - seldom) for between in in_session], looking, showing) | creating
     if shared:
         guilty |= _guilty_across(list(_betweens(calls, sight, tools, shared=True)), guilty, repeating)
     kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
@@ -340,8 +342,10 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     unproven = frozenset(tool for tool in tools if effect[tool] in ("read", "unknown")) - reads
     changing = {tool for tool in tools if effect[tool] == "write" or tells_of_a_change(tool, descriptors[tool].description)}
     preparing = _preparing(calls, changing)
+    counting = frozenset(tool for tool in unproven if _counts(by_tool[tool]))
+    effect |= dict.fromkeys(counting, "unknown")
     harmless = frozenset(
-        tool for tool in unproven
+        tool for tool in unproven - counting
         if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing, tool in repeating))
     presumed = harmless | frozenset(tool for tool in unproven if effect[tool] == "read")
     effect |= dict.fromkeys(harmless, "read")
@@ -369,6 +373,22 @@ def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
     return {tool for tool, times in n.items() if times >= MINIMUM_CALLS and n_equal[tool] >= REPEATS * times}
 
 
+def _counts(mine: list[LoggedCall]) -> bool:
+    """Return whether the answer tells how often the tool was called in the session, whatever it was asked: then it keeps
+    something of its calls. Sees: sessions with several calls that worked."""
+    by_session: dict[str, list[LoggedCall]] = defaultdict(list)
+    for call in sorted(mine, key=lambda call: (call.session_id, call.position)):
+        if not call.failed:
+            by_session[call.session_id].append(call)
+    by_place: dict[int, list[LoggedCall]] = defaultdict(list)
+    for calls in by_session.values():
+        for place, call in enumerate(calls):
+            by_place[place].append(call)
+    several = {place: calls for place, calls in by_place.items() if len({call.key for call in calls}) >= MINIMUM_CALLS}
+    contents = [{call.content for call in calls} for calls in several.values()]
+    return len(contents) > 1 and all(len(each) == 1 for each in contents) and len(set.union(*contents)) == len(contents)
+
+
 def _preparing(calls: list[LoggedCall], changing: set[str]) -> frozenset[str]:
     """Return the tools that are almost never the last call of a session in which others of `changing` are called."""
     sessions: dict[str, list[str]] = defaultdict(list)
@@ -394,7 +414,7 @@ def _seems_to_read(mine: list[LoggedCall], sight: Sight, declared: Declared, pre
 
 def _repeats_of_one_name(mine: list[LoggedCall], shared: bool) -> int:
     """Count equal answers to a question asked again, of a tool that takes one name. What is done twice rather fails."""
-    return _equal_repeats(mine, shared) if all(len(call.arguments) == 1 for call in mine) else 0
+    return _equal_repeats(mine, shared) if all(key_argument(call.arguments) for call in mine) else 0
 
 
 def _is_proven(mine: list[LoggedCall], kept: int, sight: Sight, declared: Declared, shared: bool) -> bool:
@@ -440,6 +460,13 @@ def _guilty(betweens: list[Between], telling: frozenset[str], showing: frozenset
         guilty.add(worst)
         unexplained = [tools for tools in unexplained if worst not in tools]
     return guilty
+
+
+def _seldom_beside_changes(betweens: list[Between]) -> frozenset[str]:
+    """Return the tools beside which reads seldom differ: in a shared world others may have done that meanwhile."""
+    n = Counter(tool for between in betweens for tool in between.tools)
+    n_changed = Counter(tool for between in betweens if between.changed for tool in between.tools)
+    return frozenset(tool for tool in n if n_changed[tool] <= CONTRAST_USUAL * n[tool])
 
 
 def _guilty_across(betweens: list[Between], guilty: set[str], repeating: frozenset[str]) -> set[str]:

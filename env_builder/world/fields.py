@@ -70,7 +70,21 @@ def explain(samples: list[FieldSample], field: list[Any], share: float) -> Expre
     scored += [(_worth(expression, samples), expression) for expression in others if expression]
     good = [(right, wrong, expression) for (right, wrong), expression in scored
             if right >= min(MINIMUM_RIGHT, len(samples)) and right >= share * len(samples)]
-    return min(good, key=lambda each: (each[1], -each[0], len(str(each[2])), str(each[2])))[2] if good else None
+    good.sort(key=lambda each: (each[1], -each[0], len(str(each[2])), str(each[2])))
+    return _undecided(good, field) if good else None
+
+
+RELATIVE = ("plus", "minus", "round", "later")
+
+
+def _undecided(good: list[tuple[int, int, Expression]], field: list[Any]) -> Expression:
+    """Return the best expression; where a constant and what is made of the old value say the same of all samples, both: they
+    answer where they agree."""
+    right, wrong, best = good[0]
+    here = str(["before", *field])
+    rivals = (one for n, m, one in good if (n, m) == (right, wrong) and one[0] in RELATIVE and here in str(one))
+    rival = next(rivals, None) if best[0] == "constant" and field else None
+    return best if rival is None else ["agree", best, rival]
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -130,6 +144,8 @@ def _days(one: FieldSample, there: list[tuple[Expression, Any]]) -> Iterator[Exp
         if read is None or new is None or read[0] != form:
             continue
         apart = (new - read[1]).total_seconds() / DAY_S
+        if not apart and base[0] == "now" and form == clock.DAY:
+            yield base
         if apart and apart == int(apart):
             yield ["later", base, ["constant", int(apart)]]
             yield from (

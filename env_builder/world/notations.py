@@ -19,6 +19,7 @@ from env_builder.runtime.answers import parse
 from env_builder.runtime.notations import Notation, read, read_in, write
 from env_builder.world.calls import LoggedCall, calls_by_tool
 from env_builder.world.history import instant
+from env_builder.world.sentences import template
 
 MOSTLY = 0.95
 """Share of a tool's different structured answers that a notation must give back."""
@@ -75,9 +76,11 @@ def _read(call: LoggedCall, notations: list[list[Any]]) -> LoggedCall:
 def _of(texts: list[str]) -> Notation | None:
     """Return the notation of a tool's different answers that worked; None: they are read as they are."""
     structured = [text for text in texts if _is_structured(text)]
-    if len(structured) < FEWEST or all(_is_plain(text) for text in structured):
-        return None
-    return next((notation for notation in _candidates(structured) if _gives_back(notation, structured)), None)
+    if len(structured) >= FEWEST and not all(_is_plain(text) for text in structured):
+        notation = next((notation for notation in _candidates(structured) if _gives_back(notation, structured)), None)
+        if notation is not None:
+            return notation
+    return None if any(parse(text) is not None for text in texts) else template(texts)
 
 
 def _gives_back(notation: Notation, texts: list[str]) -> bool:

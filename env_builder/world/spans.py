@@ -103,6 +103,8 @@ WHOLE = ""
 """The field of an answer that is no document."""
 ABSENT = "\0absent"
 """Value of a field that a document does not have."""
+NULL = "\0null"
+"""Value of a field that is null; None stands for what is not known."""
 LONGEST_S = 1e9
 
 
@@ -188,7 +190,7 @@ def spans(kind: str, events: list[Event], drift: Drift, document: bool = True) -
             derivations = {one.derivation for one in fields_there.values()}
             derivation: Derivation = next((label for label in ("carried", "implied") if label in derivations), "seen")
             nearest = texts.nearest(since)
-            fields = {name: one.value for name, one in fields_there.items() if one.value != ABSENT}
+            fields = {name: _plain(one.value) for name, one in fields_there.items() if one.value != ABSENT}
             document_spans.append(
                 DocumentSpan(texts.of(fields, nearest), since, until, derivation, nearest.at, nearest.event_id))
     return _merged(document_spans, lambda span: (span.text, span.derivation))
@@ -208,6 +210,16 @@ FieldEvent = tuple[datetime, Any, Any] | Touch
 FieldRead = tuple[datetime, Any, Any]
 
 
+def _marked(value: Any) -> Any:
+    """Return the value of a field as its spans hold it."""
+    return NULL if value is None else value
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of a field as its document holds it."""
+    return None if value == NULL else value
+
+
 def _by_field(events: list[Event], document: bool) -> dict[str, list[FieldEvent]]:
     reads = [(event, fields_of(event.text, document)) for event in events if isinstance(event, DocumentRead)]
     names = list(dict.fromkeys(name for _, fields in reads for name in fields))
@@ -220,7 +232,7 @@ def _by_field(events: list[Event], document: bool) -> dict[str, list[FieldEvent]
                 if name in event.fields:
                     events_by_field[name].append(event)
             else:
-                value = fields.get(name, ABSENT)
+                value = _marked(fields.get(name, ABSENT))
                 events_by_field[name].append((event.at, value if not event.written or name in event.kept else None, value))
     return events_by_field
 
@@ -242,8 +254,8 @@ def _chain(field: str, value: Any, touches: list[Touch]) -> list[Any]:
     """Return the value, and what each touch made of it; None from where that is not known."""
     values = [value]
     for touch in touches:
-        part = None if value is None else touch.change({} if value == ABSENT else {field: value})
-        value = None if part is None else part.get(field, ABSENT)
+        part = None if value is None else touch.change({} if value == ABSENT else {field: _plain(value)})
+        value = None if part is None else _marked(part.get(field, ABSENT))
         value = None if isinstance(value, str) and value.startswith(UNKNOWN_VALUE) else value
         values.append(value)
     return values

@@ -63,6 +63,13 @@ def test_a_value_follows_an_act_that_is_known_to_change_it() -> None:
                    for one in spans("box", [look(0, a=9), blind, look(8, a=6)], NEVER))
 
 
+def test_a_null_is_carried_like_any_other_value() -> None:
+    held = spans("box", [look(0, a=None, b=1), look(8, a=None, b=1)], SURE)
+    assert (held[0].since, held[-1].until, {one.text for one in held}) == (None, None, {'{"a": null, "b": 1}'})
+    cleared = Touch(BEGAN + timedelta(hours=4), frozenset("a"), lambda part: {"a": None})
+    assert [one.text for one in spans("box", [look(0, a=2), cleared], SURE)][-1] == '{"a": null}'
+
+
 def test_what_an_act_did_that_nobody_knows_is_open_until_the_next_look_unless_that_shows_the_same() -> None:
     touch = Touch(BEGAN + timedelta(hours=4), frozenset("a"), lambda part: None)
     same = spans("box", [look(0, a=9, b=1), touch, look(8, a=9, b=1)], SURE)

@@ -132,6 +132,20 @@ def test_says_one_change(field: str, make: Any, wanted: list[Any]) -> None:
     assert explain(_samples(field, make), [field], 0.95) == wanted
 
 
+def test_a_constant_and_a_step_that_nothing_tells_apart_answer_only_where_they_agree() -> None:
+    samples = [FieldSample({"n": 0}, {}, lambda kind, key: None, 0, 1) for _ in range(9)]
+    found = explain(samples, ["n"], 0.95)
+    one = samples[0]._replace(before={"n": 4})
+    assert found is not None and samples[0].value(found) == 1 and one.value(found) not in (1, 5)
+
+
+def test_says_the_day_of_the_call() -> None:
+    days = ["2031-05-01", "2031-05-02", "2031-05-09", "2031-06-01"]
+    samples = [FieldSample(
+        {"paid_on": "never"}, {}, lambda kind, key, day=day: f"{day}T09:00:00", "never", day) for day in days]
+    assert explain(samples, ["paid_on"], 0.95) == ["now", "YYYY-MM-DD", 0]
+
+
 def test_says_nothing_of_what_comes_by_chance() -> None:
     choose = random.Random(8)
     assert explain(_samples("n", lambda before, given: choose.randrange(10 ** 6)), ["n"], 0.95) is None
