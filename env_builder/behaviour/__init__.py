@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import always, trials, validation, writes
+from env_builder.behaviour import always, precedents, trials, validation, writes
 from env_builder.behaviour.evidence import FirstReads, Induced, ServiceEvidence, ShownRecords, Sources, ToolEvidence
 from env_builder.behaviour.registry import INDUCERS
 from env_builder.runtime.canonical import canonical
@@ -46,7 +46,8 @@ def induce(world: InducedWorld, tools: pl.DataFrame) -> pl.DataFrame:
             FirstReads(service.steps, service.documents, service.starts_from == "shared"),
             Sources(service.steps, service.starts_from == "reset"),
             validation.rules(by_tool, tools.filter((pl.col("service") == name) & pl.col("declared"))),
-            always.kinds_by_tool(service.steps) if service.starts_from == "reset" else {})
+            always.kinds_by_tool(service.steps) if service.starts_from == "reset" else {},
+            precedents.rules_by_tool(service.steps) if service.starts_from == "reset" else {})
         rows += [_behaviour(service, tool, steps, evidence) for tool, steps in sorted(by_tool.items())]
         declared = tools.filter(pl.col("service") == name)["tool"]
         rows += [_uncalled(name, tool, evidence) for tool in sorted(set(declared) - set(by_tool))]
