@@ -180,6 +180,8 @@ class ServiceEvidence(NamedTuple):
     """Tool -> its `validate` rule, of tools whose declared schema demands something."""
     always: dict[str, list[str]]
     """Tool -> kinds of its calls that are answered as they always were (always.py); {} in a shared world."""
+    precedents: dict[str, Rule]
+    """Tool -> its `precedent` rule (precedents.py); {} in a shared world."""
     chosen: Kept
     """Tool -> class -> field -> values of parts that it was seen to choose (chosen.py)."""
 

@@ -16,6 +16,7 @@ from env_builder.behaviour import (
     makes,
     parts,
     plain,
+    precedents,
     refusals,
     selections,
     templates,
@@ -45,4 +46,5 @@ INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
     plain.changes,
     selections.induce,     # what is selected from a list, of a read that no rule but `rows` and `nothing` answers
     always.induce,         # the floor: what no rule answers, but every session was told alike
+    precedents.induce,     # what no rule answers, but sessions that were told and did the same were answered alike
 )

@@ -3,18 +3,21 @@
 In: the calls of a tool that worked, with their answers. Out: a `text` rule, or None. Every way of reading each answer as
 text and slots is laid beside those of all the others; of the readings that all share, the one with the fewest slots is kept
 (a slot that no example needs is a coincidence).
+Where they have none in common, those calls are tried whose names have the same signs as in most calls (`w`, `w.w`): then others
+are not answered so.
 Sees: scalars of the arguments, written as they are or as inside a JSON string. Does not see: what is computed or looked up.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
 from env_builder.behaviour.evidence import NOTHING, UNEXPLAINED, Induced, ToolEvidence
 from env_builder.behaviour.guards import few_values
-from env_builder.runtime.texts import NUMBERS, Limits, Piece, admits, filled_one_way, type_of, written
+from env_builder.runtime.texts import NUMBERS, Limits, Piece, admits, filled_one_way, signs_of, type_of, written
 from env_builder.world.replay import LoggedStep
 
 MINIMUM_QUESTIONS = 5
@@ -24,6 +27,10 @@ MINIMUM_TOLD = 2
 AGAINST = 0.02
 """Share of logged failures among the calls that the rule would answer, from which it is dropped."""
 MAXIMUM_READINGS = 256
+USUAL_SHARE = 0.6
+"""Share of the questions whose names have the same signs, from which on they may have a sentence of their own."""
+FEW_SIGNS = 4
+"""Kinds of signs that the values of an argument have, up to which others are not taken for such values."""
 Reading = tuple[dict[str, Any], str]
 """(what slots may speak of: `argument`, and where there is one `before`; the answer)"""
 Template = tuple[Piece | tuple[Any, ...], ...]
@@ -42,6 +49,35 @@ def induce(evidence: ToolEvidence) -> Induced:
 def text_rule(steps: list[LoggedStep]) -> dict[str, Any] | None:
     """Return the `text` rule of one tool."""
     done = [step for step in steps if not step.call.failed]
+    rule = _rule(steps, done)
+    return rule or _rule(steps, _usual(done))
+
+
+def _usual(done: list[LoggedStep]) -> list[LoggedStep]:
+    """Return the calls whose names have the signs that most have; none where these are all, or too few."""
+    groups: dict[str, list[LoggedStep]] = defaultdict(list)
+    for step in done:
+        groups[str(_signs(step.call.arguments))].append(step)
+    usual = max(groups.values(), key=_n_questions, default=[])
+    is_enough = len(groups) > 1 and _n_questions(usual) >= max(MINIMUM_QUESTIONS, USUAL_SHARE * _n_questions(done))
+    return usual if is_enough else []
+
+
+def _n_questions(steps: list[LoggedStep]) -> int:
+    return len({step.call.key for step in steps})
+
+
+def _signs(arguments: dict[str, Any]) -> dict[str, str]:
+    """Return the signs of the names that are given."""
+    return {name: signs_of(value) for name, value in sorted(arguments.items()) if _is_name(value)}
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and not any(map(str.isspace, value))
+
+
+def _rule(steps: list[LoggedStep], done: list[LoggedStep]) -> dict[str, Any] | None:
+    """Return the rule that gives the answers of all these calls. `steps`: all of the tool."""
     examples = list({(step.call.key, step.call.content): (step.call.arguments, step.call.content) for step in done}.values())
     given = [arguments for arguments, _ in examples]
     few = len({step.call.key for step in done}) < MINIMUM_QUESTIONS
@@ -74,7 +110,18 @@ def limits(given: list[dict[str, Any]], contents: set[str]) -> Limits:
     return {
         "always": [name for name in names if all(name in arguments for arguments in given)],
         "types": {name: sorted({type_of(arguments[name]) for arguments in given if name in arguments}) for name in names},
-        "values": {name: values for name, values in few_values(given, ids=True).items() if name not in free}}
+        "values": {name: values for name, values in few_values(given, ids=True).items() if name not in free},
+        "signs": _few_signs(given)}
+
+
+def _few_signs(given: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Return the signs of arguments that are always names, where there are few kinds of them."""
+    names = sorted({name for arguments in given for name in arguments})
+    values = {name: {arguments[name] for arguments in given if _is_name(arguments.get(name))} for name in names}
+    always = [name for name in names if len(values[name]) >= MINIMUM_QUESTIONS
+              and all(_is_name(arguments[name]) for arguments in given if name in arguments)]
+    signs = {name: sorted(set(map(signs_of, values[name]))) for name in always}
+    return {name: kinds for name, kinds in signs.items() if len(kinds) <= FEW_SIGNS}
 
 
 def shared(examples: list[Reading]) -> dict[str, Any] | None:

@@ -24,6 +24,7 @@ from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import digest
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.expressions import Scope
+from env_builder.runtime.precedents import PastCalls
 from env_builder.runtime.programs import Ready, answer
 from env_builder.runtime.relevance import act_names
 from env_builder.runtime.tables import ROWS, Table, Wanted, agreed
@@ -39,7 +40,7 @@ MOST_HELD_OUT = 400
 LEVEL = 0.05
 """Chance below which a cassette is better than rules."""
 MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
-UNMEASURED = ("recorded", "validate", "unlisted", "select", "makes", "changes", "always")
+UNMEASURED = ("recorded", "validate", "unlisted", "select", "makes", "changes", "always", "precedent")
 """Rules that answer nothing, or only what other evidence than the halves bears out."""
 
 
@@ -160,6 +161,10 @@ class Before:
         return []
 
     holders = taught_answers = answered = things
+
+    def past(self) -> PastCalls:
+        """Look at no calls of the session."""
+        return ()
 
     def shown(self, *_: Any, **__: Any) -> None:
         """No list is known, nothing is on record, and nothing is bound."""

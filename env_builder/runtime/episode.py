@@ -18,6 +18,7 @@ from .expressions import DONE, FRESH, LAST, NOW, Scope
 from .joints import apart, joined
 from .notations import read_in, written_in
 from .numbering import Form, drawn, number_of
+from .precedents import PastCall, PastCalls, followed
 from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, reached, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
 from .refusals import FIRST, LATER
@@ -74,8 +75,8 @@ class WriteCall(NamedTuple):
         return not words.isdisjoint(names_in(self.key)) or not words.isdisjoint(ids_in(self.touched))  # parsed only if needed
 
 
-LastCall = tuple[str, str, tuple[WriteCall, ...], Overlay]
-"""The call that was answered last: tool, canonical arguments; and what stood before it: calls, overlay."""
+LastCall = tuple[str, str, tuple[WriteCall, ...], Overlay, PastCalls]
+"""The call that was answered last: tool, canonical arguments; and what stood before it: write calls, overlay, calls."""
 
 
 class Naming(NamedTuple):
@@ -105,9 +106,9 @@ FEW = 16
 """Write calls that are gone through one by one; of more an index is made."""
 ToolCalls = tuple[tuple[str, str], ...]
 """(tool, canonical arguments) of calls."""
-Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, ToolCalls, ToolCalls]
+Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, ToolCalls, ToolCalls, PastCalls]
 """All of an episode's state that a call changes: overlay, write calls, naming, the last call, the number of calls, the
-possible writes and the refused ones."""
+possible writes and the refused ones, the latest calls."""
 
 
 class Taught:
@@ -187,7 +188,7 @@ DERIVED = frozenset((DONE, FRESH, LAST, NOW))
 ONLY_KEEPS = {"keeps"}
 """All relations between the write calls and a tool, where none of them ever matters to it."""
 SHARED = ("_world", "_programs", "_affixes", "_overlay", "_taught", "_last", "_bound", "_seed", "_n_calls", "view", "_begun",
-          "_now", "write_calls", "_naming", "_possible_writes", "refused")
+          "_now", "write_calls", "_naming", "_possible_writes", "refused", "_past")
 """What a fork copies by reference: nothing of it is changed in place."""
 
 
@@ -221,6 +222,8 @@ class EpisodeState:
         """Answered calls that are simulated as reads without proof that they are."""
         self.refused: ToolCalls = ()
         """Calls without a known answer that are surely refused, as they came too late."""
+        self._past: PastCalls = ()
+        """The latest calls with their answers, where a tool answers by them."""
 
     def bind(self, bound: dict[str, Binding]) -> None:
         self._bound = bound
@@ -240,18 +243,18 @@ class EpisodeState:
 
     def snapshot(self) -> Snapshot:
         return (self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes,
-                self.refused)
+                self.refused, self._past)
 
     def restore(self, snapshot: Snapshot) -> None:
         (self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes,
-         self.refused) = snapshot
+         self.refused, self._past) = snapshot
         self._now = {}
 
     def next_episode(self, view: View, from_reset: bool) -> EpisodeState:
         """Return the next episode, with what this one was taught. `from_reset`: at the state that this one began with."""
         taught, self._taught = self._taught.copy() if self._taught_is_shared else self._taught, Taught()
         twin = self.fork(view)
-        twin._taught, twin._taught_is_shared = taught, False
+        twin._taught, twin._taught_is_shared, twin._past = taught, False, ()
         if from_reset:
             twin._overlay, twin.write_calls, twin._last, twin._naming, twin._now = Overlay(), (), None, NOTHING_NAMED, {}
             twin._possible_writes = twin.refused = ()
@@ -268,7 +271,7 @@ class EpisodeState:
         if program.has_versions:
             program = program.at(self.view.instant)
         self._n_calls += 1
-        self._last = tool, key, self.write_calls, self._overlay
+        self._last = tool, key, self.write_calls, self._overlay, self._past
         answered = answer(program, key, arguments, self)
         spelled = self._world.spelled(tool, key) if answered is None else None
         if spelled not in (None, key):  # agents write numbers as text now and then, and services read both alike
@@ -281,6 +284,7 @@ class EpisodeState:
         written = None if answered is None else self._written(program, answered.content, answered.is_error)
         if written is None:
             answered = None
+        self._note_past(tool, key, answered.content if answered else None, answered is not None and answered.is_error)
         if answered is None:
             is_late = is_spent(program, self._programs, arguments, self)
             self.refused += ((tool, key),) if is_late else ()
@@ -342,7 +346,7 @@ class EpisodeState:
         if self._taught_is_shared:
             self._taught, self._taught_is_shared = self._taught.copy(), False
         if self._last is not None and self._last[:2] == (tool, key):  # as it was before it was asked
-            _, _, self.write_calls, self._overlay = self._last
+            _, _, self.write_calls, self._overlay, self._past = self._last
             self._last, self._naming = None, NOTHING_NAMED
         answered = parse(content)
         is_error = failed(content, answered)
@@ -351,6 +355,7 @@ class EpisodeState:
         if not is_error and program.has_notations:
             content = self._read(program, content)
             answered = parse(content)
+        self._note_past(tool, key, content, is_error)
         documents = () if is_error else shown_by(program, arguments, content)
         if not is_error:
             for rule in program["rules"]:
@@ -374,9 +379,17 @@ class EpisodeState:
     def take(self, tool: str, arguments: dict[str, Any], content: str, documents: tuple[tuple[Name, str], ...]) -> None:
         """Take on a call that was answered elsewhere, and what it left behind."""
         answered = ToolAnswer(content, False, "recorded", documents)
+        self._note_past(tool, canonical(arguments), content, False)
         program = self._programs[tool]
         arguments = joined(arguments, program.joint)
         self._note_write(program, canonical(arguments), arguments, answered)
+
+    def past(self) -> PastCalls:
+        return self._past
+
+    def _note_past(self, tool: str, key: str, content: str | None, is_error: bool) -> None:
+        if self._programs.has_precedents:
+            self._past = followed(self._past, PastCall(tool, key, content, is_error))
 
     def bound(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer | None:
         done = tuple((write.tool, write.key) for write in self.write_calls)

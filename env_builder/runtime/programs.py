@@ -169,6 +169,11 @@ class Programs(dict[str, Ready]):
                          for name in (tool, program.get("class"), *(rule.get("class") for rule in program["rules"])) if name)
 
     @cached_property
+    def has_precedents(self) -> bool:
+        """Does a tool answer as in sessions on record that had been told and done the same?"""
+        return any(rule["rule"] == "precedent" for program in self.values() for rule in program["rules"])
+
+    @cached_property
     def volatile(self) -> dict[str, list[Any]]:
         """Class -> paths of values in its documents that nobody could foretell."""
         paths_by_class: dict[str, list[Any]] = {}

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from .canonical import IdentityCache
 from .expressions import NUMBERS, Expression, Look, Make, NoValue, Nowhere, Run, Scope, at, compiled, positions, shared
+from .precedents import PastCalls
 from .records import ToolAnswer
 from .schemas import Schema, is_of
 from .tables import Wanted
@@ -231,6 +232,8 @@ class State(Protocol):
     def always(self, tool: str, key: str, kinds: Collection[str]) -> Row | None:
         """Return the answer on record to the question, whatever came before it; None if there are several, or calls of the kind
         are not answered so (`FIRST`: before the episode acted, or `LATER`)."""
+    def past(self) -> PastCalls:
+        """Return the latest calls of this session with their answers, in order."""
     def bound(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer | None:
         """Return what the real tool that a user bound to it answers, or None."""
 

@@ -15,6 +15,7 @@ from .answers import is_partial, parsed
 from .canonical import encoding
 from .expressions import DONE, NAMES, NoValue, evaluate, shared
 from .lists import Listing, put_together, read
+from .precedents import precedent, situations
 from .records import Tier, ToolAnswer
 from .refusals import State, asks_of_document, invalid, refusal, refusing
 from .selections import at, finds_nothing, selected
@@ -213,6 +214,17 @@ def _always(rule: Rule, tool: str) -> Run:
     return run
 
 
+def _precedent(rule: Rule, tool: str) -> Run:
+    """Say what sessions were answered that had been told the same and done the same since."""
+    find, keeps = precedent(rule), frozenset(rule["keeps"])
+
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+        outcome = find(situations(tool, key, state.past(), keeps))
+        return None if outcome is None else ToolAnswer(*outcome, "derived")
+
+    return run
+
+
 def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], tier: Tier, is_error: bool = False) -> Make:
     """Return a kind of rule that answers with a text, where there is one."""
     def make(rule: Rule, tool: str) -> Run:
@@ -228,8 +240,8 @@ def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], 
 
 
 RULES: dict[str, Make] = {
-    "recorded": _recorded, "always": _always, "answer": _answer, "document": _document, "create": _create, "check": _check,
-    "refuse": _refuse,
+    "recorded": _recorded, "always": _always, "precedent": _precedent, "answer": _answer, "document": _document,
+    "create": _create, "check": _check, "refuse": _refuse,
     "write": lambda rule, tool: partial(written, Writing(rule)),
     "bound": lambda rule, tool: lambda key, arguments, state: state.bound(tool, arguments),
     **dict.fromkeys(("rows", "shows", "makes", "changes"), lambda rule, tool: lambda key, arguments, state: None),

@@ -57,13 +57,19 @@ def written(value: Any, form: str, numbers: str) -> str | None:
 
 
 def admits(when: Limits | None, arguments: dict[str, Any]) -> bool:
-    """Are these arguments such as were seen to work? Those `always` given, their `types` and, where few, `values`.
+    """Are these arguments such as were seen to work? Those `always` given, their `types` and, where few, `values` and `signs`.
     None: all are."""
     return when is None or (
         all(name in arguments for name in when["always"])
         and all(type_of(value) in when["types"].get(name, ()) for name, value in arguments.items())
         and all(name not in arguments or arguments[name] in values for name, values in when["values"].items())
+        and all(name not in arguments or signs_of(arguments[name]) in signs for name, signs in when.get("signs", {}).items())
     )
+
+
+def signs_of(value: Any) -> str:
+    """Return the signs of a name, sorted: a `w` for all letters and digits, and what else stands in it."""
+    return "".join(sorted({"w" if sign.isalnum() or sign == "_" else sign for sign in str(value)}))
 
 
 def type_of(value: Any) -> str:

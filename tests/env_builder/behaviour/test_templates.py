@@ -94,3 +94,35 @@ def test_what_is_found_gives_every_answer_back(pairs: list[tuple[str, str]]) -> 
     rule = templates.text_rule(seen)
     assert rule is not None
     assert all(say(rule, one.call.arguments) == one.call.content for one in seen)
+
+
+def berths(names: list[str]) -> list[LoggedStep]:
+    return [step("moor", {"at": name}, f"Moored at {name}.") for name in names]
+
+
+def test_a_name_with_signs_that_were_never_seen_is_not_answered() -> None:
+    rule = templates.text_rule(berths(["east1", "west", "north22", "south", "inner"]))
+    assert rule is not None
+    assert rule["when"]["signs"] == {"at": ["w"]}
+    assert say(rule, {"at": "outer9"}) == "Moored at outer9."
+    assert [say(rule, {"at": name}) for name in ("outer/9", "outer.9", "..", "")] == [None] * 4
+
+
+def test_prose_and_names_of_many_kinds_may_have_any_signs() -> None:
+    rule = templates.text_rule(berths(["east.1", "west/b", "north-2", "south+c", "inner_", "a=b"]))
+    assert rule is not None
+    assert say(rule, {"at": "o'er"}) == "Moored at o'er."
+    rule = templates.text_rule(berths([f"quay {name}" for name in "abcdef"]))
+    assert rule is not None
+    assert say(rule, {"at": "quay g, at the end!"}) == "Moored at quay g, at the end!."
+
+
+def test_the_sentence_of_the_usual_names_answers_no_others() -> None:
+    usual = berths(["east1", "west", "north22", "south", "inner"])
+    back = step("moor", {"at": ".."}, "Gone.")
+    rule = templates.text_rule([*usual, back, back])
+    assert rule is not None
+    assert (say(rule, {"at": "outer"}), say(rule, {"at": ".."}), say(rule, {"at": "."})) == ("Moored at outer.", None, None)
+    others = [step("moor", {"at": f"..{name}"}, "Gone.") for name in "abcd"]
+    assert templates.text_rule([*usual, *others]) is None, "five of nine are too few to be the usual ones"
+    assert templates.text_rule([*usual, step("moor", {"at": "wreck"}, "Gone.")]) is None, "its signs do not tell it apart"
