@@ -550,6 +550,9 @@ class EpisodeState:
         answers = ((key, self._answer_after((tool, key), [])) for key in questions)
         return [(parsed(key), row["content"]) for key, row in answers if row is not None]
 
+    def untouched(self, tool: str) -> bool:
+        return all(self._programs.bearing(write.tool, tool) == "keeps" or self._keeps_all(write) for write in self.write_calls)
+
     def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
         row = self.recorded(tool, canonical(arguments), arguments)
         return None if row is None or row["is_error"] else str(row["content"])

@@ -222,6 +222,8 @@ class State(Protocol):
         """(arguments, answer) of the tool's calls that the real one answered in this session."""
     def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
         """(arguments, answer) of all known questions to the tool; none if a write call of the episode matters to this one."""
+    def untouched(self, tool: str) -> bool:
+        """Return whether no write call of the episode may have changed what any question to the tool is answered."""
     def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
         """Return what the question is known to answer now, None where it is not on record or fails."""
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:

@@ -14,6 +14,7 @@ from typing import Any
 from .answers import is_partial, parsed
 from .canonical import encoding
 from .expressions import DONE, NAMES, NoValue, evaluate, shared
+from .filters import filtered
 from .lists import Listing, put_together, read
 from .records import Tier, ToolAnswer
 from .refusals import State, asks_of_document, invalid, refusal, refusing
@@ -64,6 +65,12 @@ def _whole(rule: Rule, state: State) -> Listing | None:
 def _select(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
     whole = _whole(rule, state)
     return None if whole is None else selected(rule, whole, arguments)
+
+
+def _filter(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    """Say what a search finds among what other searches show."""
+    answers = state.answered(tool, arguments) if state.untouched(tool) else []
+    return filtered(rule, arguments, answers) if answers else None
 
 
 def _unlisted(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
@@ -216,6 +223,7 @@ RULES: dict[str, Make] = {
     "arithmetic": _texting(_arithmetic, "derived"), "text": _texting(_text, "induced"), "value": _texting(_value, "induced"),
     "validate": _texting(lambda rule, tool, arguments, state: invalid(rule, tool, arguments), "induced", True),
     "find": _texting(_find, "derived"), "nothing": _texting(_nothing, "derived"), "select": _texting(_select, "derived"),
+    "filter": _texting(_filter, "derived"),
     "unlisted": _texting(_unlisted, "derived"),
     "assumed": _texting(lambda rule, tool, arguments, state: rule["content"], "assumed"),
     "parts": _texting(
