@@ -200,10 +200,10 @@ def _refuted(collection: Collection, search: AnsweredSearch) -> Iterator[tuple[s
 
 def _all_of(collection: Collection, search: AnsweredSearch, but: str | None) -> int:
     """Return the elements that the search does not show, and that surely meet its conditions; `but` one argument's."""
-    left = collection.everything & ~sum(1 << place for place in search.places)
+    missing = collection.everything & ~sum(1 << place for place in search.places)
     for name, given in search.given.items():
-        left &= collection.certain(name, given)[0] if name != but else collection.everything
-    return left
+        missing &= collection.certain(name, given)[0] if name != but else collection.everything
+    return missing
 
 
 def _hidden(collection: Collection, search: AnsweredSearch) -> bool:

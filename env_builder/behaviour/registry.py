@@ -12,6 +12,7 @@ from collections.abc import Callable
 from env_builder.behaviour import (
     always,
     answers,
+    confirmations,
     filters,
     finds,
     makes,
@@ -46,5 +47,6 @@ INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
     plain.changes,
     filters.induce,        # a search whose answer those to other searches show
     selections.induce,     # what is selected from a list, of a read that no rule but `rows`, `nothing`, `filter` answers
+    confirmations.induce,  # of a call that only confirms: that it works, or names what does not exist
     always.induce,         # the floor: what no rule answers, but every session was told alike
 )

@@ -36,7 +36,7 @@ MOST_STEPS = 2000
 MOST_HELD_OUT = 400
 """Calls of each half that are answered, by the hash of their event."""
 MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
-UNMEASURED = ("recorded", "validate", "unlisted", "select", "filter", "makes", "changes", "always")
+UNMEASURED = ("recorded", "validate", "unlisted", "select", "filter", "confirm", "makes", "changes", "always")
 """Rules that answer nothing, or only what other evidence than the halves bears out."""
 
 
@@ -136,10 +136,10 @@ class Before:
         return False
 
     def things(self, *_: Any, **__: Any) -> list[Any]:
-        """Nothing is searched, nothing was taught, and no other question is known."""
+        """Nothing is searched, nothing was taught, and no other question or call is known."""
         return []
 
-    taught_answers = answered = things
+    taught_answers = answered = writes = things
 
     def shown(self, *_: Any, **__: Any) -> None:
         """No list is known, nothing is on record, and nothing is bound."""

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from .canonical import IdentityCache
+from .confirmations import EpisodeWrite
 from .expressions import NUMBERS, Expression, Look, Make, NoValue, Nowhere, Run, Scope, at, compiled, positions, shared
 from .records import ToolAnswer
 from .schemas import Schema, is_of
@@ -222,6 +223,8 @@ class State(Protocol):
         """(arguments, answer) of the tool's calls that the real one answered in this session."""
     def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
         """(arguments, answer) of all known questions to the tool; none if a write call of the episode matters to this one."""
+    def writes(self) -> list[EpisodeWrite]:
+        """Return the write calls of the episode, in order."""
     def untouched(self, tool: str) -> bool:
         """Return whether no write call of the episode may have changed what any question to the tool is answered."""
     def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from .answers import is_partial, parsed
 from .canonical import encoding
+from .confirmations import NO_NAME, answers_of, confirmation, naming_of
 from .expressions import DONE, NAMES, NoValue, evaluate, shared
 from .filters import filtered
 from .lists import Listing, put_together, read
@@ -190,6 +191,22 @@ def _recorded(rule: Rule, tool: str) -> Run:
     return run
 
 
+def _confirm(rule: Rule, tool: str) -> Run:
+    """Confirm the call, or say that what it names does not exist."""
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+        name, writes = rule["argument"], state.writes()
+        naming = NO_NAME
+        if name is not None:
+            value = arguments.get(name)
+            is_shown = isinstance(value, NAMES) and any(
+                state.things(kind, [((column,), value)], False) for kind, column in rule["sources"])
+            naming = naming_of(rule, str(value), is_shown, writes)
+        reply = confirmation(rule, arguments, naming, answers_of(tool, writes))
+        return None if reply is None else ToolAnswer(reply[0], reply[1], "induced")
+
+    return run
+
+
 def _always(rule: Rule, tool: str) -> Run:
     """Say what every session on record was told that asked just this."""
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
@@ -214,7 +231,8 @@ def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], 
 
 
 RULES: dict[str, Make] = {
-    "recorded": _recorded, "always": _always, "answer": _answer, "document": _document, "create": _create, "check": _check,
+    "recorded": _recorded, "always": _always, "confirm": _confirm,
+    "answer": _answer, "document": _document, "create": _create, "check": _check,
     "refuse": _refuse,
     "write": lambda rule, tool: partial(written, Writing(rule)),
     "bound": lambda rule, tool: lambda key, arguments, state: state.bound(tool, arguments),
