@@ -12,6 +12,8 @@ from collections.abc import Callable
 from env_builder.behaviour import (
     always,
     answers,
+    confirmations,
+    filters,
     finds,
     makes,
     parts,
@@ -44,7 +46,9 @@ INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
     parts.induce,          # a list, item by item
     makes.induce,          # last, beside all of them: what a call leaves behind that only later reads show
     plain.changes,
-    selections.induce,     # what is selected from a list, of a read that no rule but `rows` and `nothing` answers
+    filters.induce,        # a search whose answer those to other searches show
+    selections.induce,     # what is selected from a list, of a read that no rule but `rows`, `nothing`, `filter` answers
+    confirmations.induce,  # of a call that only confirms: that it works, or names what does not exist
     always.induce,         # the floor: what no rule answers, but every session was told alike
     precedents.induce,     # what no rule answers, but sessions that were told and did the same were answered alike
 )

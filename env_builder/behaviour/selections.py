@@ -51,7 +51,8 @@ class SelectionExample(NamedTuple):
 
 def induce(evidence: ToolEvidence) -> Induced:
     """Induce the rule of a read that answers with some of a list that another question answers whole."""
-    if evidence.sources is None or evidence.effect != "read" or not evidence.has_only("recorded", "refuse", "rows", "nothing"):
+    others = ("recorded", "refuse", "rows", "nothing", "filter")
+    if evidence.sources is None or evidence.effect != "read" or not evidence.has_only(*others):
         return NOTHING
     return one_or_none(select_rule(evidence.tool, evidence.sources))
 

@@ -40,7 +40,8 @@ MOST_HELD_OUT = 400
 LEVEL = 0.05
 """Chance below which a cassette is better than rules."""
 MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
-UNMEASURED = ("recorded", "validate", "unlisted", "select", "makes", "changes", "always", "precedent")
+UNMEASURED = (
+    "recorded", "validate", "unlisted", "select", "filter", "confirm", "makes", "changes", "always", "precedent")
 """Rules that answer nothing, or only what other evidence than the halves bears out."""
 
 
@@ -157,10 +158,10 @@ class Before:
         return False
 
     def things(self, *_: Any, **__: Any) -> list[Any]:
-        """Nothing is searched, nothing was taught, and no other question is known."""
+        """Nothing is searched, nothing was taught, and no other question or call is known."""
         return []
 
-    holders = taught_answers = answered = things
+    holders = taught_answers = answered = writes = things
 
     def past(self) -> PastCalls:
         """Look at no calls of the session."""
@@ -170,6 +171,10 @@ class Before:
         """No list is known, nothing is on record, and nothing is bound."""
 
     recorded = always = bound = shown
+
+    def untouched(self, *_: Any, **__: Any) -> bool:
+        """Nobody knows what write calls did."""
+        return False
 
 
 def held_out(

@@ -14,6 +14,7 @@ from .answers import failed, parse, parsed
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
 from .clock import after, read
+from .confirmations import EpisodeWrite
 from .expressions import DONE, FRESH, LAST, NOW, Scope
 from .joints import apart, joined
 from .notations import read_in, written_in
@@ -103,7 +104,7 @@ class Naming(NamedTuple):
 
 NOTHING_NAMED = Naming({}, 0)
 FEW = 16
-"""Write calls that are gone through one by one; of more an index is made."""
+"""EpisodeWrite calls that are gone through one by one; of more an index is made."""
 ToolCalls = tuple[tuple[str, str], ...]
 """(tool, canonical arguments) of calls."""
 Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, ToolCalls, ToolCalls, PastCalls]
@@ -576,6 +577,13 @@ class EpisodeState:
         questions = dict.fromkeys((*self._world.questions.get(tool, ()), *taught))
         answers = ((key, self._answer_after((tool, key), [])) for key in questions)
         return [(parsed(key), row["content"]) for key, row in answers if row is not None]
+
+    def writes(self) -> list[EpisodeWrite]:
+        return [EpisodeWrite(write.tool, parsed(write.key), write.touched if isinstance(write.touched, str) else None)
+                for write in self.write_calls]
+
+    def untouched(self, tool: str) -> bool:
+        return all(self._programs.bearing(write.tool, tool) == "keeps" or self._keeps_all(write) for write in self.write_calls)
 
     def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
         row = self.recorded(tool, canonical(arguments), arguments)

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from .canonical import IdentityCache
+from .confirmations import EpisodeWrite
 from .expressions import NUMBERS, Expression, Look, Make, NoValue, Nowhere, Run, Scope, at, compiled, positions, shared
 from .precedents import PastCalls
 from .records import ToolAnswer
@@ -225,6 +226,10 @@ class State(Protocol):
         """(arguments, answer) of the tool's calls that the real one answered in this session."""
     def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
         """(arguments, answer) of all known questions to the tool; none if a write call of the episode matters to this one."""
+    def writes(self) -> list[EpisodeWrite]:
+        """Return the write calls of the episode, in order."""
+    def untouched(self, tool: str) -> bool:
+        """Return whether no write call of the episode may have changed what any question to the tool is answered."""
     def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
         """Return what the question is known to answer now, None where it is not on record or fails."""
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:

@@ -13,7 +13,9 @@ from typing import Any
 
 from .answers import is_partial, parsed
 from .canonical import encoding
+from .confirmations import NO_NAME, answers_of, confirmation, naming_of
 from .expressions import DONE, NAMES, NoValue, evaluate, shared
+from .filters import filtered
 from .lists import Listing, put_together, read
 from .precedents import precedent, situations
 from .records import Tier, ToolAnswer
@@ -65,6 +67,12 @@ def _whole(rule: Rule, state: State) -> Listing | None:
 def _select(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
     whole = _whole(rule, state)
     return None if whole is None else selected(rule, whole, arguments)
+
+
+def _filter(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    """Say what a search finds among what other searches show."""
+    answers = state.answered(tool, arguments) if state.untouched(tool) else []
+    return filtered(rule, arguments, answers) if answers else None
 
 
 def _unlisted(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
@@ -205,6 +213,22 @@ def _has_moved(finding: Rule, content: str, arguments: dict[str, Any], state: St
     return named and _find(finding, "", arguments, state) != content
 
 
+def _confirm(rule: Rule, tool: str) -> Run:
+    """Confirm the call, or say that what it names does not exist."""
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+        name, writes = rule["argument"], state.writes()
+        naming = NO_NAME
+        if name is not None:
+            value = arguments.get(name)
+            is_shown = isinstance(value, NAMES) and any(
+                state.things(kind, [((column,), value)], False) for kind, column in rule["sources"])
+            naming = naming_of(rule, str(value), is_shown, writes)
+        reply = confirmation(rule, arguments, naming, answers_of(tool, writes))
+        return None if reply is None else ToolAnswer(reply[0], reply[1], "induced")
+
+    return run
+
+
 def _always(rule: Rule, tool: str) -> Run:
     """Say what every session on record was told that asked just this."""
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
@@ -240,8 +264,8 @@ def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], 
 
 
 RULES: dict[str, Make] = {
-    "recorded": _recorded, "always": _always, "precedent": _precedent, "answer": _answer, "document": _document,
-    "create": _create, "check": _check, "refuse": _refuse,
+    "recorded": _recorded, "always": _always, "precedent": _precedent, "confirm": _confirm, "answer": _answer,
+    "document": _document, "create": _create, "check": _check, "refuse": _refuse,
     "write": lambda rule, tool: partial(written, Writing(rule)),
     "bound": lambda rule, tool: lambda key, arguments, state: state.bound(tool, arguments),
     **dict.fromkeys(("rows", "shows", "makes", "changes"), lambda rule, tool: lambda key, arguments, state: None),
@@ -249,6 +273,7 @@ RULES: dict[str, Make] = {
     "arithmetic": _texting(_arithmetic, "derived"), "text": _texting(_text, "induced"), "value": _texting(_value, "induced"),
     "validate": _texting(lambda rule, tool, arguments, state: invalid(rule, tool, arguments), "induced", True),
     "find": _texting(_find, "derived"), "nothing": _texting(_nothing, "derived"), "select": _texting(_select, "derived"),
+    "filter": _texting(_filter, "derived"),
     "unlisted": _texting(_unlisted, "derived"),
     "assumed": _texting(lambda rule, tool, arguments, state: rule["content"], "assumed"),
     "parts": _texting(

@@ -20,7 +20,7 @@ LEAST = 3
 """Questions beyond that must have found nothing at the least: what lies just outside of what was seen is not known."""
 CHANCE = 0.01
 """Probability up to which it is no chance that all questions beyond found nothing."""
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?")
 Outcome = tuple[dict[str, Any], bool]
 """(arguments of a question, did it find something?)"""
 Ordered = tuple[int, float | str]
