@@ -29,6 +29,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from env_builder.behaviour.examples import Expression
+from env_builder.behaviour.guards import FEW_VALUES
 from env_builder.behaviour.lists import elements_of
 from env_builder.behaviour.terms import (
     MINIMUM_CONTRAST,
@@ -160,7 +161,8 @@ def _never_chosen(sample: Worked, position: Position, classes: tuple[str, ...]) 
         for field, values in sorted(chosen.items()):
             columns = [[each.get(field) for each in rows] for rows in candidates]
             never = {each for column in columns for each in column if is_word(each)} - values
-            if never and UNKNOWN not in values and _chance(columns, values) < CHANCE:
+            few = UNKNOWN not in values and len(never | values) <= FEW_VALUES
+            if never and few and _chance(columns, values) < CHANCE:
                 yield row, field, sorted(never, key=str)
 
 

@@ -13,7 +13,7 @@ from env_builder.runtime.refusals import Untold, refusal, refusing
 from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call as logged
 
-ROOMS = {f"r{n}": {"room": f"r{n}", "open": n % 2 == 0, "beds": n} for n in range(8)}
+ROOMS = {f"r{n}": {"room": f"r{n}", "open": n % 2 == 0, "beds": n, "name": "abcdefgh"[n]} for n in range(8)}
 
 
 def case(room: str) -> MessageCase:
@@ -29,6 +29,7 @@ def checked(rooms: list[str]) -> list[Any]:
 def test_what_could_be_chosen_and_never_was_is_a_boundary() -> None:
     when = checked(["r0", "r2", "r4", "r6"] * 3)
     assert ["among", [["at", ["before", "rooms"], ["argument", "room"], "open"]], [[False]]] in when
+    assert not any("name" in str(one) for one in when), "a name is not chosen for its kind"
     refuse = refusal([{"when": [one], "pieces": None, "over": [], "past": []} for one in when])
     assert refuse(case("r2").scope) is None
     with pytest.raises(Untold):
