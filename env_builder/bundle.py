@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +54,14 @@ ENTRYPOINT ["python3", "-m", "runtime", "--environment", "/room"]
 """
 
 
+class WorldRows(NamedTuple):
+    """One of several worlds of a service."""
+
+    rows: Rows
+    session_ids: list[str]
+    """Sessions of it, sorted."""
+
+
 class Bundle(NamedTuple):
     """All that goes into one environment and its rewards."""
 
@@ -81,6 +89,8 @@ class Bundle(NamedTuple):
     """What the longest session takes, as the runtime estimates, from which the limit on tokens is made."""
     privacy: str = "off"
     """Were people taken out of the logs, and by which version of the rules?"""
+    worlds: Sequence[WorldRows] = ()
+    """Of a service whose sessions are of several worlds, each of them."""
 
 
 class Digests(NamedTuple):
@@ -130,6 +140,10 @@ def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
     renew(environment)
     write_lines(environment / "tools.jsonl", map(_descriptor, bundle.tools.sort("tool").to_dicts()))
     write_records(environment, bundle.rows)
+    for folder, world in zip(_folders(bundle), bundle.worlds, strict=True):
+        (environment / folder).mkdir(parents=True)
+        write_records(environment / folder, world.rows)
+        write_lines(environment / folder / "sessions.jsonl", ({"session_id": name} for name in world.session_ids))
     write_lines(environment / "perturbations.jsonl", bundle.perturbations)
     write_lines(environment / "tasks.jsonl", _tasks(bundle))
     copy_runtime(environment)
@@ -138,8 +152,17 @@ def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
 
 def _write_manifest(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
     return write_manifest(environment, {
-        "apps": [RECORDS], "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from, "image": image,
-        "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "coverage": bundle.coverage, "privacy": bundle.privacy})
+        "apps": [_app(bundle)], "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
+        "image": image, "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "coverage": bundle.coverage,
+        "privacy": bundle.privacy})
+
+
+def _app(bundle: Bundle) -> dict[str, Any]:
+    return {**RECORDS, "kind": "worlds", "worlds": _folders(bundle)} if bundle.worlds else RECORDS
+
+
+def _folders(bundle: Bundle) -> list[str]:
+    return [f"apps/worlds/{number}" for number, _ in enumerate(bundle.worlds, 1)]
 
 
 def write_manifest(environment: Path, about: dict[str, Any]) -> str:

@@ -28,7 +28,8 @@ STAGES: tuple[Stage, ...] = (
         ("extract",), "pipelines.building.sessions:sessions", ("[sources]", "[sessions]", "since", "services", "limit")),
     Stage(
         "world", "Rebuild the world over time, the answers that tools gave, and the program of each tool.",
-        (StageTable("mart.services"), StageTable("mart.facts", (("events", "event_id"), _SESSION)),
+        (StageTable("mart.services"), StageTable("mart.worlds", (_SESSION,)),
+         StageTable("mart.facts", (("events", "event_id"), _SESSION)),
          StageTable("mart.recorded", (("events", "event_id"), _SESSION)), StageTable("mart.behaviours")),
         ("sessions",), "pipelines.building.worlds:worlds", ("[sources]", "behaviour_text")),
     Stage(

@@ -338,9 +338,25 @@ class Service(Record):
 
     service: str
     starts_from: Literal["reset", "shared"]
-    """reset: every session begins from the same world; shared: all work on one."""
+    """reset: every session begins from the same world, or from one of its own; shared: all work on one."""
+    decided_by: Literal["configuration", "writes", "first_answers"] | None
+    """What says so: `starts_from` of a source, what writes left for later sessions, or how first answers change over time;
+    None: nothing does, and what one session was told speaks for another only as far as sessions were told the same."""
     votes: str
-    """JSON object: how many observations speak for each; {} where the configuration says it."""
+    """JSON object: how many looks after another session's write speak for each; {} where the configuration says it."""
+    worlds: str
+    """JSON object where the sessions are of several worlds: `sessions` (how many of each), `alike` and `against` (questions
+    that tell the world of their session as its other questions do, and that do not), `attribute` that tells them apart (null:
+    none does), and for how many sessions it is `right`; else {}."""
+
+
+class SessionWorld(Record):
+    """Which world a session belongs to, of a service that has several (`mart.worlds`)."""
+
+    session_id: str
+    service: str
+    world: str
+    """Name under which the world's facts, answers and behaviours are stored, as if it were a service."""
 
 
 class Leakage(Record):

@@ -90,7 +90,10 @@ create table if not exists core.tools (
     declared boolean not null, annotations varchar, n_calls bigint not null, primary key (service, tool));
 
 create table if not exists mart.services (
-    service varchar primary key, starts_from varchar not null, votes varchar not null);
+    service varchar primary key, starts_from varchar not null, decided_by varchar, votes varchar not null,
+    worlds varchar not null);
+create table if not exists mart.worlds (
+    session_id varchar primary key, service varchar not null, world varchar not null);
 create table if not exists mart.leakage (service varchar primary key, report varchar not null);
 create table if not exists mart.outcomes (
     session_id varchar primary key, probability double, low double, high double, blind double, model varchar not null,

@@ -20,6 +20,7 @@ from env_builder.audit.values import Path as Spot
 from env_builder.audit.values import Place, Plausible
 from env_builder.runtime import Environment
 from env_builder.runtime.apps.records import RecordsApp
+from env_builder.runtime.apps.worlds import WorldsApp
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.numbering import Form
 from env_builder.runtime.programs import Programs
@@ -187,7 +188,8 @@ class Watched(Environment):
 
     def __init__(self, *args: Any) -> None:
         manifest, tasks, tools, apps, *rest = args
-        records = next((app for app in apps if isinstance(app, RecordsApp)), RecordsApp("", {}, World([], [])))
+        answering = next((app for app in apps if isinstance(app, RecordsApp | WorldsApp)), RecordsApp("", {}, World([], [])))
+        records = answering.common if isinstance(answering, WorldsApp) else answering
         self._watch = Watch(records.world)
         watched = RecordsApp(records.name, records.programs, WatchedWorld(self._watch))
         super().__init__(manifest, tasks, tools, [watched if app is records else app for app in apps], *rest)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from env_builder.runtime import Environment
 from env_builder.runtime.apps.records import RecordsApp
+from env_builder.runtime.apps.worlds import WorldsApp
 from env_builder.world.effects import tells_of_a_change
 
 USUAL = 2
@@ -87,7 +88,8 @@ def service_targets(
 
 def presumed_reads(environment: Environment, trajectories: Iterable[Steps]) -> frozenset[str]:
     """Return the tools of unknown effect that look like reads, or that prepare others: almost never the last call."""
-    programs = {tool: program for app in environment.apps if isinstance(app, RecordsApp)
+    records = [app.common if isinstance(app, WorldsApp) else app for app in environment.apps]
+    programs = {tool: program for app in records if isinstance(app, RecordsApp)
                 for tool, program in app.programs.items() if program["effect"] == "unknown"}
     descriptions = {tool["name"]: str(tool.get("description") or "") for tool in environment.tools}
     n_with, n_last = Counter[str](), Counter[str]()

@@ -3,7 +3,7 @@
 In: sessions, turns and tools of all services; row changes of a database (`core.row_changes`) are kept and not read yet.
 Out: facts (documents of records over time), answers on record, and for each tool its effect and its relations to the
 others. No code is read, no model is asked, no domain is known.
-What it sees and does not see stands in the modules: `documents`, `effects`, `replay`, `spans`.
+What it sees and does not see stands in the modules: `begin`, `documents`, `effects`, `replay`, `spans`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import polars as pl
 from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.world import SURE
 from env_builder.runtime.writing import Consequence
-from env_builder.world import changes, documents, effects, faults, hidden, history, joints, notations, replay
+from env_builder.world import begin, changes, documents, effects, faults, hidden, history, joints, notations, replay, worlds
+from env_builder.world.attributes import Separation, attributes_of, spread, tell
 from env_builder.world.calls import LoggedCall, calls_of, split_openings, unwrap_answers
 from env_builder.world.effects import Declared, Effect
 from warehouse.records import Decision, Fact, Recorded, RowChange, empty, frame
@@ -26,9 +27,10 @@ class ServiceWorld(NamedTuple):
     """What was found of one service's tools; goes into their behaviour."""
 
     name: str
-    starts_from: replay.Begin
+    starts_from: begin.Begin
+    decided_by: begin.Evidence | None
     votes: dict[str, int]
-    """How many looks spoke for `reset` and for `shared`; {} where the configuration says it."""
+    """What says how sessions begin, and how many looks spoke for each (`begin.Beginning`)."""
     programs: replay.Programs
     calls: list[LoggedCall]
     steps: list[replay.LoggedStep]
@@ -48,6 +50,16 @@ class OwnWays(NamedTuple):
     joint: joints.Joints
 
 
+class SeveralWorlds(NamedTuple):
+    """The worlds of a service whose sessions are of several."""
+
+    of_session: dict[str, int]
+    """Session -> its world, of those that can be told."""
+    split: worlds.Split
+    separation: Separation | None
+    """What tells them apart, if anything does."""
+
+
 class InducedWorld(NamedTuple):
     """All services' worlds."""
 
@@ -57,18 +69,36 @@ class InducedWorld(NamedTuple):
     decisions: pl.DataFrame
 
 
+def split_worlds(sessions: pl.DataFrame, turns: pl.DataFrame) -> SeveralWorlds | None:
+    """Find the worlds that the sessions of one service are of; None: one, as far as the log tells."""
+    begun, starts = _with_openings(sessions, turns)
+    calls = unwrap_answers(calls_of(begun))[0]
+    split = worlds.find(notations.applied(calls, notations.find(calls, starts)))
+    if split is None:
+        return None
+    logged = set(sessions["session_id"])
+    labels = {session: world for session, world in split.of_session.items() if session in logged}
+    attributes = attributes_of(sessions, turns, [call for call in calls if call.session_id in logged])
+    separation = tell(attributes, labels)
+    return SeveralWorlds(spread(attributes[separation.attribute], labels) if separation else labels, split, separation)
+
+
+def _with_openings(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, datetime | None]]:
+    """Return (turns in which what opened a session's case is a session of its own, when each session began)."""
+    own, openings = split_openings(turns, sessions)
+    openings = openings.with_columns(pl.format("{}~{}", "session_id", "position").alias("session_id"))
+    begins = pl.concat([sessions.select("session_id", "started_at"), openings.select("session_id", started_at="happened_at")])
+    return pl.concat([own, openings]), dict(begins.iter_rows())
+
+
 def build(
-    sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts_from: dict[str, replay.Begin],
+    sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts_from: dict[str, begin.Begin],
     row_changes: pl.DataFrame | None = None,
 ) -> InducedWorld:
     """Rebuild the world of every service. `starts_from`: what the configuration says per service; the rest is found.
     `row_changes`: `core.row_changes`; which table holds what the tools show is found, and a table may hold nothing of it."""
     fed = empty(RowChange) if row_changes is None else row_changes
-    own, openings = split_openings(turns, sessions)
-    openings = openings.with_columns(pl.format("{}~{}", "session_id", "position").alias("session_id"))
-    turns = pl.concat([own, openings])
-    begins = pl.concat([sessions.select("session_id", "started_at"), openings.select("session_id", started_at="happened_at")])
-    starts: dict[str, datetime | None] = dict(begins.iter_rows())
+    turns, starts = _with_openings(sessions, turns)
     services: dict[str, ServiceWorld] = {}
     facts: list[history.Row] = []
     recorded: list[history.Row] = []
@@ -116,17 +146,17 @@ def build(
 
 
 def _service(
-    name: str, calls: list[LoggedCall], declared: dict[str, Declared], configured: replay.Begin | None,
-    ways: OwnWays,
+    name: str, calls: list[LoggedCall], declared: dict[str, Declared], configured: begin.Begin | None, ways: OwnWays,
 ) -> ServiceWorld:
     shown = documents.find(calls)
-    starts_from, votes = (configured, {}) if configured else replay.find(calls, shown)
+    starts_from, decided_by, votes = (
+        begin.Beginning(configured, "configuration", {}) if configured else begin.find(calls, shown))
     does = effects.find(calls, shown, starts_from == "shared", declared)
     programs = replay.skeletons(calls, shown, does, starts_from == "shared")
     for tool, program in programs.items():
         program |= {name: by_tool[tool] for name, by_tool in ways._asdict().items() if tool in by_tool}
     steps = list(replay.steps(calls, shown, programs))
-    return ServiceWorld(name, starts_from, votes, programs, calls, steps, shown, {}, {}, {})
+    return ServiceWorld(name, starts_from, decided_by, votes, programs, calls, steps, shown, {}, {}, {})
 
 
 def _mark_apart(service: ServiceWorld) -> None:

@@ -1,21 +1,14 @@
 """A session's calls in order, as the environment sees them: the write calls before each, what each showed and left behind.
 
 Uses the runtime's own EpisodeState, so that what is recorded here and what is read there agree by construction.
-
-`find` decides how a service starts: does every session start from the same state, or do all share one world? A write that the
-next session does not see is a vote for `reset`, one that it sees for `shared`. Sees: documents that one session changed and
-another read before it wrote. Where such are few or nearly balanced, `changes_last` compares the first answers of sessions
-over time: if none ever differs from those of earlier sessions, all begin alike. Where these tell nothing either, sessions with
-a clock are taken to share one world, others to start from one state.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import groupby, pairwise
-from typing import Any, Literal, NamedTuple
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.episode import EpisodeState
@@ -27,114 +20,6 @@ from env_builder.runtime.world import Name, View, World
 from env_builder.world.calls import LoggedCall
 from env_builder.world.documents import Documents, DocumentTool, find_rows, usual_frame
 from env_builder.world.effects import Effects, order_of
-
-Begin = Literal["reset", "shared"]
-
-
-class FirstChange(NamedTuple):
-    """A document that one session saw change by a call of its own."""
-
-    session_id: str
-    at: float | None
-    before: str
-    after: str
-
-
-def find(calls: list[LoggedCall], documents: Documents) -> tuple[Begin, dict[str, int]]:
-    """(how sessions begin, votes for each)."""
-    changes, first = _changes(calls, documents)
-    votes = {"reset": 0, "shared": 0}
-    for name, changed in changes.items():
-        for change in changed:
-            for session_id, (at, text) in first[name].items():
-                if session_id == change.session_id or (change.at is not None and at is not None and at < change.at):
-                    continue
-                votes["reset"] += text == change.before
-                votes["shared"] += text == change.after
-    margin, lasts = votes["shared"] - votes["reset"], changes_last(calls)
-    if margin and (lasts is None or abs(margin) > DEVIATIONS * math.sqrt(sum(votes.values()))):
-        return ("shared" if margin > 0 else "reset"), votes
-    timed = any(call.called_at for call in calls)
-    return ("shared" if timed and lasts is not False else "reset"), votes
-
-
-DEVIATIONS = 2.0
-"""Standard deviations by which votes must lie apart to decide alone: of many states that sessions begin in, some agree by
-chance."""
-
-
-RETURNS_SHARE = 0.5
-"""Share of the returns expected by chance up to which changes last: a state that was left does not come back by itself."""
-MINIMUM_RETURNS = 5.0
-"""Returns that chance alone would give, from which on the comparison tells something."""
-MINIMUM_CHANGES = 3
-"""Changes within sessions that no later first answer shows, from which on nothing lasts."""
-MINIMUM_SAME = 50
-"""First answers to questions of earlier sessions, none of which ever differs, from which on sessions begin alike."""
-
-
-def changes_last(calls: list[LoggedCall]) -> bool | None:
-    """Return whether what a session changed is still so in later sessions; None if the answers do not tell.
-
-    Compares each question's first answers, session after session. If changes last, a former answer seldom comes back (A A B B);
-    if every session starts anew, differences between sessions come back at random (A B A B). The number of returns expected by
-    chance is that of the same answers in random order (a test of runs, Wald and Wolfowitz 1940).
-    """
-    answers, n_changed = _first_answers(calls)
-    returns, expected, differs, n_same = 0, 0.0, False, 0
-    for texts in answers.values():
-        kinds = Counter(texts)
-        n_same += len(texts) - 1
-        if len(kinds) < 2:
-            continue
-        differs = True
-        turns_over = sum(one != other for one, other in pairwise(texts))
-        returns += turns_over - (len(kinds) - 1)
-        expected += len(texts) - sum(n * n for n in kinds.values()) / len(texts) - (len(kinds) - 1)
-    if expected >= MINIMUM_RETURNS:
-        return returns <= RETURNS_SHARE * expected
-    return False if not differs and (n_changed >= MINIMUM_CHANGES or n_same >= MINIMUM_SAME) else None
-
-
-def _first_answers(calls: list[LoggedCall]) -> tuple[dict[tuple[str, str], list[str]], int]:
-    """Return each question's first answer in every session, by time, and how many questions changed their answer within one."""
-    sessions = [list(mine) for _, mine in groupby(calls, key=lambda call: call.session_id)]
-    sessions.sort(key=lambda mine: (mine[0].called_at.timestamp() if mine[0].called_at else 0.0, mine[0].session_id))
-    answers: dict[tuple[str, str], list[str]] = defaultdict(list)
-    n_changed = 0
-    for mine in sessions:
-        first: dict[tuple[str, str], str] = {}
-        for call in mine:
-            if call.failed:
-                continue
-            if first.setdefault((call.tool, call.key), call.content) != call.content:
-                n_changed += 1
-        for question, text in first.items():
-            answers[question].append(text)
-    return answers, n_changed
-
-
-def _changes(
-    calls: list[LoggedCall], documents: Documents
-) -> tuple[dict[tuple[str, str], list[FirstChange]], dict[tuple[str, str], dict[str, tuple[float | None, str]]]]:
-    """Return changes within sessions, and each session's first read, by document."""
-    changes: dict[tuple[str, str], list[FirstChange]] = defaultdict(list)
-    first: dict[tuple[str, str], dict[str, tuple[float | None, str]]] = defaultdict(dict)
-    last: dict[tuple[str, str, str], str] = {}
-    for call in calls:
-        shown = documents.seen_in(call)
-        if shown is None:
-            continue
-        name, text = shown[:2], shown[2]
-        at = call.called_at.timestamp() if call.called_at else None
-        before = last.get((call.session_id, *name))
-        if before is None and documents.tools[call.tool].only_key:
-            first[name].setdefault(call.session_id, (at, text))
-        elif before is not None and before != text:
-            changes[name].append(FirstChange(call.session_id, at, before, text))
-        last[call.session_id, *name] = text
-    return changes, first
-
 
 Programs = dict[str, dict[str, Any]]
 

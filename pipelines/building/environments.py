@@ -94,7 +94,7 @@ def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Part
     image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]", "[gates]")}
     starts, policy = starts_of(store), privacy.stated(store)
     inputs = {service: [name, starts.get(service), policy, image_settings] for service, name in names.items()}
-    partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, (*_TABLES, _OUTCOMES, _REVIEWS))
+    partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, (*_TABLES, _OUTCOMES, _REVIEWS, "mart.worlds"))
     rows = _published(store)
 
     def lacks(service: str) -> bool:
@@ -251,7 +251,16 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bo
         longest if isinstance(longest, int) else 0, coverage(rows, logged, turns) if covered else {},
         perturbations(turns, {row["tool"]: presumed_effect(row) for row in rows.programs}),
         users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),
-        privacy.stated(store))
+        privacy.stated(store), _worlds(store, service))
+
+
+def _worlds(store: Store, service: str) -> list[bundle.WorldRows]:
+    """Rows of each world of a service whose sessions are of several."""
+    sessions = store.read("select world, list(session_id order by session_id) as session_ids from mart.worlds "
+                          "where service = $service group by world order by world", service=service)
+    return [bundle.WorldRows(rooms.rows_of(world, *(store.table(f"mart.{table}", "service = $world", world=world)
+                                                    for table in ("facts", "recorded", "behaviours"))), session_ids)
+            for world, session_ids in sessions.iter_rows()]
 
 
 def names_of(services: Iterable[str]) -> dict[str, str]:

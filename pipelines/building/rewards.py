@@ -15,6 +15,7 @@ from env_builder.world.calls import split_openings
 from env_builder.world.faults import without
 from extractors.outcomes.calibration import measure, withhold_untrusted
 from pipelines.building.decisions import corrections_of_kind, effects_of, replace_decisions
+from pipelines.building.worlds import in_their_worlds
 from pipelines.resources import asking
 from pipelines.running.cache import memoized
 from pipelines.running.code import code_digest
@@ -33,7 +34,8 @@ def rewards(store: Store, settings: Settings) -> Counts:
     turns, _ = split_openings(without(store.table("core.turns"), effects), sessions)
     tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
     played = differences(
-        sessions, turns, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
+        in_their_worlds(sessions, store.table("mart.worlds")), turns,
+        *(store.table(f"mart.{table}") for table in ("facts", "recorded", "behaviours")))
     stated = stated_checks(store, rubrics(config.rewards.rubrics))
     ask = asking(settings) if config.rewards.ask else None
     with memoized(store, "rewards", code_digest(__name__)) as memoize:

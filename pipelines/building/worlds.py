@@ -6,23 +6,37 @@ Behaviours are induced, then corrected by the programs that people wrote and, wh
 from __future__ import annotations
 
 import json
-from typing import Literal
+from collections import Counter
+from typing import NamedTuple
 
 import polars as pl
 
 from env_builder.behaviour import asked, corrections, induce
-from env_builder.world import InducedWorld, build
+from env_builder.world import InducedWorld, ServiceWorld, SeveralWorlds, build, split_worlds
+from env_builder.world.begin import Begin
 from pipelines.building.decisions import replace_decisions
 from pipelines.resources import asking
-from pipelines.running.cache import partitions_of, record_partitions, replace_stale
+from pipelines.running.cache import partitions_of, record_partitions
 from pipelines.running.code import code_digest
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings, model_name, programs
 from warehouse.errors import InputError
-from warehouse.records import Behaviour, Fact, Recorded, Service, empty, frame
+from warehouse.records import Behaviour, Decision, Fact, Record, Recorded, Service, SessionWorld, empty, frame
 from warehouse.store import Store
 
-Start = Literal["reset", "shared"]
+
+class WorldTables(NamedTuple):
+    """What the stage makes of some services."""
+
+    services: pl.DataFrame
+    worlds: pl.DataFrame
+    facts: pl.DataFrame
+    recorded: pl.DataFrame
+    behaviours: pl.DataFrame
+    decisions: pl.DataFrame
+
+
+_RECORDS: tuple[type[Record], ...] = (Service, SessionWorld, Fact, Recorded, Behaviour, Decision)
 
 
 def worlds(store: Store, settings: Settings) -> Counts:
@@ -37,30 +51,93 @@ def worlds(store: Store, settings: Settings) -> Counts:
     if config.ask or config.programs is not None:
         partitions = partitions.with_stale(partitions.wanted)
         groups = [("", partitions.stale)]
-    made = {"mart.services": [empty(Service)], "mart.facts": [empty(Fact)], "mart.recorded": [empty(Recorded)],
-            "mart.behaviours": [empty(Behaviour)]}
+    made = [WorldTables(*map(empty, _RECORDS))]
     decisions: dict[str, pl.DataFrame] = {}
     for name, group in groups:
         sessions, turns = (  # what is found of one service depends on no other
             store.table(f"core.{each}", "list_contains($services, service)", services=group) for each in ("sessions", "turns"))
-        built = build(sessions, turns, tools, starts, row_changes)
-        induced, tried = behaviours(built, tools, settings)
-        rows = [{"service": service, "starts_from": each.starts_from, "votes": json.dumps(each.votes, sort_keys=True)}
-                for service, each in sorted(built.services.items())]
-        for table, new in zip(made.values(), (frame(Service, rows), built.facts, built.recorded, induced), strict=True):
-            table.append(new)
-        decisions[name] = pl.concat([built.decisions, tried])
+        made.append(_made(sessions, turns, tools, starts, row_changes, settings))
+        decisions[name] = made[-1].decisions
     recorded = record_partitions(store, "world", partitions, decisions)
     for stage in ("world", "behaviour"):
         replace_decisions(store, stage, recorded.filter(pl.col("stage") == stage))
-    n_rows = {table: replace_stale(store, table, partitions, pl.concat(frames)) for table, frames in made.items()}
-    return {f"n_{name}": n_rows[f"mart.{name}"] for name in ("facts", "recorded", "behaviours")}
+    kept = [*partitions.standing, *store.read(
+        "select distinct world from mart.worlds where list_contains($kept, service)", kept=list(partitions.standing))["world"]]
+    n_rows = {}
+    for place, table in enumerate(("services", "worlds", "facts", "recorded", "behaviours")):
+        rows = pl.concat([tables[place] for tables in made])
+        store.replace(f"mart.{table}", rows, "not list_contains($kept, service)", kept=kept)
+        n_rows[f"n_{table}"] = store.count(f"mart.{table}")
+    return {name: n_rows[name] for name in ("n_facts", "n_recorded", "n_behaviours")}
 
 
-def configured_starts(store: Store, settings: Settings) -> tuple[list[str], dict[str, Start]]:
+def _made(
+    sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts: dict[str, Begin], row_changes: pl.DataFrame,
+    settings: Settings,
+) -> WorldTables:
+    """Rebuild some services. Where the sessions of one are of several worlds, each world is rebuilt beside it, as a service of
+    its own; the service itself is what holds in all of them, and what each session saw."""
+    several = {service: worlds for service in sessions["service"].unique().sort() if service not in starts and (
+        worlds := split_worlds(*(each.filter(pl.col("service") == service) for each in (sessions, turns))))}
+    built = build(sessions, turns, tools, {**starts, **dict.fromkeys(several, "reset")}, row_changes)
+    induced, tried = behaviours(built, tools, settings)
+    parts = [WorldTables(
+        empty(Service), empty(SessionWorld), built.facts, built.recorded, induced, pl.concat([built.decisions, tried]))]
+    begins: dict[str, Service] = {name: _service(name, each) for name, each in built.services.items()}
+    for service, worlds in several.items():
+        own = frame(SessionWorld, [
+            {"session_id": session, "service": service, "world": f"{service}#{world + 1}"}
+            for session, world in sorted(worlds.of_session.items())])
+        in_worlds = [in_their_worlds(rows.join(own, on="session_id", how="semi"), own) for rows in (sessions, turns)]
+        each = build(in_worlds[0], in_worlds[1], _for_worlds(tools, own), {})
+        programs_of_worlds = _as_written(induce(each, _for_worlds(tools, own)), _for_worlds(induced, own))
+        parts.append(WorldTables(empty(Service), own, each.facts, each.recorded, programs_of_worlds, empty(Decision)))
+        begins[service] = _several(service, worlds, list(each.services.values()))
+    services = frame(Service, [begins[name] for name in sorted(begins)])
+    return WorldTables(services, *(pl.concat(tables) for tables in zip(*(part[1:] for part in parts), strict=True)))
+
+
+def in_their_worlds(rows: pl.DataFrame, worlds: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of sessions with the world in the place of the service, where there are several."""
+    return rows.join(worlds.select("session_id", "world"), on="session_id", how="left", maintain_order="left").with_columns(
+        service=pl.coalesce("world", "service")).select(rows.columns)
+
+
+def _for_worlds(rows: pl.DataFrame, worlds: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the service once for each of its worlds."""
+    return worlds.select("service", "world").unique().join(rows, on="service").with_columns(service="world").select(
+        rows.columns).sort("service", "tool")
+
+
+def _as_written(induced: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
+    """Put the programs that somebody wrote for a service in the place of those that were induced of its worlds."""
+    written = whole.filter(pl.col("program").str.json_path_match("$.written_by").is_not_null())
+    return pl.concat([induced.join(written, on=["service", "tool"], how="anti"), written]).sort("service", "tool")
+
+
+def _service(name: str, world: ServiceWorld) -> Service:
+    return Service(service=name, starts_from=world.starts_from, decided_by=world.decided_by,
+                   votes=json.dumps(world.votes, sort_keys=True), worlds="{}")
+
+
+def _several(service: str, several: SeveralWorlds, worlds: list[ServiceWorld]) -> Service:
+    """Return how the sessions of a service of several worlds begin: sharing the state of their world if those of all do."""
+    decided = sorted({world.decided_by for world in worlds if world.decided_by})
+    votes = sum((Counter(world.votes) for world in worlds), Counter[str]())
+    evidence = {
+        "sessions": [n for _, n in sorted(Counter(several.of_session.values()).items())], "alike": several.split.n_agreeing,
+        "against": several.split.n_against, "attribute": several.separation and several.separation.attribute,
+        "right": several.separation and several.separation.n_right}
+    return Service(
+        service=service, starts_from="shared" if all(world.starts_from == "shared" for world in worlds) else "reset",
+        decided_by=decided[0] if len(decided) == 1 else None,
+        votes=json.dumps({"reset": votes["reset"], "shared": votes["shared"]}), worlds=json.dumps(evidence, sort_keys=True))
+
+
+def configured_starts(store: Store, settings: Settings) -> tuple[list[str], dict[str, Begin]]:
     """(all services, what the configuration says of how sessions of a service begin). Raises InputError."""
     configured = {source.name: source.starts_from for source in settings.configured.sources if source.starts_from is not None}
-    starts: dict[str, Start] = {}
+    starts: dict[str, Begin] = {}
     sources = store.read("select distinct service, source from core.sessions order by all")
     for service, source in sources.iter_rows():
         if source in configured and starts.setdefault(service, configured[source]) != configured[source]:

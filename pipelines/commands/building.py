@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from pipelines.commands.options import Json, Out, RunConfig
-from pipelines.screen import bars, console, data, many, say, table, tell_changes
+from pipelines.screen import bars, console, data, many, printable, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError
 
@@ -121,6 +121,8 @@ def _tell(made: dict[str, Any]) -> None:
         folders.setdefault(row["folder"], {"folder": row["folder"]})[row["kind"]] = row["n_rows"]
     table("Datasets", list(folders.values()), right=("trajectories", "sft"))
     tell_changes(made["changed"])
+    for sentence in made["open_decisions"]:
+        say(f"[yellow]![/] {escape(printable(sentence))}.\n")
     table("Rejected", made["left"], right=("n",))
     out, command = escape(made["out"]), escape(os.environ.get("TRACEROOM_COMMAND", "traceroom"))  # as it was called
     say("[bold]Next[/]")

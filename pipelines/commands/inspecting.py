@@ -16,11 +16,12 @@ from rich.markup import escape
 
 from pipelines.commands.options import Directory, Json, Out
 from pipelines.inspection.tasks import task_rows
-from pipelines.screen import data, printable, say, table, tell_changes
+from pipelines.screen import data, many, printable, say, table, tell_changes
 from warehouse.errors import InputError, Missing
 
 if TYPE_CHECKING:
     from extractors.reading import Reading
+    from pipelines.settings import Settings
 
 TOKEN = "TRACEROOM_UI_TOKEN"
 _TOOLS = 5
@@ -40,12 +41,16 @@ def show(
     rejected: Annotated[bool, typer.Option("--rejected", help="List every rejected row, with file and line.")] = False,
     stage: Annotated[str | None, typer.Option(help="Show only this stage.")] = None,
     families: Annotated[bool, typer.Option("--families", help="List the families of recurring goals, by name.")] = False,
+    services: Annotated[bool, typer.Option("--services", help="List how the sessions of each service begin, and why.")] = False,
     json: Json = False,
 ) -> None:
     """Show the funnel: rows in, kept and rejected at each stage, with the reasons; and what changed in the logs."""
     from pipelines.inspection import summary
 
     settings = summary.out_of(out)
+    if services:
+        _show_services(settings, json)
+        return
     if families:
         rows = summary.families(settings)
         data(rows) if json else table(f"{len(rows):,} families", [
@@ -69,6 +74,19 @@ def show(
         tell_changes(summary.changed(settings) if stage in (None, "drift") else [], most=None)
     if not rows:
         say("No row was rejected." if rejected else "The funnel is empty.")
+
+
+def _show_services(settings: Settings, json: bool) -> None:
+    from pipelines.inspection.services import service_rows, shown
+
+    rows = service_rows(settings)
+    if json:
+        data(rows)
+        return
+    table(many(len(rows), "service"), [shown(row) for row in rows], right=("sessions", "for reset", "for shared"))
+    for row in rows:
+        if row["evidence"]:
+            say(f"[yellow]![/] {escape(printable(row['evidence']))}.")
 
 
 def _stage_totals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

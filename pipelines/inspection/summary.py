@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipelines.inspection.services import open_decisions
 from pipelines.quality.precision import published_precision, sentence_on
 from pipelines.settings import Settings
 from warehouse.catalogs import catalog_of
@@ -41,7 +42,7 @@ def summary(settings: Settings) -> dict[str, Any]:
             "environments": environments,
             "datasets": sorted(str(path) for path in settings.datasets.rglob("*") if path.is_file()),
             "dataset_rows": [{**row, "folder": str(settings.datasets / row["folder"])} for row in rows.to_dicts()],
-            "changed": _changed(store),
+            "changed": _changed(store), "open_decisions": open_decisions(store),
             "left": _in_order(store.read("select stage, reason, n from mart.funnel where not kept").to_dicts())}
 
 

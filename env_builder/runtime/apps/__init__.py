@@ -1,10 +1,10 @@
 """Say what an app of an environment offers, join several into one, and load the apps that a manifest names.
 
 An environment is a set of apps with one clock, one journal and one rubric. An app holds state and answers tools; its kind says
-how: `records` (programs over JSON records), `files` (a tree of files), or a kind that ships its own runtime in
-`apps/<name>/runtime`. Everything that grading, forking, serving and exports need of an app stands in the two protocols below.
-A class of a shipped runtime may inherit from them (`from ..apps import App, AppState, Result`: it is loaded as a subpackage of
-this runtime), and then has to define only what has no default here.
+how: `records` (programs over JSON records), `worlds` (records of several worlds), `files` (a tree of files), or a kind that
+ships its own runtime in `apps/<name>/runtime`. Everything that grading, forking, serving and exports need of an app stands in
+the two protocols below. A class of a shipped runtime may inherit from them (`from ..apps import App, AppState, Result`: it is
+loaded as a subpackage of this runtime), and then has to define only what has no default here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["KINDS", "App", "AppState", "Result", "Start", "load_app"]
 
 Name = tuple[str, str]
 """(class, key) of an entity."""
-KINDS = ("files", "records")
+KINDS = ("files", "records", "worlds")
 """Kinds that this runtime has; each is a module of this package with a function `load`."""
 
 

@@ -9,7 +9,7 @@ import pytest
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
-from env_builder.world import documents, effects, replay
+from env_builder.world import begin, documents, effects, replay
 from env_builder.world.calls import LoggedCall
 from env_builder.world.effects import Declared, Effects, tells_of_a_change
 from tests.env_builder.world.calls import call
@@ -138,22 +138,22 @@ def first_answers(*texts: str) -> list[LoggedCall]:
 
 
 def test_answers_that_return_speak_for_a_new_start() -> None:
-    assert replay.changes_last(first_answers(*["3", "2", "1"] * 8)) is False
-    assert replay.changes_last(first_answers(*["3"] * 8, *["2"] * 8, *["1"] * 8)) is True
-    assert replay.changes_last(first_answers("3", "2", "3")) is None
+    assert begin.changes_last(first_answers(*["3", "2", "1"] * 8)) is False
+    assert begin.changes_last(first_answers(*["3"] * 8, *["2"] * 8, *["1"] * 8)) is True
+    assert begin.changes_last(first_answers("3", "2", "3")) is None
 
 
 def test_changes_that_nobody_sees_later_speak_for_a_new_start() -> None:
     calls = [step for n in range(4) for step in (
         call("stock", {"of": "paint"}, "3", f"s{n}"), call("stock", {"of": "paint"}, "2", f"s{n}", 1))]
-    assert replay.changes_last(calls) is False
-    assert replay.changes_last(calls[:4]) is None
+    assert begin.changes_last(calls) is False
+    assert begin.changes_last(calls[:4]) is None
 
 
 def test_sessions_whose_first_answers_never_differ_begin_alike() -> None:
-    assert replay.changes_last(first_answers(*["3"] * 60)) is False
-    assert replay.changes_last(first_answers(*["3"] * 40)) is None
-    assert replay.changes_last(first_answers(*["3"] * 60, "2")) is None
+    assert begin.changes_last(first_answers(*["3"] * 60)) is False
+    assert begin.changes_last(first_answers(*["3"] * 40)) is None
+    assert begin.changes_last(first_answers(*["3"] * 60, "2")) is None
 
 
 def begun_apart(n_sessions: int) -> list[LoggedCall]:
