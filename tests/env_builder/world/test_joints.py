@@ -49,6 +49,15 @@ def test_a_set_that_two_tools_take_is_found() -> None:
     assert find(calls) == {"show": [["number", "row"]], "take": [["number", "row"]]}
 
 
+def test_a_write_that_shows_what_it_made_is_no_reader() -> None:
+    calls = []
+    for row, number in SEATS:
+        seat = {"row": row, "number": number}
+        calls.append(call("claim", seat, json.dumps({"claimed": f"{row}{number}", "left": 40 - number})))
+        calls.append(call("leave", seat, "true"))
+    assert find(calls) == {}
+
+
 def test_an_option_is_no_part_of_a_name() -> None:
     theatre, choose = Theatre(), random.Random(2)
     calls = []
