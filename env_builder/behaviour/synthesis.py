@@ -438,5 +438,5 @@ COMPOSED: tuple[Composed, ...] = (
     _object, lambda examples, hint: extended(examples, hint, explain), lambda examples, hint: replaced(examples, hint, explain),
     lambda examples, hint: best(_selected(examples), examples),
     *map(_unhinted, (computed, switched, counted, in_row, priced, balanced, scaled, volatile.now, defaulted, dated, shifted)),
-    _unhinted(chosen), removed, _unhinted(gathered), _unhinted(worded), volatile.explained)
+    _unhinted(worded), _unhinted(chosen), removed, _unhinted(gathered), volatile.explained)
 """What composes an expression of others, in the order in which they are tried."""

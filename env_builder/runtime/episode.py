@@ -288,7 +288,7 @@ class EpisodeState:
         self._note_past(tool, key, answered.content if answered else None, answered is not None and answered.is_error)
         if answered is None:
             is_late = is_spent(program, self._programs, arguments, self)
-            self.refused += ((tool, key),) if is_late else ()
+            self.refused += ((tool, self._as_given(tool, key)),) if is_late else ()
             if is_late or self.names_known(tool, key) is False:  # it is refused, in whatever words
                 return Result(unknown(program, key, self._seed is not None), True, "unknown")
             self._note_write(program, key, arguments, None, unmoved(program, arguments, self))
@@ -393,7 +393,7 @@ class EpisodeState:
             self._past = followed(self._past, PastCall(tool, key, content, is_error))
 
     def bound(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer | None:
-        done = tuple((write.tool, write.key) for write in self.write_calls)
+        done = tuple((write.tool, self._as_given(write.tool, write.key)) for write in self.write_calls)
         ask = Ask(tool, apart(arguments), self.look, done, self.view.instant)
         reply = self._bound[tool](ask) if tool in self._bound else None
         if reply is None:
@@ -413,20 +413,23 @@ class EpisodeState:
         return bool(self._programs.get(tool, UNKNOWN).acting)
 
     def names_known(self, tool: str, key: str) -> bool | None:
-        program = self._programs.get(tool)
-        bare = canonical(apart(parsed(key))) if program is not None and program.joint else key
-        strangers = self._world.strangers(tool, bare)
+        strangers = self._world.strangers(tool, self._as_given(tool, key))
         if not strangers:
             return None if strangers is None else True
         return all(any(name in write.names for write in self.write_calls) for name in strangers)
+
+    def _as_given(self, tool: str, key: str) -> str:
+        """Return canonical arguments as the agent gave them."""
+        return canonical(apart(parsed(key))) if self._programs.get(tool, UNKNOWN).joint else key
 
     def difference(self) -> dict[str, Any]:
         documents = {}
         for name, (text, _) in self.changed().items():
             if text != self._at_first(name):
                 documents["/".join(name)] = text
-        calls = sorted([[write.tool, write.key] for write in self.write_calls if write.answered and not write.documents]
-                       + [list(call) for call in self._possible_writes])
+        calls = sorted([[write.tool, self._as_given(write.tool, write.key)] for write in self.write_calls
+                        if write.answered and not write.documents]
+                       + [[tool, self._as_given(tool, key)] for tool, key in self._possible_writes])
         drawn_names = sorted(write.named for write in self.write_calls if write.named and "/".join(write.named) in documents)
         return {"documents": documents, "write_calls": calls, **({"made": drawn_names} if drawn_names else {}),
                 **self._programs.volatile_of(documents)}

@@ -6,7 +6,7 @@ A program's `joint` lists sets of arguments. A call with all of such a set has o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 BETWEEN_NAMES = "+"
@@ -26,6 +26,11 @@ def joined(arguments: dict[str, Any], joints: Iterable[Sequence[str]]) -> dict[s
 def apart(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments as agents give them."""
     return {name: value for name, value in arguments.items() if not is_joint(name, arguments)}
+
+
+def names_together(key: str, words: Collection[str]) -> bool:
+    """Return whether words name an entity: by its key, or by all the parts of a joint one."""
+    return key in words or (BETWEEN_VALUES in key and all(part in words for part in key.split(BETWEEN_VALUES)))
 
 
 def is_joint(name: str, arguments: Mapping[str, Any]) -> bool:

@@ -335,7 +335,7 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], tool in again, sight, descriptors[tool].hint)
               for tool in sorted(tools)}
     effect |= {tool: "read" for tool in sorted(looking) if effect[tool] == "unknown" and descriptors[tool].hint != "unknown"
-               and _equal_repeats(by_tool[tool], shared=False) >= SURE_REPEATS
+               and equal_repeats(by_tool[tool], shared=False) >= SURE_REPEATS
                and _is_proven(by_tool[tool], kept[tool], sight, descriptors[tool], shared)}
     reads = {tool for tool, mine in by_tool.items()
              if effect[tool] == "read" and _is_proven(mine, kept[tool], sight, descriptors[tool], shared)}
@@ -354,7 +354,7 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     if not shared:
         betweens += _against_baseline(calls, sight, acting)
     return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]), presumed, harmless,
-                   frozenset(tool for tool, mine in by_tool.items() if _equal_repeats(mine, shared)))
+                   frozenset(tool for tool, mine in by_tool.items() if equal_repeats(mine, shared)))
 
 
 def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
@@ -414,7 +414,7 @@ def _seems_to_read(mine: list[LoggedCall], sight: Sight, declared: Declared, pre
 
 def _repeats_of_one_name(mine: list[LoggedCall], shared: bool) -> int:
     """Count equal answers to a question asked again, of a tool that takes one name. What is done twice rather fails."""
-    return _equal_repeats(mine, shared) if all(key_argument(call.arguments) for call in mine) else 0
+    return equal_repeats(mine, shared) if all(key_argument(call.arguments) for call in mine) else 0
 
 
 def _is_proven(mine: list[LoggedCall], kept: int, sight: Sight, declared: Declared, shared: bool) -> bool:
@@ -426,11 +426,11 @@ def _is_proven(mine: list[LoggedCall], kept: int, sight: Sight, declared: Declar
         return False
     if all(call.key == WITHOUT_ARGUMENTS for call in mine) and len({call.content for call in mine if not call.failed}) < 2:
         return False  # it may as well confirm
-    n_equal = _equal_repeats(mine, shared)
+    n_equal = equal_repeats(mine, shared)
     return n_equal >= PROVING_REPEATS or (n_equal > 0 and kept >= PROVING_LOOKS)
 
 
-def _equal_repeats(mine: list[LoggedCall], shared: bool) -> int:
+def equal_repeats(mine: list[LoggedCall], shared: bool) -> int:
     """Count the answers that equal the one before to the same question in one world."""
     last: dict[Place, str] = {}
     n_equal = 0

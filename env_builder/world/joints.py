@@ -1,9 +1,10 @@
 """Which arguments name a record only together: those of a reader that other tools take together as well.
 
 In: a service's calls, with answers as JSON text. Out: for each tool the sets of arguments that make one name
-(`runtime.joints`). A set is one where a tool with just these arguments shows objects, and a second tool takes all of it too.
-Each argument either tells too little alone (it stands beside several others of the rest, and then another object is shown), or
-is always given with the same others; not all are of the second kind.
+(`runtime.joints`). A set is one where a tool with just these arguments shows objects, tells the same when asked again, and has
+no name of a change; and where a second tool takes all of it too. Each argument either tells too little alone (it stands beside
+several others of the rest, and then another object is shown), or is always given with the same others; not all are of the
+second kind.
 Sees: two or three arguments that are texts or whole numbers and always given. Does not see: names that only readers take.
 """
 
@@ -14,10 +15,13 @@ from collections import defaultdict
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.joints import joined
 from env_builder.world.calls import LoggedCall, calls_by_tool
+from env_builder.world.effects import equal_repeats, tells_of_a_change
 
 MOST_NAMES = 3
 MINIMUM_OBJECTS = 5
 """Different names that must have been given to the reader."""
+MINIMUM_REPEATS = 3
+"""Equal answers to a question asked again."""
 MINIMUM_SHARED = 2
 """Values of each argument that must stand beside several others, with other objects shown."""
 MOSTLY = 0.8
@@ -55,7 +59,8 @@ def _always(mine: list[LoggedCall]) -> frozenset[str]:
 
 def _names_together(mine: list[LoggedCall], names: frozenset[str]) -> bool:
     """Return whether the tool shows objects that these arguments name together, and none of them alone."""
-    if not 1 < len(names) <= MOST_NAMES or any(call.arguments.keys() != names for call in mine) or sum(
+    is_reader = equal_repeats(mine, shared=True) >= MINIMUM_REPEATS and not tells_of_a_change(mine[0].tool, "")
+    if not is_reader or not 1 < len(names) <= MOST_NAMES or any(call.arguments.keys() != names for call in mine) or sum(
             isinstance(call.parsed, dict) for call in mine) < MOSTLY * len(mine):
         return False
     questions = {call.key: call for call in mine}

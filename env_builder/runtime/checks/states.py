@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..canonical import UNWRITABLE, canonical, digest
 from ..ends import EndState, beyond, end_state, same, unreached
+from ..joints import names_together
 from ..relevance import leaves
 from ..schemas import fields, mapping
 from .kind import CheckKind, CheckResult, EpisodeView, IgnoredParts, Parameters, Row, Schema, clip
@@ -68,7 +69,8 @@ def _attempts_beyond(ends: AcceptedEnds, view: EpisodeView) -> list[list[str]]:
     allowed = {(tool, _wordless(arguments)) for _, acts in ends.accepted for tool, arguments in acts}
     keys = {name.partition("/")[2] for documents, _ in ends.accepted for name in documents}
     writable = [row for row in view.episode.attempts if _written(row) is not None]
-    rows = [row for row in writable if keys.isdisjoint(map(str, leaves(row["arguments"])))
+    named = [set(map(str, leaves(row["arguments"]))) for row in writable]
+    rows = [row for row, words in zip(writable, named, strict=True) if not any(names_together(key, words) for key in keys)
             and not (is_open and _wordless(canonical(row["arguments"])) != canonical(row["arguments"]))]
     return [["act", *act] for act in _attempted(ends.loose, rows)[1] if (act[0], _wordless(act[1])) not in allowed]
 

@@ -29,6 +29,8 @@ def examples(*rows: tuple[Any, Any, Any]) -> list[WriteExample]:
     (["state"], [({"state": "a"}, {}, "shut"), ({"state": "b"}, {}, "shut")], ["constant", "shut"]),
     (["who"], [({}, {"who": "x"}, "x"), ({}, {"who": "y"}, "y")], ["argument", "who"]),
     (["all"], [({}, {"all": ["c", "a"]}, ["a", "c"]), ({}, {"all": ["b", "a"]}, ["a", "b"])], ["sorted", ["argument", "all"]]),
+    ([], [({}, {"days": n}, f"held;{n}") for n in (2, 2, 3, 3, 7, 7)],
+     ["text", ["constant", "held"], ["constant", ";"], ["argument", "days"]]),
     (["n"], [({"n": 3}, {}, -3), ({"n": 4}, {}, -4)], ["negative", ["before", "n"]]),
     (["at"], [({}, {"x": 1, "y": 2}, {"y": 2, "x": 1}), ({}, {"x": 5, "y": 6}, {"y": 6, "x": 5})],
      ["object", [["y", ["argument", "y"]], ["x", ["argument", "x"]]]]),

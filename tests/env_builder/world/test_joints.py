@@ -9,7 +9,7 @@ from typing import Any
 from env_builder import behaviour, world
 from env_builder.rooms import rows_of
 from env_builder.runtime.episode import EpisodeState
-from env_builder.runtime.joints import apart, joined
+from env_builder.runtime.joints import apart, joined, names_together
 from env_builder.runtime.world import View, World
 from env_builder.world.joints import find
 from tests.env_builder.world.calls import call
@@ -47,6 +47,15 @@ def test_a_set_that_two_tools_take_is_found() -> None:
     theatre, choose = Theatre(), random.Random(2)
     calls = [call(tool, arguments, theatre.call(tool, arguments)) for _ in range(40) for tool, arguments in asked(choose)]
     assert find(calls) == {"show": [["number", "row"]], "take": [["number", "row"]]}
+
+
+def test_a_write_that_shows_what_it_made_is_no_reader() -> None:
+    calls = []
+    for row, number in SEATS:
+        seat = {"row": row, "number": number}
+        calls.append(call("claim", seat, json.dumps({"claimed": f"{row}{number}", "left": 40 - number})))
+        calls.append(call("leave", seat, "true"))
+    assert find(calls) == {}
 
 
 def test_an_option_is_no_part_of_a_name() -> None:
@@ -90,4 +99,10 @@ def test_writes_are_played_on_records_named_by_two_arguments() -> None:
             got, wanted = state.call(tool, arguments), hall.call(tool, arguments)
             assert got.tier == "unknown" or got.content == wanted
             n_exact += got.tier != "unknown"
+        assert all(set(json.loads(key)) <= {"row", "number", "guest"} for _, key in state.difference()["write_calls"])
     assert n_exact >= 100
+
+
+def test_a_joint_name_is_named_by_all_its_parts() -> None:
+    assert names_together("3/A", {"3", "A", "x"}) and names_together("3/A", {"3/A"})
+    assert not names_together("3/A", {"3", "x"}) and not names_together("A3", {"A", "3"})
