@@ -13,6 +13,7 @@ from env_builder.behaviour import (
     always,
     answers,
     confirmations,
+    conversions,
     filters,
     finds,
     makes,
@@ -39,6 +40,7 @@ INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
     plain.shows,           # nothing explains it: which record an answer shows, so that a real one is understood
     answers.induce,        # of tools that may write: an expression over the arguments and the record that they name
     templates.induce,      # from here on only where nothing answers yet; a sentence of the arguments alone is the simplest
+    conversions.induce,    # a number computed from those that are given
     answers.induce_unnamed,
     finds.induce,          # a record that the arguments describe
     finds.induce_mentioned, # a record that others' words describe, for the arguments that `finds` leaves

@@ -29,7 +29,7 @@
     ["given", name, e, e2]     e where this argument is given, else e2
     ["first", e, …]            the first of them that has a value
     ["same", e, e2, e3]        e3 where e and e2 are the same, else no value
-    ["times", e, e2] ["length", e]
+    ["times", e, e2] ["over", e, e2] ["length", e]
     ["last", e]                in `replace` and `rows`: e at the last position of the arguments
     ["nth", tool, [value, …]]  the value for the n-th call of the tool in this episode that worked
     ["following", class, form]
@@ -225,6 +225,12 @@ def _typed(work: Callable[..., Any], *kinds: Callable[[Any, Make], Run]) -> Oper
         return lambda scope: work(*[run(scope) for run in runs])
 
     return operator_of
+
+
+def _over(one: float, other: float) -> float:
+    if not other:
+        raise NoValue
+    return one / other
 
 
 def _list(expression: Expression, make: Make) -> Run:
@@ -563,7 +569,8 @@ OPERATORS: dict[str, Operator] = {
     "fresh": lambda operands, make: _external(FRESH, canonical(operands), object, lambda given: given),
     "append": _append, "append_above": _append_where(lambda number: bool(number > 0)),
     "append_unless_zero": _append_where(lambda number: bool(number != 0)),
-    "times": _typed(operator.mul, _number, _number), "plus": _typed(operator.add, _number, _number),
+    "times": _typed(operator.mul, _number, _number), "over": _typed(_over, _number, _number),
+    "plus": _typed(operator.add, _number, _number),
     "later": _typed(later, lambda e, make: make(e), _number), "without": _typed(without, _list, lambda e, make: make(e)),
     "amend": _amend, "joined": _typed(_joined, _list, _list), "choose": _choose, "text": _text,
     "minus": _typed(operator.sub, _number, _number), "negative": _typed(operator.neg, _number),
