@@ -139,16 +139,12 @@ class Before:
         """Nothing is searched, nothing was taught, and no other question or call is known."""
         return []
 
-    taught_answers = answered = writes = things
+    taught_answers = answered = writes = writes_on = things
 
     def shown(self, *_: Any, **__: Any) -> None:
         """No list is known, nothing is on record, and nothing is bound."""
 
     recorded = always = bound = shown
-
-    def untouched(self, *_: Any, **__: Any) -> bool:
-        """Nobody knows what write calls did."""
-        return False
 
 
 def held_out(
