@@ -31,6 +31,8 @@ MINIMUM_RIGHT = 5
 """Searches that find something, or nothing, which the others must show exactly."""
 AGAINST = 0.01
 """Share of the searches it answers in which the rule may be wrong."""
+MINIMUM_REMOVED = 3
+"""Searches that must miss an element which write calls removed."""
 MOST_SEARCHES = 400
 MOST_CONDITIONS = 60
 """Conditions up to which the log is taken to tell something of an argument."""
@@ -49,16 +51,25 @@ def induce(evidence: ToolEvidence) -> Induced:
     kinds = ("recorded", "refuse", "rows", "nothing", "find")
     if evidence.sources is None or evidence.effect != "read" or not evidence.has_only(*kinds):
         return NOTHING
-    return one_or_none(filter_rule(pools_of(evidence.service, evidence.tool)))
+    pools = pools_of(evidence.service, evidence.tool)
+    rule = filter_rule(pools)
+    if rule is not None and _begins_alike(evidence.service, evidence.tool):
+        rule["removes"] = removes(rule, pools[0], list(searches_after(evidence.service, evidence.tool)))
+    return one_or_none(rule)
+
+
+def _begins_alike(service: ServiceWorld, tool: str) -> bool:
+    return service.starts_from == "reset" and bool(service.programs[tool].get("alike", True))
 
 
 def pools_of(service: ServiceWorld, tool: str) -> list[Pool]:
     """Return the answered searches of each state: a state begins with a session, and with each write call that may matter."""
-    begins_alike = service.starts_from == "reset" and service.programs[tool].get("alike", True)
+    begins_alike = _begins_alike(service, tool)
     contents: dict[Any, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     arguments: dict[str, dict[str, Any]] = {}
-    for state, call in _states(service, tool):
-        if state[1] == 0 or not begins_alike:
+    for call, writes in searches_after(service, tool):
+        state = call.session_id, len(writes)
+        if not writes or not begins_alike:
             contents[("", 0) if begins_alike else state][call.key][call.content] += 1
             arguments[call.key] = call.arguments
     pools: list[Pool] = []
@@ -72,15 +83,56 @@ def pools_of(service: ServiceWorld, tool: str) -> list[Pool]:
     return pools
 
 
-def _states(service: ServiceWorld, tool: str) -> Iterator[tuple[tuple[str, int], LoggedCall]]:
-    """Yield the calls of a tool, each with its session and how many write calls before it may have changed what it finds."""
+def searches_after(service: ServiceWorld, tool: str) -> Iterator[tuple[LoggedCall, tuple[LoggedCall, ...]]]:
+    """Yield the calls of a tool, each with the write calls of its session before it that may have changed what it finds."""
     programs = Programs(service.programs)
-    for session_id, session in groupby(service.steps, key=lambda step: step.call.session_id):
-        n_writes = 0
+    for _, session in groupby(service.steps, key=lambda step: step.call.session_id):
+        writes: tuple[LoggedCall, ...] = ()
         for step in session:
             if step.call.tool == tool:
-                yield (session_id, n_writes), step.call
-            n_writes += step.act and programs.bearing(step.call.tool, tool) != "keeps"
+                yield step.call, writes
+            if step.act and programs.bearing(step.call.tool, tool) != "keeps":
+                writes = (*writes, step.call)
+
+
+def removes(rule: Rule, pool: Pool, searches: list[tuple[LoggedCall, tuple[LoggedCall, ...]]]) -> dict[str, list[str]]:
+    """Return which write calls remove elements: tool -> its argument, and the field that has its value in what is removed.
+
+    Searches after write calls of the one tool must find what all searches showed at first, without these elements.
+    """
+    collection = Collection(rule, pool)
+    fields = sorted({field for value in collection.values if isinstance(value, dict) for field in value})
+    by_tool: dict[str, list[tuple[LoggedCall, tuple[LoggedCall, ...]]]] = defaultdict(list)
+    for call, writes in searches:
+        tools = {write.tool for write in writes}
+        if len(tools) == 1 and without_blanks(call.arguments).keys() <= collection.conditions.keys():
+            by_tool[tools.pop()].append((call, writes))
+    ways: dict[str, list[str]] = {}
+    for tool, after in sorted(by_tool.items()):
+        names = sorted({name for _, writes in after for write in writes for name in write.arguments})
+        way = next(((name, field) for name in names for field in fields if _removes(name, field, after, collection)), None)
+        ways |= {} if way is None else {tool: list(way)}
+    return ways
+
+
+def _removes(
+    name: str, field: str, after: list[tuple[LoggedCall, tuple[LoggedCall, ...]]], collection: Collection
+) -> bool:
+    """Return whether searches find all but the elements whose field has the value of the argument of a write call."""
+    n_right = n_without = n_wrong = 0
+    for call, writes in after:
+        removed = [(field, str(write.arguments[name])) for write in writes if name in write.arguments]
+        given = without_blanks(call.arguments)
+        collection.remove(())
+        before = collection.select(given)
+        collection.remove(removed if len(removed) == len(writes) else ())
+        places = collection.select(given)
+        if places is not None and len(removed) == len(writes):
+            is_right = collection.written(places) == call.content
+            n_right, n_wrong = n_right + is_right, n_wrong + (not is_right)
+            n_without += is_right and before is not None and before != places
+    collection.remove(())
+    return n_right >= MINIMUM_RIGHT and n_without >= MINIMUM_REMOVED and n_wrong <= AGAINST * n_right
 
 
 def filter_rule(pools: list[Pool]) -> Rule | None:
@@ -110,7 +162,7 @@ def _blank(answers: Pool) -> Rule | None:
     names = sorted({name for given, _ in answers for name in without_blanks(given)})
     empty = others.most_common(1)[0][0] if others else None
     return {"rule": "filter", "conditions": {name: [("ignored", ())] for name in names}, "names": [], "characters": {},
-            "orders": [], "listed": True, "most": 0, "cuts": False, "form": form, "empty": empty}
+            "removes": {}, "orders": [], "listed": True, "most": 0, "cuts": False, "form": form, "empty": empty}
 
 
 def _form(lists: list[tuple[Form, list[Any], list[str]]]) -> Form | None:

@@ -161,7 +161,7 @@ class Before:
         """Nothing is searched, nothing was taught, and no other question or call is known."""
         return []
 
-    holders = taught_answers = answered = writes = things
+    holders = taught_answers = answered = writes = writes_on = things
 
     def past(self) -> PastCalls:
         """Look at no calls of the session."""
@@ -171,10 +171,6 @@ class Before:
         """No list is known, nothing is on record, and nothing is bound."""
 
     recorded = always = bound = shown
-
-    def untouched(self, *_: Any, **__: Any) -> bool:
-        """Nobody knows what write calls did."""
-        return False
 
 
 def held_out(

@@ -76,6 +76,10 @@ class WriteCall(NamedTuple):
         return not words.isdisjoint(names_in(self.key)) or not words.isdisjoint(ids_in(self.touched))  # parsed only if needed
 
 
+def _written_by(write: WriteCall) -> EpisodeWrite:
+    return EpisodeWrite(write.tool, parsed(write.key), write.touched if isinstance(write.touched, str) else None)
+
+
 LastCall = tuple[str, str, tuple[WriteCall, ...], Overlay, PastCalls]
 """The call that was answered last: tool, canonical arguments; and what stood before it: write calls, overlay, calls."""
 
@@ -582,11 +586,11 @@ class EpisodeState:
         return [(parsed(key), row["content"]) for key, row in answers if row is not None]
 
     def writes(self) -> list[EpisodeWrite]:
-        return [EpisodeWrite(write.tool, parsed(write.key), write.touched if isinstance(write.touched, str) else None)
-                for write in self.write_calls]
+        return list(map(_written_by, self.write_calls))
 
-    def untouched(self, tool: str) -> bool:
-        return all(self._programs.bearing(write.tool, tool) == "keeps" or self._keeps_all(write) for write in self.write_calls)
+    def writes_on(self, tool: str) -> list[EpisodeWrite]:
+        return [_written_by(write) for write in self.write_calls
+                if self._programs.bearing(write.tool, tool) != "keeps" and not self._keeps_all(write)]
 
     def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
         row = self.recorded(tool, canonical(arguments), arguments)

@@ -66,6 +66,8 @@ class Collection:
         self.texts: list[str] = []
         self._places: dict[str, int] = {}
         self._masks: dict[tuple[Condition, str], int] = {}
+        self.removed = 0
+        """Elements that write calls removed since the answers."""
         searches = (self._search(arguments, content) for arguments, content in answers)
         self.searches = [search for search in searches if search is not None]
 
@@ -161,7 +163,14 @@ class Collection:
             if name not in search.given or canonical(search.given[name]) != canonical(value):
                 certain, may = self.certain(name, value)
                 sure, possible = sure & certain, possible & may
+        sure, possible = sure & ~self.removed, possible & ~self.removed
         return [place for place in search.places if sure >> place & 1] if sure == possible else None
+
+    def remove(self, removed: Iterable[tuple[str, str]]) -> None:
+        """Leave out the elements that have one of these values: (field, value)."""
+        pairs = set(removed)
+        self.removed = sum(1 << place for place, value in enumerate(self.values) if any(
+            isinstance(value, dict) and field in value and str(value[field]) == text for field, text in pairs))
 
     def arranged(self, places: list[int], listed: list[int] | None = None) -> list[int] | None:
         """Return the elements in order, None if it is not known. `listed`: elements in an order that was seen."""
@@ -263,14 +272,19 @@ class Collection:
         return written(self.rule["form"], [self.values[place] for place in places], texts)
 
 
-def filtered(rule: Rule, arguments: dict[str, Any], answers: Iterable[tuple[dict[str, Any], str]]) -> str | None:
-    """Return the answer to a search, None if the answers to others do not tell it."""
+def filtered(
+    rule: Rule, arguments: dict[str, Any], answers: Iterable[tuple[dict[str, Any], str]],
+    removed: Iterable[tuple[str, str]] = (),
+) -> str | None:
+    """Return the answer to a search, None if the answers to others do not tell it. `removed`: (field, value) of elements
+    that write calls removed since."""
     given = without_blanks(arguments)
     if sorted(given) not in rule["names"] or any(foreign_characters(value, rule["characters"][name])
                                                  for name, value in given.items()):
         return None
     try:
         collection = Collection(rule, answers)
+        collection.remove(removed)
         places = collection.select(given)
     except TypeError:  # values that do not compare
         return None

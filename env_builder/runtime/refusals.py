@@ -228,8 +228,8 @@ class State(Protocol):
         """(arguments, answer) of all known questions to the tool; none if a write call of the episode matters to this one."""
     def writes(self) -> list[EpisodeWrite]:
         """Return the write calls of the episode, in order."""
-    def untouched(self, tool: str) -> bool:
-        """Return whether no write call of the episode may have changed what any question to the tool is answered."""
+    def writes_on(self, tool: str) -> list[EpisodeWrite]:
+        """Return those of them that may have changed what a question to the tool is answered."""
     def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:
         """Return what the question is known to answer now, None where it is not on record or fails."""
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:

@@ -70,9 +70,15 @@ def _select(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> s
 
 
 def _filter(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
-    """Say what a search finds among what other searches show."""
-    answers = state.answered(tool, arguments) if state.untouched(tool) else []
-    return filtered(rule, arguments, answers) if answers else None
+    """Say what a search finds among what other searches show, without what write calls removed since."""
+    removed: list[tuple[str, str]] = []
+    for write in state.writes_on(tool):
+        argument, field = rule["removes"].get(write.tool, (None, ""))
+        if argument is None or write.answer is None or write.arguments.get(argument) is None:
+            return None
+        removed.append((field, str(write.arguments[argument])))
+    answers = state.answered(tool, arguments)
+    return filtered(rule, arguments, answers, removed) if answers else None
 
 
 def _unlisted(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from env_builder.behaviour.filters import filter_rule
+from env_builder.behaviour.filters import filter_rule, removes
 from env_builder.runtime.filters import filtered
+from tests.env_builder.world.calls import call
 
 PEOPLE = ("ana.silva@x.org", "bo.berg@x.org", "cy.dunn@y.org", "di.silva@y.org")
 TITLES = ("red boat", "blue kite", "Red sail", "old rope", "boat hook", "kite string", "rope ladder", "Blue paint")
@@ -32,8 +33,8 @@ class Convention(NamedTuple):
     """Every so many rows are not found for a reason that no row shows; 0: none."""
 
     def answer(self, given: Row) -> str:
-        rows = sorted((row for n, row in enumerate(ROWS) if self.matches(row, given) and not (
-            self.hidden and n % self.hidden == 1)), key=self.key)[:self.most]
+        rows = sorted((row for n, row in enumerate(ROWS) if self.matches(row, given) and row["id"] != given.get("without")
+                       and not (self.hidden and n % self.hidden == 1)), key=self.key)[:self.most]
         return json.dumps(rows) if rows else self.empty
 
 
@@ -109,3 +110,25 @@ def test_is_silent_on_characters_that_no_search_had() -> None:
     assert rule is not None
     assert filtered(rule, {"text": "boat hook"}, seen) == convention.answer({"text": "boat hook"})
     assert filtered(rule, {"text": "boat|kite"}, seen) is None
+
+
+@pytest.mark.parametrize("name", ["cut", "latest", "part"])
+@pytest.mark.parametrize("drops", [True, False])
+def test_leaves_out_what_write_calls_were_seen_to_remove(name: str, drops: bool) -> None:
+    convention = CONVENTIONS[name]
+    seen = pool(convention, searches(5, 200))
+    rule = filter_rule([seen])
+    assert rule is not None
+    after = []
+    for n, (given, _) in enumerate(pool(convention, searches(6, 60))):
+        rows = [row for row in ROWS if convention.matches(row, given)]
+        row = rows[0] if rows else ROWS[n]
+        content = convention.answer({**given, "without": row["id"]}) if drops else convention.answer(given)
+        write = call("drop", {"which": row["id"]}, "ok", f"s{n}")
+        after.append((call("search", given, content, f"s{n}", 1), (write,)))
+    rule["removes"] = removes(rule, seen, after)
+    assert rule["removes"] == ({"drop": ["which", "id"]} if drops else {})
+    answered = [(filtered(rule, given, seen, [("id", "N-007")]), convention.answer({**given, "without": "N-007"}))
+                for given in searches(7, 60)]
+    assert all(ours in (None, real) for ours, real in answered)
+    assert sum(ours is not None for ours, _ in answered) >= len(answered) // 4
