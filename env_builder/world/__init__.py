@@ -71,9 +71,8 @@ class InducedWorld(NamedTuple):
 
 def split_worlds(sessions: pl.DataFrame, turns: pl.DataFrame) -> SeveralWorlds | None:
     """Find the worlds that the sessions of one service are of; None: one, as far as the log tells."""
-    begun, starts = _with_openings(sessions, turns)
-    calls = unwrap_answers(calls_of(begun))[0]
-    split = worlds.find(notations.applied(calls, notations.find(calls, starts)))
+    calls = _calls_in_documents(sessions, turns)
+    split = worlds.find(calls)
     if split is None:
         return None
     logged = set(sessions["session_id"])
@@ -81,6 +80,18 @@ def split_worlds(sessions: pl.DataFrame, turns: pl.DataFrame) -> SeveralWorlds |
     attributes = attributes_of(sessions, turns, [call for call in calls if call.session_id in logged])
     separation = tell(attributes, labels)
     return SeveralWorlds(spread(attributes[separation.attribute], labels) if separation else labels, split, separation)
+
+
+def find_beginning(sessions: pl.DataFrame, turns: pl.DataFrame) -> begin.Beginning:
+    """Decide how the sessions of one service begin."""
+    calls = _calls_in_documents(sessions, turns)
+    return begin.find(calls, documents.find(calls))
+
+
+def _calls_in_documents(sessions: pl.DataFrame, turns: pl.DataFrame) -> list[LoggedCall]:
+    begun, starts = _with_openings(sessions, turns)
+    calls = unwrap_answers(calls_of(begun))[0]
+    return notations.applied(calls, notations.find(calls, starts))
 
 
 def _with_openings(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, datetime | None]]:

@@ -10,6 +10,7 @@ world nothing tells belongs to none.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -24,13 +25,13 @@ MINIMUM_RETURNS = 10.0
 """Returns to an earlier value, each question counting once, from which on worlds are looked for."""
 MINIMUM_SESSIONS = 8
 """Sessions of each world."""
-MINIMUM_AGREEING = 30
-"""Questions that tell the world of a session as its other questions do."""
-AGAINST = 0.04
-"""Share of such questions that may tell another world."""
-REMOVED = 0.3
-"""Share of the changes from one first look to the next that must not be within a world: where sessions change much, some split
-always takes a few of them away."""
+LEAST_SCORE = 0.22
+"""Share of the changes from one first look to the next that must be between worlds, not within one, after `WEIGHT` times the
+share of questions that may tell another world than their session's others is taken away. Where sessions change much, some split
+always removes a few changes; where each has a state of its own, its questions disagree."""
+WEIGHT = 4.0
+DEVIATIONS = 1.645
+"""Standard deviations up to which the share of disagreeing questions may be higher than it was seen (5 %, one-sided)."""
 INTERLEAVED = 0.5
 """Share of the turns from one world to the other, of those that chance would give: worlds in blocks of time are changes."""
 TRIES = 4
@@ -98,16 +99,22 @@ def find(calls: list[LoggedCall]) -> Split | None:
 
 
 def _parts(tracks: list[Track], sessions: list[str], is_timed: bool) -> _Parts | None:
-    """Return the first split in two, else in three or more, that counts."""
+    """Return the best split that counts; None if none does."""
     parts = _Parts(tracks, sessions)
     if sum(track.n_returns for track in parts.tracks) < MINIMUM_RETURNS:
         return None
     begins = sorted(range(len(parts.tracks)), key=lambda at: (-parts.tracks[at].n_returns, parts.tracks[at][:2]))[:TRIES]
+    scores: list[tuple[float, int, int]] = []
     for n_parts in range(2, MOST_PARTS + 1):
-        spread = [(parts.removed()[0], -number) for number in begins if parts.spread(number, n_parts)]
-        if spread and parts.spread(-max(spread)[1], n_parts) and parts.counts(is_timed):
-            return parts
-    return None
+        removed = [(parts.removed()[0], -number) for number in begins if parts.spread(number, n_parts)]
+        if removed:
+            parts.spread(-max(removed)[1], n_parts)
+            scores.append((parts.score(is_timed), -n_parts, -max(removed)[1]))
+    score, n_parts, begin = max(scores, default=(0.0, 0, 0))
+    if score < LEAST_SCORE:
+        return None
+    parts.spread(begin, -n_parts)
+    return parts
 
 
 class _Parts:
@@ -158,16 +165,13 @@ class _Parts:
             self._put(session, None)
         return len(usual) == n
 
-    def counts(self, is_timed: bool) -> bool:
-        """Return whether the parts are worlds."""
+    def score(self, is_timed: bool) -> float:
+        """Return how much speaks for worlds (`LEAST_SCORE`)."""
         sizes = Counter(self.label.values())
-        n_removed, n_changes = self.removed()
-        if len(sizes) < self._n or min(sizes.values()) < MINIMUM_SESSIONS:
-            return False
-        if n_removed < max(MINIMUM_RETURNS, REMOVED * n_changes):
-            return False
-        agreeing, against = self.support()
-        return agreeing >= MINIMUM_AGREEING and against <= AGAINST * agreeing and (not is_timed or self._is_interleaved(sizes))
+        if len(sizes) < self._n or min(sizes.values()) < MINIMUM_SESSIONS or (is_timed and not self._is_interleaved(sizes)):
+            return 0.0
+        (n_removed, n_changes), (agreeing, against) = self.removed(), self.support()
+        return n_removed / n_changes - WEIGHT * _upper(against, agreeing + against) if n_removed >= MINIMUM_RETURNS else 0.0
 
     def support(self) -> tuple[int, int]:
         """Return how many questions tell the part of their session as its other questions do, and how many another one."""
@@ -250,6 +254,14 @@ class _BestPart(NamedTuple):
 
     part: int
     lead: float
+
+
+def _upper(n: int, of: int) -> float:
+    """Return the upper bound of a share (Wilson 1927)."""
+    square = DEVIATIONS ** 2
+    share = n / of if of else 0.0
+    spread = DEVIATIONS * math.sqrt(share * (1 - share) * of + square / 4)
+    return (share * of + square / 2 + spread) / (of + square)
 
 
 def _n_changes(values: Iterable[str]) -> int:

@@ -215,6 +215,7 @@ def sniff(
 ) -> None:
     """Detect the format of a log file, show its first events, and propose a mapping for an unknown format."""
     from extractors.sniffing import sniff as detect
+    from pipelines.inspection.services import beginnings_in
 
     sniffed = detect(file)
     reading = sniffed.mapped or sniffed.reading
@@ -226,7 +227,8 @@ def sniff(
             "claimed_by": sniffed.claimed_by, "whole": sniffed.is_whole, "note": sniffed.note or None,
             "configuration": sniffed.snippet or None, "events": counts,
             "left": rejected.select("reason", "detail").to_dicts() if rejected is not None else [],
-            "first": _event_rows(reading, events) if reading else []})
+            "first": _event_rows(reading, events) if reading else [],
+            "begins": beginnings_in(reading.events) if reading else []})
         return
     if sniffed.note:
         say(f"{escape(file.name)} {escape(sniffed.note)}.")
@@ -240,6 +242,8 @@ def sniff(
     if reading is not None and rejected is not None:
         table(f"First events of {reading.events.height:,}", _event_rows(reading, events))
         say("Events: " + (", ".join(f"{kind} {n:,}" for kind, n in counts.items()) or "none"))
+        for sentence in beginnings_in(reading.events):
+            say(f"{escape(printable(sentence))}.")
         for sentence in rejected["detail"].head(3):
             say(f"[yellow]![/] {sentence}")
         if rejected.height > 3:

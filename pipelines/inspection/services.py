@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import polars as pl
+
+from env_builder.world import find_beginning
+from extractors.sessions import assemble
 from pipelines.settings import Settings
 from warehouse.store import Store
 
@@ -13,6 +17,9 @@ _EVIDENCE = {
     "configuration": "the configuration says so",
     "writes": "what one session's writes left for others",
     "first_answers": "first answers of sessions over time", None: "nothing"}
+_BEGINNING = (
+    "Sessions of {service}: {begins}; {evidence} (looks after another session's write: {reset} for reset, {shared} for "
+    "shared); starts_from in the configuration file decides it")
 _UNDECIDED = (
     "{service}: nothing tells whether sessions begin anew or share one state (looks after another session's write: {reset} for "
     "reset, {shared} for shared); until that is known, what one session was told speaks for another only as far as sessions "
@@ -33,6 +40,20 @@ def service_rows(settings: Settings) -> list[Row]:
     the user's is open, else None."""
     with Store.published(settings.warehouse) as store:
         return _rows(store)
+
+
+def beginnings_in(events: pl.DataFrame) -> list[str]:
+    """Return a sentence for each service that events of one file (frame of `Event`) show in several sessions with calls."""
+    made, sentences = assemble(events), []
+    for service in made.sessions["service"].unique().sort():
+        own = made.sessions.filter((pl.col("service") == service) & (pl.col("n_calls") > 0))
+        if own.height > 1:
+            beginning = find_beginning(own, made.turns.join(own, on="session_id", how="semi"))
+            decided = beginning.decided_by
+            sentences.append(_BEGINNING.format(
+                service=service, begins=_BEGINS[beginning.starts_from if decided else None],
+                evidence=f"by {_EVIDENCE[decided]}" if decided else "nothing tells", **beginning.votes))
+    return sentences
 
 
 def open_decisions(store: Store) -> list[str]:
