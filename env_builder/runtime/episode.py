@@ -8,7 +8,7 @@ it names, an answer whose question shares a name with it; unless the log shows t
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from .answers import failed, parse, parsed
 from .bindings import Ask, Binding, Reply
@@ -23,92 +23,17 @@ from .precedents import PastCall, PastCalls, followed
 from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, reached, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
 from .refusals import FIRST, LATER
-from .relevance import ids, ids_in, leaves, listed_in, may_hold, names, names_in, with_parts
+from .relevance import ids, ids_in, listed_in, names, with_parts
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
 from .world import Name, Overlay, Row, View, World, agreed_on, answering
+from .write_calls import FEW, NOTHING_NAMED, Naming, WriteCall, written_by
 
 UNKNOWN = Ready({"effect": "unknown", "rules": [], "relation": {}})
 
 
-class WriteCall(NamedTuple):
-    """A call that may have changed the world."""
-
-    tool: str
-    key: str
-    touched: str | frozenset[str]
-    """Its answer; of one that was not answered, what it may have touched."""
-    documents: frozenset[Name]
-    """Documents whose new text is known."""
-    answered: bool
-    """Was it answered? An unanswered write call may have done anything to what it names."""
-    is_real: bool = False
-    """Did the real tool answer it?"""
-    named: Name | None = None
-    """The new entity that it made under a name that depends on chance, or on what others made before."""
-
-    @property
-    def names(self) -> frozenset[str]:
-        """What it names, in its arguments and its answer; of one that was not answered, what it may have touched."""
-        return names_in(self.key) | ids_in(self.touched) if isinstance(self.touched, str) else self.touched
-
-    @property
-    def whole_names(self) -> frozenset[str]:
-        """The same without words inside of a text that it was given: prose may mention what it leaves alone."""
-        mentioned = frozenset(word for leaf in leaves(parsed(self.key)) if isinstance(leaf, str) and " " in leaf
-                              for word in ids_in(leaf) if word != leaf)
-        return self.names - mentioned
-
-    def may_name(self, words: frozenset[str]) -> bool:
-        """Return whether it may name one of the words, by its text before parsing."""
-        if not isinstance(self.touched, str):
-            return not words.isdisjoint(self.touched)
-        return may_hold(self.key, words) or may_hold(self.touched, words)
-
-    def matters(self, relation: str | None, words: frozenset[str]) -> bool:
-        """May it change what names these words? `relation`: what was seen of the two: keeps, changes or None (nothing)."""
-        if relation == "keeps":
-            return False
-        if not words:
-            return True
-        if not isinstance(self.touched, str):
-            return not words.isdisjoint(self.touched)
-        return not words.isdisjoint(names_in(self.key)) or not words.isdisjoint(ids_in(self.touched))  # parsed only if needed
-
-
-def _written_by(write: WriteCall) -> EpisodeWrite:
-    return EpisodeWrite(write.tool, parsed(write.key), write.touched if isinstance(write.touched, str) else None)
-
-
 LastCall = tuple[str, str, tuple[WriteCall, ...], Overlay, PastCalls]
 """The call that was answered last: tool, canonical arguments; and what stood before it: write calls, overlay, calls."""
-
-
-class Naming(NamedTuple):
-    """Which calls name what, of those that were gone through."""
-
-    places: dict[str, tuple[int, ...]]
-    """Word -> places among the calls."""
-    n_calls: int
-
-    def through(self, calls: tuple[WriteCall, ...]) -> Naming:
-        """Return the index with the calls since then."""
-        if self.n_calls == len(calls):
-            return self
-        places = dict(self.places)
-        for place in range(self.n_calls, len(calls)):
-            for word in calls[place].names:
-                places[word] = (*places.get(word, ()), place)
-        return Naming(places, len(calls))
-
-    def of(self, words: frozenset[str]) -> list[int]:
-        """Places of the calls that may name one of the words, in order."""
-        return sorted({place for word in words for place in self.places.get(word, ())})
-
-
-NOTHING_NAMED = Naming({}, 0)
-FEW = 16
-"""EpisodeWrite calls that are gone through one by one; of more an index is made."""
 ToolCalls = tuple[tuple[str, str], ...]
 """(tool, canonical arguments) of calls."""
 Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, ToolCalls, ToolCalls, PastCalls]
@@ -586,10 +511,10 @@ class EpisodeState:
         return [(parsed(key), row["content"]) for key, row in answers if row is not None]
 
     def writes(self) -> list[EpisodeWrite]:
-        return list(map(_written_by, self.write_calls))
+        return list(map(written_by, self.write_calls))
 
     def writes_on(self, tool: str) -> list[EpisodeWrite]:
-        return [_written_by(write) for write in self.write_calls
+        return [written_by(write) for write in self.write_calls
                 if self._programs.bearing(write.tool, tool) != "keeps" and not self._keeps_all(write)]
 
     def shown(self, tool: str, arguments: dict[str, Any]) -> str | None:

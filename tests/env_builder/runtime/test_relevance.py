@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from env_builder.runtime.canonical import canonical, styled, written
-from env_builder.runtime.episode import WriteCall
+from env_builder.runtime.write_calls import WriteCall
 
 SCALARS = some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False, allow_infinity=False) | some.text(
     some.sampled_from("a7 .-é\\\"\n😀/"), max_size=8)
