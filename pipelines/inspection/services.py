@@ -7,8 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from env_builder.world import find_beginning
-from extractors.sessions import assemble
 from pipelines.settings import Settings
 from warehouse.store import Store
 
@@ -44,6 +42,9 @@ def service_rows(settings: Settings) -> list[Row]:
 
 def beginnings_in(events: pl.DataFrame) -> list[str]:
     """Return a sentence for each service that events of one file (frame of `Event`) show in several sessions with calls."""
+    from env_builder.world import find_beginning
+    from extractors.sessions import assemble
+
     made, sentences = assemble(events), []
     for service in made.sessions["service"].unique().sort():
         own = made.sessions.filter((pl.col("service") == service) & (pl.col("n_calls") > 0))
