@@ -33,8 +33,8 @@ _ROWS = {
     "mart.goals": f"""select 'g' || i, 's' || i, {_SERVICE}, 0, 0, 7, 'f' || (i % {N_FAMILIES}), '[]',
         'f' || (i % {N_FAMILIES}), 'please do the thing number ' || i, '{{}}', null from range($n) t(i)""",
     "core.tools": f"""select {_SERVICE}, 'tool_' || i, null, '{{}}', false, null, $n // (1 + i) from range({N_TOOLS}) t(i)""",
-    "mart.behaviours": f"""select {_SERVICE}, 'tool_' || i, ['read', 'write'][1 + i % 2], '{{}}', 10, 0, {_PART}, 1 - {_PART}
-        from range({N_TOOLS}) t(i)""",
+    "mart.behaviours": f"""select {_SERVICE}, 'tool_' || i, ['read', 'write'][1 + i % 2], '{{}}', 10, 0, {_PART}, 1 - {_PART},
+        {_PART} / 2, {_PART} from range({N_TOOLS}) t(i)""",
     "mart.signals": f"""select {_SERVICE}, 'signal_' || (i // 6), ['for', 'against'][1 + (i // 3) % 2], $n // 2, .5, .8,
         2 * {_PART} - 1 from range(36) t(i)""",
     "mart.decisions": """select ['sessions', 'outcomes', 'tasks', 'rewards'][1 + i % 4], 's' || (i // 4), i % 13 != 0,
