@@ -231,7 +231,7 @@ class EpisodeState:
 
     def _is_unheard_of(self, program: Ready, key: str, arguments: dict[str, Any], answered: ToolAnswer) -> bool:
         """Is it a rule's answer to arguments that no call that worked had, or the answer of a first call to a second one, of a
-        tool that may write and was never seen to answer twice alike?"""
+        tool that may write and was never seen to answer twice alike? What was recorded after a write call is another answer."""
         if answered.is_error or answered.tier == "bound":
             return False
         if answered.tier != "recorded" and len(arguments) > 1 and not program.takes >= arguments.keys():
@@ -241,7 +241,8 @@ class EpisodeState:
         if answered.tier == "induced" and not program.changes_what_it_names and self._is_given_again(program, key, arguments):
             return True
         own = program["tool"], key
-        return not program.get("repeats", True) and (own in self._possible_writes or (
+        after = (self.after(program["tool"], arguments) or ()) if answered.tier == "recorded" else ()
+        return not program.get("repeats", True) and (self._possible_writes.count(own) > len(after) or (
             answered.tier == "derived" and any((write.tool, write.key) == own for write in self.write_calls)))
 
     def _is_given_again(self, program: Ready, key: str, arguments: dict[str, Any]) -> bool:
