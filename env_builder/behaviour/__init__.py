@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import always, chosen, finds, precedents, trials, validation, writes
+from env_builder.behaviour import always, chosen, edited, finds, precedents, trials, validation, writes
 from env_builder.behaviour.evidence import FirstReads, Induced, ServiceEvidence, ShownRecords, Sources, ToolEvidence
 from env_builder.behaviour.registry import INDUCERS
 from env_builder.runtime.canonical import canonical
@@ -107,7 +107,7 @@ def _induced(
         n_against += induced.n_against
         if induced.abstains is not None:
             fidelity, abstains = induced.fidelity, induced.abstains
-    return Induced(finds.confirmed(evidence.rules), n_against, fidelity, abstains)
+    return Induced(edited.confirmed(finds.confirmed(evidence.rules)), n_against, fidelity, abstains)
 
 
 def _uncalled(service: str, tool: str, evidence: ServiceEvidence) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from env_builder.behaviour import (
     answers,
     confirmations,
     conversions,
+    edited,
     filters,
     finds,
     makes,
@@ -53,4 +54,5 @@ INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
     confirmations.induce,  # of a call that only confirms: that it works, or names what does not exist
     always.induce,         # the floor: what no rule answers, but every session was told alike
     precedents.induce,     # what no rule answers, but sessions that were told and did the same were answered alike
+    edited.induce,         # a list to which write calls add rows, or take them away: tried before the answer on record
 )

@@ -41,7 +41,8 @@ LEVEL = 0.05
 """Chance below which a cassette is better than rules."""
 MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
 UNMEASURED = (
-    "recorded", "validate", "unlisted", "select", "filter", "confirm", "makes", "changes", "always", "precedent")
+    "recorded", "validate", "unlisted", "select", "filter", "confirm", "makes", "changes", "always", "precedent",
+    "edited")
 """Rules that answer nothing, or only what other evidence than the halves bears out."""
 
 
@@ -161,7 +162,7 @@ class Before:
         """Nothing is searched, nothing was taught, and no other question or call is known."""
         return []
 
-    holders = taught_answers = answered = writes = writes_on = things
+    holders = taught_answers = answered = begun_answers = writes = writes_on = things
 
     def past(self) -> PastCalls:
         """Look at no calls of the session."""

@@ -41,6 +41,8 @@ class EpisodeWrite(NamedTuple):
     arguments: dict[str, Any]
     answer: str | None
     """None: it was not answered."""
+    before: str | None = None
+    """Text of the document that it names, as it was just before, where a rule asks for it."""
 
     def names(self, value: str) -> bool:
         return any(str(other) == value for other in self.arguments.values())

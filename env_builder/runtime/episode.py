@@ -504,8 +504,9 @@ class EpisodeState:
         return self._taught.session_answers.get(tool, [])
 
     def answered(self, tool: str, arguments: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
-        if self.after(tool, arguments) != []:
-            return []
+        return self.begun_answers(tool) if self.after(tool, arguments) == [] else []
+
+    def begun_answers(self, tool: str) -> list[tuple[dict[str, Any], str]]:
         taught = (key for who, key in self._taught.answers if who == tool)
         questions = dict.fromkeys((*self._world.questions.get(tool, ()), *taught))
         answers = ((key, self._answer_after((tool, key), [])) for key in questions)
@@ -622,8 +623,14 @@ class EpisodeState:
             made = None if not program.drawing else next(
                 (name for name in documents if name[0] in program.drawing and self.document(name) is None), None)
             self._now = {}
-            done = WriteCall(program["tool"], key, touched, frozenset(documents), answered is not None, real, made)
+            done = WriteCall(program["tool"], key, touched, frozenset(documents), answered is not None, real, made,
+                             self._named_before(program["tool"], arguments))
             self.write_calls += (done,)
         if documents:
             n_writes = len(self.write_calls)
             self._overlay = self._overlay.over({name: (text, n_writes) for name, text in documents.items()})
+
+    def _named_before(self, tool: str, arguments: dict[str, Any]) -> str | None:
+        """Return the document that a write call names, if its edits of lists may depend on it."""
+        kind, argument = self._programs.editing.get(tool, ("", ""))
+        return self.document(self._programs.bare((kind, str(arguments[argument])))) if argument in arguments else None

@@ -163,6 +163,13 @@ class Programs(dict[str, Ready]):
         return rules_by_tool
 
     @cached_property
+    def editing(self) -> dict[str, tuple[str, str]]:
+        """Tool that edits lists -> (class, argument) of the document that it names, where the edits may depend on it."""
+        edits = (each for program in self.values() for rule in program["rules"] if rule["rule"] == "edited"
+                 for each in rule["edits"].items())
+        return {tool: tuple(edit["names"]) for tool, edit in edits if edit["names"] is not None}
+
+    @cached_property
     def apart(self) -> frozenset[str]:
         """Tools that tell sessions different things as they begin, and the classes that they show."""
         return frozenset(name for tool, program in self.items() if not program.get("alike", True)

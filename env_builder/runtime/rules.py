@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .answers import is_partial, parsed
+from .answers import is_partial, parse, parsed
 from .canonical import encoding
 from .confirmations import NO_NAME, answers_of, confirmation, naming_of
+from .edited import Edited, answered_after
 from .expressions import DONE, NAMES, NoValue, evaluate, shared
 from .filters import filtered
 from .lists import Listing, put_together, read
@@ -79,6 +80,15 @@ def _filter(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> s
         removed.append((field, str(write.arguments[argument])))
     answers = state.answered(tool, arguments)
     return filtered(rule, arguments, answers, removed) if answers else None
+
+
+def _edited(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    """Say what a list shows after the write calls of the episode."""
+    writes = state.writes_on(tool)
+    edits = [Edited(write.tool, {"argument": write.arguments, "answer": parse(write.answer or ""),
+                                 "before": None if write.before is None else parsed(write.before)}, write.answer is not None)
+             for write in writes]
+    return answered_after(rule, arguments, state.begun_answers(tool), edits) if edits else None
 
 
 def _unlisted(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
@@ -197,11 +207,14 @@ def _answer(rule: Rule, tool: str) -> Run:
 
 
 def _recorded(rule: Rule, tool: str) -> Run:
-    finding = rule.get("found")
+    finding, editing = rule.get("found"), rule.get("edited", ())
 
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         row = state.recorded(tool, key, arguments)
         reply: ToolAnswer | None = None if row is None else row["answer"]
+        if editing and row is not None and row["after"] == [] and "n_write_calls" not in row and any(
+                write.tool in editing for write in state.writes_on(tool)):
+            return None
         if finding and row is not None and "n_write_calls" not in row and _has_moved(finding, row["content"], arguments, state):
             return None
         return reply
@@ -279,7 +292,7 @@ RULES: dict[str, Make] = {
     "arithmetic": _texting(_arithmetic, "derived"), "text": _texting(_text, "induced"), "value": _texting(_value, "induced"),
     "validate": _texting(lambda rule, tool, arguments, state: invalid(rule, tool, arguments), "induced", True),
     "find": _texting(_find, "derived"), "nothing": _texting(_nothing, "derived"), "select": _texting(_select, "derived"),
-    "filter": _texting(_filter, "derived"),
+    "filter": _texting(_filter, "derived"), "edited": _texting(_edited, "derived"),
     "unlisted": _texting(_unlisted, "derived"),
     "assumed": _texting(lambda rule, tool, arguments, state: rule["content"], "assumed"),
     "parts": _texting(

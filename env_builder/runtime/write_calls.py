@@ -28,6 +28,8 @@ class WriteCall(NamedTuple):
     """Did the real tool answer it?"""
     named: Name | None = None
     """The new entity that it made under a name that depends on chance, or on what others made before."""
+    before: str | None = None
+    """Text of the document that it names, as it was just before, where a rule asks for it."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -60,7 +62,7 @@ class WriteCall(NamedTuple):
 
 def written_by(write: WriteCall) -> EpisodeWrite:
     """Return the call as rules see it."""
-    return EpisodeWrite(write.tool, parsed(write.key), write.touched if isinstance(write.touched, str) else None)
+    return EpisodeWrite(write.tool, parsed(write.key), write.touched if isinstance(write.touched, str) else None, write.before)
 
 
 class Naming(NamedTuple):
