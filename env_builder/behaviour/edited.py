@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import groupby, pairwise, product
 from typing import Any, NamedTuple
 
-from env_builder.behaviour.evidence import NOTHING, Induced, Rule, ToolEvidence, one_or_none
+from env_builder.behaviour.evidence import NOTHING, Induced, Rule, ToolEvidence, begun_documents, one_or_none
 from env_builder.runtime.answers import parse, parsed
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.edited import (
@@ -42,7 +42,7 @@ from env_builder.runtime.filters import without_blanks
 from env_builder.runtime.lists import STYLES
 from env_builder.runtime.programs import Programs
 from env_builder.runtime.tables import scalars
-from env_builder.runtime.world import SURE
+from env_builder.runtime.world import SURE, Name
 from env_builder.world import ServiceWorld
 from env_builder.world.replay import LoggedStep
 
@@ -55,8 +55,6 @@ PLACES = (("page", 1), ("page", 0), ("row", 0))
 """How an argument may say where a window begins: in windows from the first number on, or in rows."""
 MOST_CASES = 400
 Answers = list[tuple[dict[str, Any], str]]
-Named = dict[tuple[str, str], str]
-"""(class, key) -> text of a document as it is known."""
 
 
 class ListCase(NamedTuple):
@@ -116,24 +114,25 @@ def confirmed(rules: list[Rule]) -> list[Rule]:
 def _cases(service: ServiceWorld, tool: str) -> tuple[list[ListCase], Answers]:
     """Return the answers after write calls that may matter, and the answers before any."""
     begins_alike = _begins_alike(service, tool)
-    first = [step for step in service.steps if step.call.tool == tool and not step.call.failed and not step.after]
-    shared = _agreed(first) if begins_alike else []
-    programs, begun = Programs(service.programs), _begun(service) if begins_alike else {}
-    cases: list[ListCase] = []
+    programs, begun = Programs(service.programs), begun_documents(service) if begins_alike else {}
+    after: list[tuple[LoggedStep, Answers, list[Edited]]] = []
+    first: list[LoggedStep] = []
     for _, session in groupby(service.steps, key=lambda step: step.call.session_id):
         own: Answers = []
         writes: list[Edited] = []
         documents = dict(begun)
         for step in session:
             call = step.call
-            if call.tool == tool and not call.failed:
-                if writes:
-                    cases.append(ListCase(call.arguments, call.content, shared or list(own), list(writes)))
-                else:
-                    own.append((call.arguments, call.content))
+            if call.tool == tool and not call.failed and writes:
+                after.append((step, list(own), list(writes)))
+            elif call.tool == tool and not call.failed:
+                own.append((call.arguments, call.content))
+                first.append(step)
             if step.act and programs.bearing(call.tool, tool) != "keeps":
                 writes.append(_edited_by(service, step, documents))
             documents |= dict(step.effects) | ({step.shown[:2]: step.shown[2]} if step.shown else {})
+    shared = _agreed(first) if begins_alike else []
+    cases = [ListCase(step.call.arguments, step.call.content, shared or own, writes) for step, own, writes in after]
     return cases[:MOST_CASES], shared or [(step.call.arguments, step.call.content) for step in first]
 
 
@@ -146,17 +145,7 @@ def _agreed(steps: list[LoggedStep]) -> Answers:
     return [(parsed(key), text) for key, text, times, total in usual if times >= SURE * total]
 
 
-def _begun(service: ServiceWorld) -> Named:
-    """Return the documents as nearly all sessions read them before any write call that matters to them."""
-    texts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for step in service.steps:
-        if step.shown and not step.act and not step.after:
-            texts[step.shown[:2]][step.shown[2]] += 1
-    return {name: text for name, counts in texts.items() for text, times in counts.most_common(1)
-            if times >= SURE * counts.total()}
-
-
-def _edited_by(service: ServiceWorld, step: LoggedStep, documents: Named) -> Edited:
+def _edited_by(service: ServiceWorld, step: LoggedStep, documents: dict[Name, str]) -> Edited:
     name = _named_document(service, step.call.tool, step.call.arguments)
     before = None if name is None else documents.get(name)
     return Edited(step.call.tool, {"argument": step.call.arguments, "answer": parse(step.call.content),
@@ -302,7 +291,7 @@ def _around(rule: Rule, pages: list[Page]) -> dict[str, list[Any]] | None:
     for name in rule["fields"]:
         if name == rule["field"]:
             continue
-        ways = [["constant", pages[0].around[name]], ["place"], ["size"], ["shown"], ["total"], ["pages"], ["more"], ["group"]]
+        ways = [["place"], ["shown"], ["total"], ["pages"], ["more"], ["size"], ["constant", pages[0].around[name]], ["group"]]
         how = next((way for way in ways if _says(rule, name, way, pages)), None)
         if how is None:
             return None
@@ -397,7 +386,7 @@ def _begun_lists(rule: Rule, cases: list[ListCase]) -> list[list[Any]]:
         wider = Extent(rows, extent.low, extent.high).bounded(narrowed.low - n_more, high)
         if wider is not None and wider != extent:
             begun[canonical(group)] = group, wider
-    return [[group, json.dumps(extent.rows), *extent[1:]] for _, (group, extent) in sorted(begun.items())]
+    return [[group, json.dumps(extent.rows), extent.low, extent.high] for _, (group, extent) in sorted(begun.items())]
 
 
 def _shows_new(rule: Rule, case: ReadCase, after: Extent) -> bool:

@@ -8,7 +8,7 @@ call) what nearly all sessions were answered. Does not see: a list that write ca
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -20,7 +20,7 @@ from env_builder.runtime.answers import parsed
 from env_builder.runtime.lists import Listing, read
 from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.tables import Table, scalars
-from env_builder.runtime.world import SURE
+from env_builder.runtime.world import SURE, Name
 from env_builder.world import ServiceWorld
 from env_builder.world.calls import LoggedCall
 from env_builder.world.documents import Documents, DocumentTool
@@ -76,6 +76,16 @@ class Sources:
 def listing(content: str) -> Listing | None:
     """Return the list of a text."""
     return read(content) if content[:1] in ("[", "{", "-") else None
+
+
+def begun_documents(service: ServiceWorld) -> dict[Name, str]:
+    """Return the documents as nearly all sessions read them before any write call that matters to them."""
+    texts: dict[Name, Counter[str]] = defaultdict(Counter)
+    for step in service.steps:
+        if step.shown and not step.act and not step.after:
+            texts[step.shown[:2]][step.shown[2]] += 1
+    return {name: text for name, counts in texts.items() for text, times in counts.most_common(1)
+            if times >= SURE * counts.total()}
 
 
 def _agreed(texts: list[str]) -> str | None:

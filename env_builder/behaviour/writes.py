@@ -23,7 +23,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from env_builder.behaviour import checks, guards, lists, volatile
+from env_builder.behaviour import checks, guards, links, lists, volatile
 from env_builder.behaviour.checks import MessageCase
 from env_builder.behaviour.evidence import NOTHING, Induced, ToolEvidence
 from env_builder.behaviour.examples import Expression, WriteExample, is_linked
@@ -158,7 +158,8 @@ def induce(evidence: ToolEvidence) -> Induced:
         return NOTHING
     *before, rule = written.rules
     done_by = done(rule, service.finals.get(rule["class"], {})) if rule["rule"] == "write" else {}
-    last = {**rule, "also": service.also.get(evidence.tool, []), **({"done": done_by} if done_by else {})}
+    also = service.also.get(evidence.tool) or links.consequences_of(service, evidence.tool, rule)
+    last = {**rule, "also": also, **({"done": done_by} if done_by else {})}
     return Induced([*before, last], written.n_against, *held_out(evidence.steps, around))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -70,6 +70,8 @@ class Extent(NamedTuple):
     rows: list[Any]
     low: int
     high: int | None
+    is_edited: bool = False
+    """May a write call have edited it?"""
 
     @property
     def is_whole(self) -> bool:
@@ -197,10 +199,11 @@ class EditedList:
         self._rule, self._group, self._shown = rule, group, shown
         self._rows, self._low, self._high = list(extent.rows), extent.low, extent.high
         self._gone: set[str] = set()
+        self._is_edited = False
 
     @property
     def extent(self) -> Extent:
-        return Extent(self._rows, self._low, self._high)
+        return Extent(self._rows, self._low, self._high, self._is_edited)
 
     def edit(self, way: Way, write: Edited) -> None:
         """Carry out the edits of one write call. Raises Undecided."""
@@ -240,10 +243,10 @@ class EditedList:
                 if not self._belongs(key, parent):
                     return
             except Undecided:
-                self._low = max(self._low - 1, len(self._rows))
+                self._low, self._is_edited = max(self._low - 1, len(self._rows)), True
                 return
             self._low = max(self._low - 1, len(self._rows))
-        self._high = None if self._high is None else self._high - 1
+        self._high, self._is_edited = None if self._high is None else self._high - 1, True
 
     def _add(self, key: str, parent: dict[str, Any]) -> None:
         if not self._belongs(key, parent):
@@ -255,6 +258,7 @@ class EditedList:
         place, is_whole = self._place_for(row), self.extent.is_whole
         if place < len(self._rows) or is_whole:
             self._rows.insert(place, row)
+        self._is_edited = True
         self._low, self._high = self._low + 1, None if self._high is None else self._high + 1
 
     def _new_row(self, key: str, parent: dict[str, Any]) -> Any:
@@ -282,6 +286,7 @@ class EditedList:
     def _change(self, key: str, column: str | int, step: float) -> None:
         place = self._place_of(key)
         if place is not None:
+            self._is_edited = True
             row = self._rows[place]
             new = value_at(row, column) + step
             self._rows[place] = ({**row, column: new} if isinstance(row, dict)
@@ -364,7 +369,7 @@ def extents_after(
 
 
 def answered_after(
-    rule: Rule, arguments: dict[str, Any], answers: Iterable[tuple[dict[str, Any], str]], writes: list[Edited],
+    rule: Rule, arguments: dict[str, Any], answers: Sequence[tuple[dict[str, Any], str]], writes: list[Edited],
 ) -> str | None:
     """Return what the question is answered after the write calls, None if it is not known."""
     question = question_of(rule, arguments)
@@ -374,5 +379,8 @@ def answered_after(
     if question is None or extent is None:
         return None
     extents = extents_after(rule, question.group, extent, shown_rows(rule, shown), writes)
+    if extents and not any(each.is_edited for each in extents):
+        return next((content for given, content in answers if canonical(given) == canonical(arguments)),
+                    rendered(rule, question, extents[0], pages))
     texts = {rendered(rule, question, each, pages) for each in extents or ()}
     return next(iter(texts)) if len(texts) == 1 else None
