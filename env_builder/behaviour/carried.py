@@ -40,7 +40,7 @@ MINIMUM_CONSTANT = 5
 MINIMUM_HELD_OUT = 5
 """Calls of the other half that the rules of each half must answer rightly."""
 MOST_EXAMPLES = 300
-MOST_NAMING = 8
+MOST_NAMING = 4
 """Sources that name what a call names, tried each by itself."""
 MOST_WAYS = 3
 """Explanations of one value that are laid beside each other."""

@@ -10,6 +10,7 @@ together tell, and what a session began with.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .answers import parse, parsed
@@ -44,6 +45,7 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
+@lru_cache(16384)
 def record_of(call: PastCall) -> dict[str, Any]:
     """Return arguments and answer of a call; an answer that is no JSON is a text."""
     answer = None if call.content is None else parse(call.content)
@@ -77,8 +79,13 @@ def recall(source: Source, arguments: dict[str, Any], past: PastCalls) -> Recall
         record = record_of(call)
         if call.tool == source.tool and (source.by is None or value_at(record, source.by[1]) == wanted):
             return Recall(record if call.content is not None else None, call.content is not None, tuple(between))
-        between.append(call.tool + NAMING if wanted is not None and wanted in list(_leaves(record)) else call.tool)
+        between.append(call.tool + NAMING if wanted is not None and wanted in _named_in(call) else call.tool)
     return Recall(None, len(past) < MOST_CALLS, tuple(between))
+
+
+@lru_cache(16384)
+def _named_in(call: PastCall) -> frozenset[Any]:
+    return frozenset(_leaves(record_of(call)))
 
 
 def _leaves(value: Any) -> Iterator[Any]:
