@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import always, chosen, edited, finds, precedents, trials, validation, writes
+from env_builder.behaviour import always, carried, chosen, edited, finds, precedents, trials, validation, writes
 from env_builder.behaviour.evidence import FirstReads, Induced, ServiceEvidence, ShownRecords, Sources, ToolEvidence
 from env_builder.behaviour.registry import INDUCERS
 from env_builder.runtime.canonical import canonical
@@ -49,6 +49,7 @@ def induce(world: InducedWorld, tools: pl.DataFrame) -> pl.DataFrame:
             validation.rules(by_tool, tools.filter((pl.col("service") == name) & pl.col("declared"))),
             always.kinds_by_tool(service.steps) if service.starts_from == "reset" else {},
             precedents.rules_by_tool(service.steps) if service.starts_from == "reset" else {},
+            carried.pasts(service.steps) if service.starts_from == "reset" else {},
             chosen.find(service.steps, service.starts_from == "shared"))
         rows += [_behaviour(service, tool, steps, evidence) for tool, steps in sorted(by_tool.items())]
         declared = tools.filter(pl.col("service") == name)["tool"]

@@ -18,6 +18,7 @@ from env_builder.behaviour.chosen import Kept
 from env_builder.behaviour.guards import few_values
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.lists import Listing, read
+from env_builder.runtime.precedents import PastCalls
 from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.tables import Table, scalars
 from env_builder.runtime.world import SURE, Name
@@ -192,6 +193,8 @@ class ServiceEvidence(NamedTuple):
     """Tool -> kinds of its calls that are answered as they always were (always.py); {} in a shared world."""
     precedents: dict[str, Rule]
     """Tool -> its `precedent` rule (precedents.py); {} in a shared world."""
+    pasts: dict[str, PastCalls]
+    """Event of a call -> the calls of its session before it (carried.py); {} in a shared world."""
     chosen: Kept
     """Tool -> class -> field -> values of parts that it was seen to choose (chosen.py)."""
 

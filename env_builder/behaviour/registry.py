@@ -12,6 +12,7 @@ from collections.abc import Callable
 from env_builder.behaviour import (
     always,
     answers,
+    carried,
     confirmations,
     conversions,
     edited,
@@ -52,6 +53,7 @@ INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
     filters.induce,        # a search whose answer those to other searches show
     selections.induce,     # what is selected from a list, of a read that no rule but `rows`, `nothing`, `filter` answers
     confirmations.induce,  # of a call that only confirms: that it works, or names what does not exist
+    carried.induce,        # what the session's earlier calls gave and got
     always.induce,         # the floor: what no rule answers, but every session was told alike
     precedents.induce,     # what no rule answers, but sessions that were told and did the same were answered alike
     edited.induce,         # a list to which write calls add rows, or take them away: tried before the answer on record

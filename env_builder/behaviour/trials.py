@@ -41,7 +41,7 @@ LEVEL = 0.05
 """Chance below which a cassette is better than rules."""
 MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
 UNMEASURED = (
-    "recorded", "validate", "unlisted", "select", "filter", "confirm", "makes", "changes", "always", "precedent",
+    "recorded", "validate", "unlisted", "select", "filter", "confirm", "makes", "changes", "always", "carried", "precedent",
     "edited")
 """Rules that answer nothing, or only what other evidence than the halves bears out."""
 

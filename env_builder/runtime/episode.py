@@ -248,10 +248,14 @@ class EpisodeState:
     def _is_given_again(self, program: Ready, key: str, arguments: dict[str, Any]) -> bool:
         """Was a value given that this tool was given before in this episode, and never got twice in the log? It may be used up.
         The same of the whole call."""
-        own = [write.key for write in self.write_calls if write.tool == program["tool"]]
+        own = [write for write in self.write_calls if write.tool == program["tool"]]
+        real = [write.key for write in own if write.is_real]
+        if len(set(real)) < len(real):  # the real tool took a whole call twice in this episode
+            return False
+        keys = [write.key for write in own]
         once = [(name, arguments[name]) for name in program.get("once", ()) if name in arguments]
-        return (key in own and not program.get("again", True)) or any(
-            parsed(earlier).get(name) == value for earlier in own for name, value in once)
+        return (key in keys and not program.get("again", True)) or any(
+            parsed(earlier).get(name) == value for earlier in keys for name, value in once)
 
     def _written(self, program: Ready, content: str, is_error: bool) -> str | None:
         """Return an answer as the agent gets it, None where its tool's notation has no place for it."""

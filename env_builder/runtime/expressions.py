@@ -43,6 +43,7 @@
     ["later", e, n]            the day or instant e, written as it is, n days later
     ["without", e, e2]         the list e without its elements that are e2, or objects with e2 in a field
     ["amend", e, e2, [[name, e3], …]]  the list e, its first object with e2 in a field with these fields; in e3 `before` is it
+    ["next", e]                the name after the name e: its last number one higher
     ["joined", e, e2]          the elements of both lists, each once, sorted
 
 An expression is made into a function of its scope once (`compiled`), however often it is asked: nobody may change it then.
@@ -59,7 +60,7 @@ from typing import Any
 from . import clock
 from .answers import UNKNOWN_VALUE
 from .canonical import IdentityCache, canonical
-from .numbering import named
+from .numbering import named, next_name
 
 Expression = list[Any]
 Look = Callable[[str, str], Any]
@@ -547,6 +548,13 @@ def _amend(operands: list[Any], make: Make) -> Run:
     return run
 
 
+def _next(name: Any) -> Any:
+    after = next_name(name)
+    if after is None:
+        raise NoValue(name)
+    return after
+
+
 def _joined(items: list[Any], more: list[Any]) -> list[str]:
     return sorted(set(_sorted([*items, *more])))
 
@@ -573,6 +581,7 @@ OPERATORS: dict[str, Operator] = {
     "plus": _typed(operator.add, _number, _number),
     "later": _typed(later, lambda e, make: make(e), _number), "without": _typed(without, _list, lambda e, make: make(e)),
     "amend": _amend, "joined": _typed(_joined, _list, _list), "choose": _choose, "text": _text,
+    "next": _typed(_next, lambda e, make: make(e)),
     "minus": _typed(operator.sub, _number, _number), "negative": _typed(operator.neg, _number),
     "absolute": _typed(abs, _number), "round": _typed(round, _number, _written), "length": _typed(len, _list),
     "sum": _typed(total, _list),

@@ -28,6 +28,17 @@ def named(number: int, form: Form | None) -> str | int:
     return number if form is None else f"{form[0]}{number:0{form[1]}}{form[2]}"
 
 
+def next_name(name: Any) -> str | int | None:
+    """Return the name after this one: its last number one higher. None where it has no number."""
+    if isinstance(name, int) and not isinstance(name, bool):
+        return name + 1
+    numbered = re.fullmatch(r"(.*?)(\d+)(\D*)", name, re.DOTALL) if isinstance(name, str) else None
+    if numbered is None:
+        return None
+    before, digits, after = numbered.groups()
+    return named(int(digits) + 1, [before, len(digits) if digits[0] == "0" else 0, after])
+
+
 SIGNS = {
     "digits": "0123456789", "hex": "0123456789abcdef", "HEX": "0123456789ABCDEF",
     "letters": "abcdefghijklmnopqrstuvwxyz", "LETTERS": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",

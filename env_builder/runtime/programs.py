@@ -177,8 +177,8 @@ class Programs(dict[str, Ready]):
 
     @cached_property
     def has_precedents(self) -> bool:
-        """Does a tool answer as in sessions on record that had been told and done the same?"""
-        return any(rule["rule"] == "precedent" for program in self.values() for rule in program["rules"])
+        """Does a tool answer by the session's calls before?"""
+        return any(rule["rule"] in ("precedent", "carried") for program in self.values() for rule in program["rules"])
 
     @cached_property
     def volatile(self) -> dict[str, list[Any]]:

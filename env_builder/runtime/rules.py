@@ -13,12 +13,13 @@ from typing import Any
 
 from .answers import is_partial, parse, parsed
 from .canonical import encoding
+from .carried import given, recalled
 from .confirmations import NO_NAME, answers_of, confirmation, naming_of
 from .edited import Edited, answered_after
 from .expressions import DONE, NAMES, NoValue, evaluate, shared
 from .filters import filtered
 from .lists import Listing, put_together, read
-from .precedents import precedent, situations
+from .precedents import PastCalls, precedent, situations
 from .records import Tier, ToolAnswer
 from .refusals import State, asks_of_document, invalid, refusal, refusing
 from .selections import at, finds_nothing, selected
@@ -268,6 +269,25 @@ def _precedent(rule: Rule, tool: str) -> Run:
     return run
 
 
+def carried_answer(rule: Rule, arguments: dict[str, Any], past: PastCalls) -> str | None:
+    """Return the answer that the session's calls so far tell, None where they do not."""
+    own = given(arguments)
+    if not admits(rule["when"], own):
+        return None
+    try:
+        records = recalled(rule["sources"], own, past)
+        if rule["needs"] and records.get("0") is None:
+            return None
+        value = evaluate(rule["value"], records, own)
+    except NoValue:
+        return None
+    return json.dumps(value, **rule["style"]) if rule["style"] is not None else value if isinstance(value, str) else None
+
+
+def _carried(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    return carried_answer(rule, arguments, state.past())
+
+
 def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], tier: Tier, is_error: bool = False) -> Make:
     """Return a kind of rule that answers with a text, where there is one."""
     def make(rule: Rule, tool: str) -> Run:
@@ -290,6 +310,7 @@ RULES: dict[str, Make] = {
     **dict.fromkeys(("rows", "shows", "makes", "changes"), lambda rule, tool: lambda key, arguments, state: None),
     "constant": _texting(lambda rule, tool, arguments, state: rule["content"], "derived"),
     "arithmetic": _texting(_arithmetic, "derived"), "text": _texting(_text, "induced"), "value": _texting(_value, "induced"),
+    "carried": _texting(_carried, "induced"),
     "validate": _texting(lambda rule, tool, arguments, state: invalid(rule, tool, arguments), "induced", True),
     "find": _texting(_find, "derived"), "nothing": _texting(_nothing, "derived"), "select": _texting(_select, "derived"),
     "filter": _texting(_filter, "derived"), "edited": _texting(_edited, "derived"),

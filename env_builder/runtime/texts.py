@@ -57,14 +57,21 @@ def written(value: Any, form: str, numbers: str) -> str | None:
 
 
 def admits(when: Limits | None, arguments: dict[str, Any]) -> bool:
-    """Are these arguments such as were seen to work? Those `always` given, their `types` and, where few, `values` and `signs`.
+    """Are these arguments such as were seen to work? Those `always` given, their `types` and, where few, `values`, `signs` and
+    `shapes`.
     None: all are."""
     return when is None or (
         all(name in arguments for name in when["always"])
         and all(type_of(value) in when["types"].get(name, ()) for name, value in arguments.items())
         and all(name not in arguments or arguments[name] in values for name, values in when["values"].items())
         and all(name not in arguments or signs_of(arguments[name]) in signs for name, signs in when.get("signs", {}).items())
+        and all(name not in arguments or shape_of(arguments[name]) in shapes for name, shapes in when.get("shapes", {}).items())
     )
+
+
+def shape_of(value: Any) -> str:
+    """Return a text with `0` for each digit and `a` for each run of letters: `0000-00-00a00:00` of an instant."""
+    return re.sub(r"\d", "0", re.sub(r"[^\W\d_]+", "a", str(value)))
 
 
 def signs_of(value: Any) -> str:
