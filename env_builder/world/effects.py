@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from env_builder.runtime.answers import parse
@@ -332,7 +332,7 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
     descriptors = {tool: declared.get(tool, UNDECLARED) for tool in sorted(tools)}
     again = _answering_again(calls, guilty) | {tool for tool, mine in by_tool.items() if repeats(mine)}
-    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], tool in again, sight, descriptors[tool].hint)
+    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], tool in again, sight, descriptors[tool])
               for tool in sorted(tools)}
     effect |= {tool: "read" for tool in sorted(looking) if effect[tool] == "unknown" and descriptors[tool].hint != "unknown"
                and equal_repeats(by_tool[tool], shared=False) >= SURE_REPEATS
@@ -492,9 +492,9 @@ def _guilty_across(betweens: list[Between], guilty: set[str], repeating: frozens
     return blamed
 
 
-def _effect(mine: list[LoggedCall], guilty: bool, kept: int, again: bool, sight: Sight, hint: Effect | None) -> Effect:
+def _effect(mine: list[LoggedCall], guilty: bool, kept: int, again: bool, sight: Sight, declared: Declared) -> Effect:
     """Return what a tool seems to do. `again`: it answers the same question the same way."""
-    tool = mine[0].tool
+    tool, hint = mine[0].tool, declared.hint
     if guilty:
         return "write"
     documented = sight.documents.tools.get(tool)
@@ -513,7 +513,7 @@ def _effect(mine: list[LoggedCall], guilty: bool, kept: int, again: bool, sight:
         if harmless and sorts(mine):
             return "read"
         return "constant" if alike and (hint == "read" or prose(mine)) else "unknown"
-    return "read" if harmless or again else "unknown"
+    return "read" if (harmless or again) and not tells_of_a_change(tool, declared.description) else "unknown"
 
 
 def relation_of(betweens: list[Between]) -> dict[str, dict[str, str]]:
@@ -577,6 +577,8 @@ def _betweens(
     places = _places(ordered, sight, shared, listed)
     last: dict[Place, str] = {}
     since: dict[Place, dict[str, set[str]]] = defaultdict(dict)
+    partly: dict[Place, set[str]] = defaultdict(set)
+    parts = _parts(ordered, sight)
     made: dict[Place, set[str]] = defaultdict(set)  # what answers since the last read named: who repeats it gives nothing
     for call in ordered:
         scope: Place = () if shared else (call.session_id,)
@@ -587,22 +589,35 @@ def _betweens(
             for linked in {linked for word in (*sorted(named), "") for linked in places.get((*scope, word), ())}:
                 since[linked].setdefault(call.tool, set()).update(given - made[linked])
                 made[linked] |= named - given
+                own = parts.get(linked[-2:], frozenset())
+                if own & named and not own <= named:
+                    partly[linked].add(call.tool)
         if place is None:
             continue
         if place in last:
             since[place].pop(place[-2], None)
             if call.tool in acting and place[-2] in sight.documents.classes:
                 since[place].setdefault(call.tool, set()).update(names(call.arguments))
-            yield _between(place, since[place], last[place], content)
+            yield _between(place, since[place], last[place], content, partly[place])
         last[place] = content
-        since[place], made[place] = {}, set()
+        since[place], made[place], partly[place] = {}, set(), set()
 
 
-def _between(place: Place, acts: dict[str, set[str]], before: str, after: str) -> Between:
+def _parts(calls: list[LoggedCall], sight: Sight) -> dict[Place, frozenset[str]]:
+    """(tool, question) -> the words that tell it from other questions of the tool, of looks that show no document."""
+    words = {(call.tool, call.key): names(call.arguments) for call in calls
+             if call.tool in sight.telling and call.tool not in sight.documents.tools and not call.failed}
+    common: dict[str, frozenset[str]] = {}
+    for (tool, _), own in words.items():
+        common[tool] = common.get(tool, own) & own
+    return {question: own - common[question[0]] for question, own in words.items()}
+
+
+def _between(place: Place, acts: dict[str, set[str]], before: str, after: str, partly: Collection[str] = ()) -> Between:
     """Compare two reads of one place. Where they differ, tools that were given something which only one of the two shows come
-    first. `acts`: what each tool was given."""
+    first; where they do not, tools that named a part of the question say nothing. `acts`: what each tool was given."""
     changed = _differing(before, after)
-    tools = frozenset(acts)
+    tools = frozenset(acts) if changed else frozenset(acts).difference(partly)
     if changed and len(acts) > 1:
         one, other = _shown(before), _shown(after)
         givers = frozenset(tool for tool, given in acts.items() if any((word in one) != (word in other) for word in given))
@@ -621,7 +636,8 @@ def _against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[s
     named: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
     looked: set[tuple[str, Place]] = set()
     fresh: dict[Place, Counter[str]] = defaultdict(Counter)
-    later: list[tuple[Place, dict[str, set[str]], str]] = []
+    later: list[tuple[Place, dict[str, set[str]], str, set[str]]] = []
+    parts = _parts(calls, sight)
     for call in calls:
         place, content = sight.look(call, ())
         if place is not None and (call.session_id, place) not in looked:
@@ -631,7 +647,9 @@ def _against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[s
                 acts.update(named[call.session_id, word])
             acts.pop(call.tool, None)
             if acts:
-                later.append((place, acts, content))
+                own = parts.get(place, frozenset[str]())
+                later.append((place, acts, content, {
+                    tool for tool in acts if any(tool not in named[call.session_id, word] for word in own)}))
             else:
                 fresh[place][content] += 1
         if call.tool in acting and not call.failed:
@@ -643,7 +661,7 @@ def _against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[s
     usual = {place: counts.most_common(1)[0][0] for place, counts in fresh.items()}
     alike = _beginning_alike(fresh)
     return [
-        _between(place, acts, usual[place], content) for place, acts, content in later
+        _between(place, acts, usual[place], content, partly) for place, acts, content, partly in later
         if place[-2] in alike and place in fresh and (content == usual[place] or content not in fresh[place])]
 
 

@@ -156,7 +156,7 @@ def samples_of(
             if name in last and not acts[name] and not step.act:
                 samples[QUIET, (step.shown[0], "")].append(
                     Sample({}, {}, nothing, parsed(last[name]), parsed(step.shown[2])))
-            able = [one for one in acts[name] if relation[one[0].call.tool].get(step.shown[0]) != "keeps"] or acts[name]
+            able = [one for one in acts[name] if relation[one[0].call.tool].get(step.shown[0]) != "keeps"]
             if name in last and len(able) == 1 and not step.act:
                 act, link = able[0]
                 before = spoken_of(act, documents)
