@@ -82,7 +82,7 @@ def all_betweens(
     last: dict[Place, str] = {}
     since: dict[Place, dict[str, set[str]]] = defaultdict(dict)
     partly: dict[Place, set[str]] = defaultdict(set)
-    parts = _parts(ordered, sight, acting)
+    questions = _questions(ordered, sight, acting)
     made: dict[Place, set[str]] = defaultdict(set)  # what answers since the last read named: who repeats it gives nothing
     for call in ordered:
         scope: Place = () if shared else (call.session_id,)
@@ -93,7 +93,7 @@ def all_betweens(
             for linked in {linked for word in (*sorted(named), "") for linked in places.get((*scope, word), ())}:
                 since[linked].setdefault(call.tool, set()).update(given - made[linked])
                 made[linked] |= named - given
-                if parts.names_partly(call.tool, linked, named):
+                if questions.names_partly(call.tool, linked, named):
                     partly[linked].add(call.tool)
         if place is None:
             continue
@@ -106,37 +106,42 @@ def all_betweens(
         since[place], made[place], partly[place] = {}, set(), set()
 
 
-class _Parts(NamedTuple):
+class _Questions(NamedTuple):
     """The words of questions that show no document."""
 
     words: dict[Place, frozenset[str]]
+    """(tool, question) -> all words of it."""
+    own: dict[Place, frozenset[str]]
     """(tool, question) -> those that tell it from other questions of the tool."""
     whole: set[tuple[str, str]]
-    """(acting tool, looking tool): a call of the one named all words of a question of the other."""
+    """(acting tool, looking tool): a call of the one named all words of a question of the other, which has several."""
 
     def names_partly(self, act: str, place: Place, named: Collection[str]) -> bool:
         """Return whether a call that names these words names not all of the question, of a tool that at times names all."""
-        return (act, place[-2]) in self.whole and not self.words.get(place[-2:], frozenset()).issubset(named)
+        question = place[-2:]
+        return ((act, place[-2]) in self.whole and not self.words.get(question, frozenset()).isdisjoint(named)
+                and not self.own[question].issubset(named))
 
 
-def _parts(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) -> _Parts:
-    words = {(call.tool, call.key): names(call.arguments) for call in calls
-             if call.tool in sight.telling and call.tool not in sight.documents.tools and not call.failed}
+def _questions(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) -> _Questions:
+    words: dict[Place, frozenset[str]] = {
+        (call.tool, call.key): names(call.arguments) for call in calls
+        if call.tool in sight.telling and call.tool not in sight.documents.tools and not call.failed}
     common: dict[str, frozenset[str]] = {}
     for (tool, _), own in words.items():
         common[tool] = common.get(tool, own) & own
     parts: dict[Place, frozenset[str]] = {place: own - common[place[0]] for place, own in words.items()}
     by_word: dict[str, dict[tuple[str, frozenset[str]], None]] = defaultdict(dict)
-    for (tool, _), own in parts.items():
-        for word in own:
-            by_word[word][tool, own] = None
+    for place, own in parts.items():
+        for word in own if len(words[place]) > 1 else ():
+            by_word[word][place[0], own] = None
     whole: set[tuple[str, str]] = set()
     for call in calls:
         if call.tool in acting and not call.failed:
             named = act_names(call.arguments, call.content)
             whole.update((call.tool, tool) for word in named for tool, own in by_word.get(word, ())
                          if (call.tool, tool) not in whole and own <= named)
-    return _Parts(parts, whole)
+    return _Questions(words, parts, whole)
 
 
 def _between(place: Place, acts: dict[str, set[str]], before: str, after: str, partly: Collection[str] = ()) -> Between:
@@ -163,7 +168,7 @@ def against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[st
     looked: set[tuple[str, Place]] = set()
     fresh: dict[Place, Counter[str]] = defaultdict(Counter)
     later: list[tuple[Place, dict[str, set[str]], str, set[str]]] = []
-    parts = _parts(calls, sight, acting)
+    questions = _questions(calls, sight, acting)
     for call in calls:
         place, content = sight.look(call, ())
         if place is not None and (call.session_id, place) not in looked:
@@ -176,7 +181,7 @@ def against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[st
                 heard = {tool: {word for word in sight.names_of(place, call) if tool in named[call.session_id, word]}
                          for tool in acts}
                 later.append((place, acts, content, {
-                    tool for tool, words in heard.items() if parts.names_partly(tool, place, words)}))
+                    tool for tool, words in heard.items() if questions.names_partly(tool, place, words)}))
             else:
                 fresh[place][content] += 1
         if call.tool in acting and not call.failed:
