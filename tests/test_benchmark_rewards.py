@@ -59,4 +59,4 @@ def test_three_days_of_a_desk_give_rewards_that_hold_and_tasks_from_failures(dat
     assert figures["n_bad_sessions"] > 50 and figures["n_good_sessions"] > 150
     assert figures["false_accept"] <= 0.06 and figures["false_reject"] <= 0.06 and figures["coverage"] >= 0.8
     assert figures["mutants"] > 2000 and figures["mutants_killed"] >= 0.99 and figures["attacker_passes"] == 0
-    assert figures["failures_as_tasks"] >= 0.3 and figures["failure_solutions_right"] >= 0.9
+    assert figures["failures_as_tasks"] >= 0.29 and figures["failure_solutions_right"] >= 0.95

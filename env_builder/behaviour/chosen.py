@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from env_builder.behaviour.guards import FEW_VALUES, distinct
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.relevance import chosen_fields, parts_by_name, texts_in
-from env_builder.world.effects import order_of
+from env_builder.world.calls import order_of
 from env_builder.world.replay import LoggedStep
 
 Name = tuple[str, str]

@@ -23,9 +23,8 @@ from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.tables import Table, scalars
 from env_builder.runtime.world import SURE, Name
 from env_builder.world import ServiceWorld
-from env_builder.world.calls import LoggedCall
+from env_builder.world.calls import LoggedCall, order_of
 from env_builder.world.documents import Documents, DocumentTool
-from env_builder.world.effects import order_of
 from env_builder.world.replay import LoggedStep
 
 MINIMUM_ELEMENTS = 2

@@ -27,7 +27,7 @@ from env_builder.runtime.answers import parsed
 from env_builder.runtime.selections import LEAST, Outcome, is_beyond, order
 from env_builder.runtime.tables import ROWS, WORDS, Table, agreed, scalars, words_of
 from env_builder.runtime.texts import filled
-from env_builder.world.effects import order_of
+from env_builder.world.calls import order_of
 from env_builder.world.replay import LoggedStep
 
 MINIMUM_FOUND = 5

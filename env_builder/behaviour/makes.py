@@ -19,8 +19,8 @@ from env_builder.behaviour.writes import MINIMUM_EXAMPLES, explained
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.tables import ROWS, scalars
+from env_builder.world.calls import order_of
 from env_builder.world.documents import Documents, style_of
-from env_builder.world.effects import order_of
 from env_builder.world.replay import LoggedStep
 
 AGAINST = 0.02

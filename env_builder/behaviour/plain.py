@@ -3,6 +3,8 @@ and what else a call of it changes."""
 
 from __future__ import annotations
 
+from collections import Counter
+
 from env_builder.behaviour.evidence import NOTHING, Induced, Rule, ToolEvidence
 from env_builder.world.documents import usual_frame
 from env_builder.world.effects import calculation as calculation_of
@@ -23,7 +25,15 @@ def constant(evidence: ToolEvidence) -> Induced:
     enough = len({step.call.key for step in evidence.steps}) >= MINIMUM_CONSTANT
     if evidence.effect != "constant" and not (unsure and enough and is_one):
         return NOTHING
-    return Induced([{"rule": "constant", "content": evidence.steps[0].call.content}])
+    content = evidence.steps[0].call.content
+    numbered = unsure and any(map(str.isdecimal, content)) and not _several_in_one(evidence)
+    return Induced([{"rule": "constant", "content": content, **({"first": True} if numbered else {})}])
+
+
+def _several_in_one(evidence: ToolEvidence) -> bool:
+    """Was the tool called twice in a session? If never, a number in its one answer may count its calls."""
+    counts = Counter(step.call.session_id for step in evidence.steps if not step.call.failed)
+    return max(counts.values(), default=0) > 1
 
 
 def calculation(evidence: ToolEvidence) -> Induced:

@@ -2,10 +2,11 @@
 
 In: a service's steps, and its tools' declared schemas. Out: a rule for each tool whose schema demands something. A demand that
 a logged call broke and worked all the same is none; a kind of demand that a service's calls broke, and were
-never refused for, is not minded by that service. A wording is learnt from calls that broke one demand alone: that of the tool
-itself, or the one that all tools of the service share; never one that calls which broke nothing were refused with too.
-Sees: required arguments, types and enumerations of the top level. Does not see: what stands inside objects and lists, patterns,
-ranges, words that quote the whole call; of such it says nothing, and the environment `unknown`.
+never refused for, is not minded by that service. An argument is unexpected that no schema declares and no call that worked
+had; it is minded by a tool that refused such calls alone. A wording is learnt from calls that broke one demand alone: that of
+the tool itself, or the one that all tools of the service share; never one that calls which broke nothing were refused with too.
+Sees: required and unexpected arguments, types and enumerations of the top level. Does not see: what stands inside objects and
+lists, patterns, ranges, words that quote the whole call; of such it says nothing, and the environment `unknown`.
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ def rules(steps: Mapping[str, list[LoggedStep]], declared: pl.DataFrame) -> dict
             (refused if step.call.failed else worked).update({one.kind for one in broken(schema, step.call.arguments)})
     idle = {kind for kind in KINDS if worked[kind] and not refused[kind]}
     nothing: Schema = {"required": [], "types": {}, "values": {}}
-    schemas = {tool: _borne_out({kind: nothing[kind] if kind in idle else schema[kind] for kind in KINDS}, steps.get(tool, []))
-            for tool, schema in parsed.items()}
+    minded = {tool: schema | {kind: nothing[kind] for kind in idle} for tool, schema in parsed.items()}
+    schemas = {tool: _borne_out(schema, steps.get(tool, [])) for tool, schema in minded.items()}
+    for tool, expected in _expected(steps, declared).items():
+        schemas[tool] = {**schemas.get(tool, nothing), "unexpected": expected}
     refusals = [one for tool, schema in schemas.items() for one in _refusals(tool, schema, steps.get(tool, []))]
     shared = list(_messages(refusals, False))
     own = {tool: list(_messages([one for one in refusals if one.tool == tool], True)) for tool in schemas}
@@ -63,9 +66,23 @@ def rules(steps: Mapping[str, list[LoggedStep]], declared: pl.DataFrame) -> dict
             for tool, schema in schemas.items() if any(schema.values())}
 
 
-def _schema(declared: Any) -> Schema:
+def _expected(steps: Mapping[str, list[LoggedStep]], declared: pl.DataFrame) -> dict[str, list[str]]:
+    """Tool -> the arguments that its schema declares or calls that worked had, of tools that refused calls for another one."""
+    names: dict[str, set[str]] = {tool: set(_fields(json.loads(text)))
+                                  for tool, text in declared.select("tool", "input_schema").sort("tool").iter_rows()}
+    for tool, own in steps.items():
+        names.setdefault(tool, set()).update(*(step.call.arguments for step in own if not step.call.failed))
+    return {tool: sorted(names[tool]) for tool, own in sorted(steps.items())
+            if names[tool] and sum(not names[tool].issuperset(step.call.arguments) for step in own) >= MINIMUM_SEEN}
+
+
+def _fields(declared: Any) -> dict[str, Any]:
     fields = declared.get("properties") if isinstance(declared, dict) else None
-    fields = {name: field for name, field in fields.items() if isinstance(field, dict)} if isinstance(fields, dict) else {}
+    return {name: field for name, field in fields.items() if isinstance(field, dict)} if isinstance(fields, dict) else {}
+
+
+def _schema(declared: Any) -> Schema:
+    fields = _fields(declared)
     required = declared.get("required") if isinstance(declared, dict) else None
     types = {name: [field["type"]] if isinstance(field["type"], str) else field["type"]
              for name, field in fields.items() if "type" in field}
@@ -82,15 +99,16 @@ def _borne_out(schema: Schema, steps: list[LoggedStep]) -> Schema:
     idle = {(one.kind, one.name) for step in steps if not step.call.failed for one in broken(schema, step.call.arguments)}
     return {
         "required": [name for name in schema["required"] if ("required", name) not in idle],
-        **{kind: {name: limit for name, limit in schema[kind].items() if (kind, name) not in idle} for kind in KINDS[1:]}}
+        **{kind: {name: limit for name, limit in schema[kind].items() if (kind, name) not in idle} for kind in KINDS[1:3]}}
 
 
 def _refusals(tool: str, schema: Schema, steps: list[LoggedStep]) -> Iterator[Refusal]:
-    failed = [(step, broken(schema, step.call.arguments)) for step in steps if step.call.failed]
-    otherwise = {step.call.content for step, is_explained in failed if not is_explained}
-    for step, is_explained in failed:
-        if len(is_explained) == 1 and step.call.content not in otherwise:
-            yield Refusal(tool, is_explained[0], step.call.content)
+    failed = [(step.call.content, broken(schema, step.call.arguments)) for step in steps if step.call.failed]
+    otherwise = {content for content, violations in failed if not violations}
+    for content, violations in failed:
+        one = violations[0] if len(violations) == 1 and content not in otherwise else None
+        if one is not None and (one.kind != "unexpected" or one.name in content):   # else it may be about anything
+            yield Refusal(tool, one, content)
 
 
 def _messages(refusals: list[Refusal], own: bool) -> Iterator[dict[str, Any]]:
@@ -103,7 +121,7 @@ def _messages(refusals: list[Refusal], own: bool) -> Iterator[dict[str, Any]]:
         whole = _template(alike) if len(names) >= MINIMUM_NAMES else None
         if whole is not None and ["argument", "name"] in whole["pieces"]:
             yield {"kind": kind, "names": None, **whole}
-        elif own:
+        elif own or kind == "unexpected":
             for name in names:
                 template = _template([one for one in alike if one.broken.name == name])
                 if template is not None:
@@ -113,6 +131,8 @@ def _messages(refusals: list[Refusal], own: bool) -> Iterator[dict[str, Any]]:
 def _template(refusals: list[Refusal]) -> dict[str, Any] | None:
     """Return the one wording of all these refusals; None where one says too little of what would change in it."""
     values = {slots(one.broken, one.tool)["value"] for one in refusals}
-    if len(refusals) < MINIMUM_SEEN or (refusals[0].broken.kind != "required" and len(values) < MINIMUM_SEEN):
+    is_free = refusals[0].broken.kind == "required" or (
+        refusals[0].broken.kind == "unexpected" and not any(value in one.content for value in values for one in refusals))
+    if len(refusals) < MINIMUM_SEEN or not (is_free or len(values) >= MINIMUM_SEEN):
         return None
     return templates.shared([({"argument": slots(one.broken, one.tool)}, one.content) for one in refusals])

@@ -37,8 +37,8 @@ from env_builder.runtime.numbering import Form, named, number_of
 from env_builder.runtime.programs import answer
 from env_builder.runtime.records import ToolAnswer
 from env_builder.runtime.tables import Table
+from env_builder.world.calls import order_of
 from env_builder.world.documents import style_of
-from env_builder.world.effects import order_of
 from env_builder.world.replay import LoggedStep
 
 MINIMUM_NAMED = 5

@@ -36,9 +36,9 @@ LastCall = tuple[str, str, tuple[WriteCall, ...], Overlay, PastCalls]
 """The call that was answered last: tool, canonical arguments; and what stood before it: write calls, overlay, calls."""
 ToolCalls = tuple[tuple[str, str], ...]
 """(tool, canonical arguments) of calls."""
-Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, ToolCalls, ToolCalls, PastCalls]
+Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, ToolCalls, frozenset[str], ToolCalls, PastCalls]
 """All of an episode's state that a call changes: overlay, write calls, naming, the last call, the number of calls, the
-possible writes and the refused ones, the latest calls."""
+possible writes and what they make uncertain, the refused calls, the latest ones."""
 
 
 class Taught:
@@ -118,7 +118,7 @@ DERIVED = frozenset((DONE, FRESH, LAST, NOW))
 ONLY_KEEPS = {"keeps"}
 """All relations between the write calls and a tool, where none of them ever matters to it."""
 SHARED = ("_world", "_programs", "_affixes", "_overlay", "_taught", "_last", "_bound", "_seed", "_n_calls", "view", "_begun",
-          "_now", "write_calls", "_naming", "_possible_writes", "refused", "_past")
+          "_now", "write_calls", "_naming", "_possible_writes", "_uncertain", "refused", "_past")
 """What a fork copies by reference: nothing of it is changed in place."""
 
 
@@ -150,6 +150,8 @@ class EpisodeState:
         self._naming: Naming = NOTHING_NAMED
         self._possible_writes: ToolCalls = ()
         """Answered calls that are simulated as reads without proof that they are."""
+        self._uncertain: frozenset[str] = frozenset()
+        """Names of entities that may be other than they were: presumed reads around which nothing was seen named them."""
         self.refused: ToolCalls = ()
         """Calls without a known answer that are surely refused, as they came too late."""
         self._past: PastCalls = ()
@@ -173,11 +175,11 @@ class EpisodeState:
 
     def snapshot(self) -> Snapshot:
         return (self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes,
-                self.refused, self._past)
+                self._uncertain, self.refused, self._past)
 
     def restore(self, snapshot: Snapshot) -> None:
         (self._overlay, self.write_calls, self._naming, self._last, self._n_calls, self._possible_writes,
-         self.refused, self._past) = snapshot
+         self._uncertain, self.refused, self._past) = snapshot
         self._now = {}
 
     def next_episode(self, view: View, from_reset: bool) -> EpisodeState:
@@ -188,6 +190,7 @@ class EpisodeState:
         if from_reset:
             twin._overlay, twin.write_calls, twin._last, twin._naming, twin._now = Overlay(), (), None, NOTHING_NAMED, {}
             twin._possible_writes = twin.refused = ()
+            twin._uncertain = frozenset()
             twin._taught.begin_session(self._programs.apart)
         return twin
 
@@ -215,6 +218,8 @@ class EpisodeState:
         if written is None:
             answered = None
         self._note_past(tool, key, answered.content if answered else None, answered is not None and answered.is_error)
+        if program.get("unseen") and not (answered is not None and answered.is_error):
+            self._uncertain, self._now = self._uncertain | names(arguments), {}
         if answered is None:
             is_late = is_spent(program, self._programs, arguments, self)
             self.refused += ((tool, self._as_given(tool, key)),) if is_late else ()
@@ -305,6 +310,8 @@ class EpisodeState:
             row = {"content": content, "is_error": is_error, "session": None, "after": after,
                    "n_write_calls": len(self.write_calls)}
             self._taught.answers.setdefault((tool, key), []).append(answering(row, documents if program.acting else ()))
+        if self._uncertain and documents:
+            self._uncertain -= names(arguments).union(name for (_, name), _ in documents)
         if not program.acting:
             self._taught.see({self._programs.bare(name): text for name, text in documents}, len(self.write_calls), after == [])
         elif not is_error:
@@ -382,6 +389,8 @@ class EpisodeState:
         words = None
         if name[0] in self._affixes:
             name, words = self._programs.plain(name)
+        if self._uncertain and not self._uncertain.isdisjoint(words or (name[1],)):
+            return None
         if not self.write_calls and not self._taught.documents:
             return self._begun[name] if name in self._begun else self._at_first(name)
         if name not in self._now:

@@ -337,7 +337,7 @@ def _shape(text: str) -> str:
     return _DIGITS.sub("9", _LETTERS.sub("a", text))
 
 
-KINDS = ("required", "types", "values")
+KINDS = ("required", "types", "values", "unexpected")
 
 
 class Broken(NamedTuple):
@@ -354,9 +354,11 @@ def broken(schema: Schema, arguments: dict[str, Any]) -> list[Broken]:
     violations = [Broken("required", name, None, "") for name in schema["required"] if name not in arguments]
     for name in sorted(arguments):
         value = arguments[name]
-        if value is None:
+        if schema.get("unexpected") and name not in schema["unexpected"]:
+            violations.append(Broken("unexpected", name, value, ", ".join(schema["unexpected"])))
+        elif value is None:
             continue
-        if name in schema["types"] and not any(is_of(value, kind) for kind in schema["types"][name]):
+        elif name in schema["types"] and not any(is_of(value, kind) for kind in schema["types"][name]):
             violations.append(Broken("types", name, value, " or ".join(schema["types"][name])))
         elif name in schema["values"] and value not in schema["values"][name]:
             violations.append(Broken("values", name, value, ", ".join(map(str, schema["values"][name]))))

@@ -39,6 +39,10 @@ def _arithmetic(rule: Rule, tool: str, arguments: dict[str, Any], state: State) 
     return calculated(formula, rule["styles"]) if isinstance(formula, str) and len(arguments) == 1 else None
 
 
+def _constant(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    return None if rule.get("first") and state.look(DONE, tool) != 0 else rule["content"]
+
+
 def _text(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
     """Say the sentence that all its answers have in common."""
     applies = admits(rule["when"], arguments) and not (rule.get("first") and state.look(DONE, tool) != 0)
@@ -308,7 +312,7 @@ RULES: dict[str, Make] = {
     "write": lambda rule, tool: partial(written, Writing(rule)),
     "bound": lambda rule, tool: lambda key, arguments, state: state.bound(tool, arguments),
     **dict.fromkeys(("rows", "shows", "makes", "changes"), lambda rule, tool: lambda key, arguments, state: None),
-    "constant": _texting(lambda rule, tool, arguments, state: rule["content"], "derived"),
+    "constant": _texting(_constant, "derived"),
     "arithmetic": _texting(_arithmetic, "derived"), "text": _texting(_text, "induced"), "value": _texting(_value, "induced"),
     "carried": _texting(_carried, "induced"),
     "validate": _texting(lambda rule, tool, arguments, state: invalid(rule, tool, arguments), "induced", True),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -211,6 +211,7 @@ def acts_wanted(model: ServiceModel, family: str, session_id: str, begun: Episod
         if tool not in model.uses:
             raise Unbound("no_known_way", f"No good session used {tool}.")
         ordered = in_order(slots, words, answers)
+        taken_as_named(ordered, words, answers)
         search = Search(model, ordered, answers, begun)
         acts.append(WantedCall(tool, *search.bound(tool, model.uses[tool].forms, ordered), tuple(search.made)))
     return acts
@@ -438,6 +439,34 @@ def in_order(slots: Slots, words: str, shown: Shown) -> dict[str, Any]:
     places |= {value: heard.index(value.lower()) for value in several if value.lower() in heard}
     return {path: sorted(values, key=lambda value: places.get(value, len(heard))) if isinstance(values, list) else values
             for path, values in slots.items()}
+
+
+def taken_as_named(slots: Slots, words: str, shown: Shown) -> None:
+    """Raise Unbound where a slot takes other rows of a list than the words name: a row's name is its longest text in them."""
+    heard = words.lower()
+    for path, given in slots.items():
+        values = {value for value in (given if isinstance(given, list) else [given]) if str(value).lower() not in heard}
+        for rows in _tables(shown) if values else ():
+            named = [(name, row.intersection(values)) for row in rows
+                     if (name := max((text.lower() for text in row if text.lower() in heard), key=len, default=""))]
+            taken = Counter(name for name, value in {(name, value) for name, there in named for value in there})
+            for name, n_rows in sorted(Counter(name for name, _ in named).items()) if taken else ():
+                n_said = min(heard.count(name), n_rows)
+                if taken[name] != n_said:
+                    raise Unbound("several_readings", f"The words name {n_said} of {n_rows} rows {name!r}; {path} takes "
+                                                      f"{taken[name]}.")
+
+
+def _tables(shown: Shown) -> Iterator[list[frozenset[str]]]:
+    """Yield the lists of records in answers: the texts of each record."""
+    for _, answer in shown:
+        lists = [parsed(answer)]
+        for value in lists:
+            inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            lists.extend(inner)
+            if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+                yield [frozenset(text for text in each.values() if isinstance(text, str) and text)
+                       for each in value if isinstance(each, dict)]
 
 
 def _records(value: Any) -> Iterator[dict[str, Any]]:

@@ -136,3 +136,8 @@ def _bare(call: LoggedCall, frames: list[Frame]) -> LoggedCall:
             parsed = parse(content)
             return call._replace(content=content, parsed=parsed, failed=failed(content, parsed, call.flagged))
     return call
+
+
+def order_of(call: LoggedCall) -> tuple[float, str, int]:
+    """Sort key of a call in a shared world: time where there is one, then session and position."""
+    return (call.called_at.timestamp() if call.called_at else 0.0, call.session_id, call.position)

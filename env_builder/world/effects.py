@@ -21,15 +21,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from env_builder.runtime.answers import parse
 from env_builder.runtime.joints import key_argument
 from env_builder.runtime.programs import ACTING
-from env_builder.runtime.relevance import act_names, leaves, listed_in, names
+from env_builder.runtime.relevance import leaves
 from env_builder.runtime.texts import FORMATS, arithmetic_value
-from env_builder.world.calls import LoggedCall, calls_by_tool
+from env_builder.world.betweens import (
+    MINIMUM_LOOKS,
+    WITHOUT_ARGUMENTS,
+    Between,
+    Place,
+    Sight,
+    against_baseline,
+    all_betweens,
+)
+from env_builder.world.calls import LoggedCall, calls_by_tool, order_of
 from env_builder.world.documents import Documents
 
 MINIMUM_QUESTIONS = 3
@@ -69,7 +77,6 @@ def _evaluated(text: object) -> int | float | None:
 
 
 MINIMUM_CALLS = 3
-WITHOUT_ARGUMENTS = "{}"
 REPEATS = 0.5
 """Share of equal answers to the same question from which a tool counts as telling the same again (fresh ids never are)."""
 NOVEL = 0.2
@@ -152,10 +159,6 @@ KEEPS_RATE = 0.02
 """Share of changed reads (somebody outside the log acts too) up to which an act keeps what a tool shows."""
 NEARLY_ALWAYS = 0.8
 """From this share of changed reads on an act is not said to keep what it stood beside, however much changes by itself."""
-MINIMUM_LOOKS = 3
-
-Place = tuple[str, ...]
-"""(scope …, looking tool or class, key): something that can be read again."""
 
 
 class Declared(NamedTuple):
@@ -181,6 +184,8 @@ class Effects(NamedTuple):
     """Those of them that also look so by their names or their place in sessions: one call more or less does no harm."""
     repeating: frozenset[str]
     """Tools that answered a question as before when it was asked again, with whatever was done between."""
+    unseen: frozenset[str]
+    """Presumed reads that show no document, never answered twice alike, and around whose calls nothing was read twice alike."""
 
 
 PROVING_REPEATS = 2
@@ -191,10 +196,6 @@ SURE_REPEATS = 3
 """The same within sessions, where other answers differ: what the tool shows changes meanwhile."""
 HARMLESS_REPEATS = 5
 """Equal answers to a question about one name, asked again, from which a tool does no harm whatever its name says."""
-ALIKE = 0.8
-"""Share of equal first looks, with nothing done before them, from which sessions begin alike there."""
-FIRST_LOOKS = 10
-"""First looks compared at one tool, from which they tell that sessions begin differently."""
 CONTRAST_PAIRS = 4
 """Pairs of reads in a shared world with a tool between them from which it can be blamed for their differences."""
 CONTRAST_CHANGED, CONTRAST_USUAL = 0.8, 0.2
@@ -269,55 +270,16 @@ def _begins_with_a_change(words: list[str]) -> bool:
     return False
 
 
-class Between(NamedTuple):
-    """Two reads at one place, one after the other."""
-
-    place: str
-    unnamed: bool
-    """Nothing names the place, so every call counts as between."""
-    tools: frozenset[str]
-    """Tools called between them that name the place; also the second read's own where it shows a document."""
-    changed: frozenset[str]
-    """Fields (of an answer that is no document: the empty name) that the reads differ in."""
-
-
-class Sight(NamedTuple):
-    """Which calls are looks: those that show a document, and those of tools that tell something."""
-
-    documents: Documents
-    telling: frozenset[str]
-
-    def look(self, call: LoggedCall, scope: Place) -> tuple[Place | None, str]:
-        """Return the place that the call looks at, and what it shows there."""
-        documents_shown = self.documents.seen_in(call)
-        if documents_shown:
-            return (*scope, documents_shown[0], documents_shown[1]), documents_shown[2]
-        if call.failed or call.tool in self.documents.tools or call.tool not in self.telling:
-            return None, ""
-        return (*scope, call.tool, call.key), call.content
-
-    def names_of(self, place: Place, call: LoggedCall) -> frozenset[str]:
-        """Words that name the place; the empty word where nothing does."""
-        if place[-2] in self.documents.classes:
-            return self.documents.words(place[-2], place[-1])
-        return names(call.arguments) or frozenset(("",))
-
-
-def order_of(call: LoggedCall) -> tuple[float, str, int]:
-    """Sort key of a call in a shared world: time where there is one, then session and position."""
-    return (call.called_at.timestamp() if call.called_at else 0.0, call.session_id, call.position)
-
-
 def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: dict[str, Declared]) -> Effects:
     """Effects of one service's tools. `shared`: looks of all sessions are in one world; `declared`: by tool."""
     by_tool = calls_by_tool(calls)
     tools = frozenset(by_tool)
     tells = frozenset(tool for tool, mine in by_tool.items() if novel(mine))
     sight = Sight(documents, tells)
-    in_session = list(_betweens(calls, sight, tools, shared=False))
+    in_session = list(all_betweens(calls, sight, tools, shared=False))
     looking = tells - documents.tools.keys()
     if not shared:  # only what lies in one session is said against a tool that tells: sessions differ in more than calls
-        in_session += _against_baseline(calls, sight, tools - looking)
+        in_session += against_baseline(calls, sight, tools - looking)
     counts = Counter(between.place for between in in_session if not between.tools)
     changed = Counter(between.place for between in in_session if not between.tools and between.changed)
     fickle = {place for place, n in counts.items() if changed[place] >= max(2, CHANGES_RATE * n)}
@@ -328,12 +290,15 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     seldom = _seldom_beside_changes(in_session) & showing & repeating if shared else frozenset[str]()
     guilty = _guilty([between._replace(tools=between.tools - seldom) for between in in_session], looking, showing) | creating
     if shared:
-        guilty |= _guilty_across(list(_betweens(calls, sight, tools, shared=True)), guilty, repeating)
+        guilty |= _guilty_across(list(all_betweens(calls, sight, tools, shared=True)), guilty, repeating)
     kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
     descriptors = {tool: declared.get(tool, UNDECLARED) for tool in sorted(tools)}
-    again = _answering_again(calls, guilty) | {tool for tool, mine in by_tool.items() if repeats(mine)}
-    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], tool in again, sight, descriptors[tool].hint)
+    alike = _answering_again(calls, guilty) | {tool for tool, mine in by_tool.items() if repeats(mine)}
+    effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], tool in alike, sight, descriptors[tool])
               for tool in sorted(tools)}
+    effect |= {tool: "unknown" for tool in sorted(looking) if effect[tool] == "read" and descriptors[tool].hint != "read"
+               and tells_of_a_change(tool, descriptors[tool].description)
+               and equal_repeats(by_tool[tool], shared) < HARMLESS_REPEATS}  # who says so and does it twice says it twice
     effect |= {tool: "read" for tool in sorted(looking) if effect[tool] == "unknown" and descriptors[tool].hint != "unknown"
                and equal_repeats(by_tool[tool], shared=False) >= SURE_REPEATS
                and _is_proven(by_tool[tool], kept[tool], sight, descriptors[tool], shared)}
@@ -350,11 +315,13 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     presumed = harmless | frozenset(tool for tool in unproven if effect[tool] == "read")
     effect |= dict.fromkeys(harmless, "read")
     acting = frozenset(tool for tool in tools if effect[tool] in ACTING)
-    betweens = list(_betweens(calls, sight, acting, shared, listed=True))
+    betweens = list(all_betweens(calls, sight, acting, shared, listed=True))
     if not shared:
-        betweens += _against_baseline(calls, sight, acting)
-    return Effects(effect, relation_of([between for between in betweens if between.place not in fickle]), presumed, harmless,
-                   frozenset(tool for tool, mine in by_tool.items() if equal_repeats(mine, shared)))
+        betweens += against_baseline(calls, sight, acting)
+    relation = relation_of([between for between in betweens if between.place not in fickle])
+    again = frozenset(tool for tool, mine in by_tool.items() if equal_repeats(mine, shared))
+    unseen = frozenset(tool for tool in presumed - again - documents.tools.keys() if not kept[tool])
+    return Effects(effect, relation, presumed, harmless, again, unseen)
 
 
 def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
@@ -492,9 +459,9 @@ def _guilty_across(betweens: list[Between], guilty: set[str], repeating: frozens
     return blamed
 
 
-def _effect(mine: list[LoggedCall], guilty: bool, kept: int, again: bool, sight: Sight, hint: Effect | None) -> Effect:
+def _effect(mine: list[LoggedCall], guilty: bool, kept: int, again: bool, sight: Sight, declared: Declared) -> Effect:
     """Return what a tool seems to do. `again`: it answers the same question the same way."""
-    tool = mine[0].tool
+    tool, hint = mine[0].tool, declared.hint
     if guilty:
         return "write"
     documented = sight.documents.tools.get(tool)
@@ -558,124 +525,3 @@ def _judged(betweens: list[Between]) -> Iterator[tuple[str, str, bool]]:
             yield act, place, False
 
 
-def _differing(before: str, after: str) -> frozenset[str]:
-    if before == after:
-        return frozenset()
-    one, other = parse(before), parse(after)
-    if isinstance(one, dict) and isinstance(other, dict):
-        absent = object()
-        return frozenset(name for name in one.keys() | other.keys() if one.get(name, absent) != other.get(name, absent))
-    return frozenset(("",))
-
-
-def _betweens(
-    calls: list[LoggedCall], sight: Sight, acting: frozenset[str], shared: bool, listed: bool = False
-) -> Iterator[Between]:
-    """All pairs of reads that follow each other at one place, and the acting tools between that name it. `listed`: where a
-    look shows a list of objects, also those that name something in it."""
-    ordered = sorted(calls, key=order_of) if shared else calls
-    places = _places(ordered, sight, shared, listed)
-    last: dict[Place, str] = {}
-    since: dict[Place, dict[str, set[str]]] = defaultdict(dict)
-    made: dict[Place, set[str]] = defaultdict(set)  # what answers since the last read named: who repeats it gives nothing
-    for call in ordered:
-        scope: Place = () if shared else (call.session_id,)
-        place, content = sight.look(call, scope)
-        if call.tool in acting and not call.failed:
-            named = act_names(call.arguments, call.content)
-            given = names(call.arguments)
-            for linked in {linked for word in (*sorted(named), "") for linked in places.get((*scope, word), ())}:
-                since[linked].setdefault(call.tool, set()).update(given - made[linked])
-                made[linked] |= named - given
-        if place is None:
-            continue
-        if place in last:
-            since[place].pop(place[-2], None)
-            if call.tool in acting and place[-2] in sight.documents.classes:
-                since[place].setdefault(call.tool, set()).update(names(call.arguments))
-            yield _between(place, since[place], last[place], content)
-        last[place] = content
-        since[place], made[place] = {}, set()
-
-
-def _between(place: Place, acts: dict[str, set[str]], before: str, after: str) -> Between:
-    """Compare two reads of one place. Where they differ, tools that were given something which only one of the two shows come
-    first. `acts`: what each tool was given."""
-    changed = _differing(before, after)
-    tools = frozenset(acts)
-    if changed and len(acts) > 1:
-        one, other = _shown(before), _shown(after)
-        givers = frozenset(tool for tool, given in acts.items() if any((word in one) != (word in other) for word in given))
-        tools = givers or tools
-    return Between(place[-2], place[-1] == WITHOUT_ARGUMENTS, tools, changed)
-
-
-def _shown(content: str) -> frozenset[str] | str:
-    """Whole scalars of an answer that is JSON, else its text: to look for words in."""
-    value = parse(content)
-    return content if value is None else frozenset(map(str, leaves(value)))
-
-
-def _against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) -> list[Between]:
-    """Where every session starts from the same state: a session's first read after acts, beside what others saw before any."""
-    named: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
-    looked: set[tuple[str, Place]] = set()
-    fresh: dict[Place, Counter[str]] = defaultdict(Counter)
-    later: list[tuple[Place, dict[str, set[str]], str]] = []
-    for call in calls:
-        place, content = sight.look(call, ())
-        if place is not None and (call.session_id, place) not in looked:
-            looked.add((call.session_id, place))
-            acts: dict[str, set[str]] = {}
-            for word in sight.names_of(place, call):
-                acts.update(named[call.session_id, word])
-            acts.pop(call.tool, None)
-            if acts:
-                later.append((place, acts, content))
-            else:
-                fresh[place][content] += 1
-        if call.tool in acting and not call.failed:
-            given = names(call.arguments)
-            for word in act_names(call.arguments, call.content) | {""}:
-                before = named[call.session_id, word].get(call.tool, set[str]())
-                named[call.session_id, word] = {**named[call.session_id, word], call.tool: before | given}
-    # what was also seen with no write call before is no sign of one (a wrapper or the clock altered it)
-    usual = {place: counts.most_common(1)[0][0] for place, counts in fresh.items()}
-    alike = _beginning_alike(fresh)
-    return [
-        _between(place, acts, usual[place], content) for place, acts, content in later
-        if place[-2] in alike and place in fresh and (content == usual[place] or content not in fresh[place])]
-
-
-def _beginning_alike(fresh: Mapping[Place, Counter[str]]) -> set[str]:
-    """Return the tools and classes that show the same in every session before anything was done. `fresh`: what was shown there.
-
-    Where one shows that sessions begin from states of their own, a first look elsewhere says nothing of what was done before
-    it, unless such looks are known to agree."""
-    n, n_same = Counter[str](), Counter[str]()
-    for place, counts in fresh.items():
-        n[place[-2]] += counts.total() - 1
-        n_same[place[-2]] += counts.most_common(1)[0][1] - 1
-    alike = {shown for shown, times in n.items() if n_same[shown] >= ALIKE * times}
-    differing = any(times >= FIRST_LOOKS for shown, times in n.items() if shown not in alike)
-    return {shown for shown in alike if n[shown] >= MINIMUM_LOOKS} if differing else alike
-
-
-def _places(calls: list[LoggedCall], sight: Sight, shared: bool, listed: bool) -> dict[Place, set[Place]]:
-    """(scope …, word) -> places that the word names; the empty word leads to places that nothing names."""
-    places: dict[Place, set[Place]] = defaultdict(set)
-    looked: Counter[Place] = Counter()
-    shown: dict[Place, frozenset[str]] = defaultdict(frozenset)
-    for call in calls:
-        scope: Place = () if shared else (call.session_id,)
-        place, content = sight.look(call, scope)
-        if place is None:
-            continue
-        looked[place] += 1
-        if listed and place[-2] not in sight.documents.classes:
-            shown[place] |= listed_in(content)
-        if looked[place] >= 2:  # only what is looked at again can speak
-            for word in (sight.names_of(place, call) if looked[place] == 2 else frozenset[str]()) | shown[place]:
-                places[(*scope, word)].add(place)
-            shown[place] = frozenset()
-    return places

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.expressions import SPOKEN, Look, NoValue, evaluate, nothing
 from env_builder.runtime.writing import Consequence, Unknowable, applied
+from env_builder.world.calls import order_of
 from env_builder.world.changes import SLACK, Feed
 from env_builder.world.documents import Documents, style_of
-from env_builder.world.effects import order_of
 from env_builder.world.features import Expression, Feature, features, is_number, sums
 from env_builder.world.fields import ABSENT, FieldSample, explain
 from env_builder.world.replay import LoggedStep
@@ -156,7 +156,7 @@ def samples_of(
             if name in last and not acts[name] and not step.act:
                 samples[QUIET, (step.shown[0], "")].append(
                     Sample({}, {}, nothing, parsed(last[name]), parsed(step.shown[2])))
-            able = [one for one in acts[name] if relation[one[0].call.tool].get(step.shown[0]) != "keeps"] or acts[name]
+            able = [one for one in acts[name] if relation[one[0].call.tool].get(step.shown[0]) != "keeps"]
             if name in last and len(able) == 1 and not step.act:
                 act, link = able[0]
                 before = spoken_of(act, documents)

@@ -17,9 +17,9 @@ from env_builder.runtime.numbering import drawn
 from env_builder.runtime.programs import ACTING, presumed_effect
 from env_builder.runtime.relevance import matters, names
 from env_builder.runtime.world import Name, View, World
-from env_builder.world.calls import LoggedCall
+from env_builder.world.calls import LoggedCall, order_of
 from env_builder.world.documents import Documents, DocumentTool, find_rows, usual_frame
-from env_builder.world.effects import Effects, order_of
+from env_builder.world.effects import Effects
 
 Programs = dict[str, dict[str, Any]]
 
@@ -96,7 +96,8 @@ def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects, s
             if effect in ACTING:
                 programs[tool] |= {"once": _given_once(worked, shared), "again": tool in repeated}
         if tool in effects.presumed:
-            programs[tool] |= {"effect": "unknown", "presumed": effect, "harmless": tool in effects.harmless}
+            programs[tool] |= {"effect": "unknown", "presumed": effect, "harmless": tool in effects.harmless,
+                               **({"unseen": True} if tool in effects.unseen else {})}
         affix = documents.classes[documented.entity_class].affix if documented else ("", "")
         if any(affix):
             programs[tool]["affix"] = list(affix)

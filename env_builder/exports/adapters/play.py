@@ -275,6 +275,10 @@ def _runtime(folder: Path, digest: str) -> Any:
             raise ValueError(f"{folder} holds no runtime: export the environment again")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+    for loaded, package in list(sys.modules.items()):   # what is imported later comes from here too: the first folder may go
+        own = str(folder.joinpath(*loaded.split(".")[1:]))
+        if loaded.partition(".")[0] == name and own not in getattr(package, "__path__", [own]):
+            package.__path__.append(own)
     return sys.modules[name]
 
 

@@ -23,6 +23,11 @@ GOOD = {"box": "b-1", "shelf": 3}
 
 def real(tool: str, arguments: dict[str, Any]) -> str:
     """Return what the real tool says; it minds no type of a note."""
+    if arguments.get("box") == "gone":
+        return f"Error: there is nothing to {tool}"
+    for name in arguments:
+        if name not in SCHEMA["properties"]:
+            return f"Error: {tool} does not take {name}"
     for name in ("box", "shelf"):
         if name not in arguments:
             return f"Error: {tool} needs {name}"
@@ -84,6 +89,27 @@ def test_what_worked_breaks_nothing(taught: EpisodeState) -> None:
     assert taught.fork(View(None, frozenset({"s000"}))).call(tool, arguments).tier == "recorded"
     assert not any(rule["rule"] == "validate" for row in room(GOOD_CALLS + BAD_CALLS, declared=False)._programs.values()
                    for rule in row["rules"]), "a schema that was guessed from calls forbids nothing"
+
+
+BOGUS = [(tool, GOOD | {"box": box, "speed": 1}) for tool in ("lift", "push") for box in ("b-1", "b-2", "b-3")]
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_an_argument_that_was_refused_is_refused_of_every_tool_that_minds_it(declared: bool) -> None:
+    taught = room([*GOOD_CALLS, *BOGUS, ("roll", GOOD)], declared)
+    for tool in ("lift", "push"):
+        asked = GOOD | {"box": "b-9", "speed": 1}
+        assert taught.fork().call(tool, asked) == (real(tool, asked), True, "induced")
+    assert taught.fork().call("lift", GOOD | {"weight": 1}).tier == "unknown", "one name says nothing of another"
+    assert taught.fork().call("roll", GOOD | {"speed": 1}).tier == "unknown", "it may read over it"
+    several = room([*GOOD_CALLS, *BOGUS, *[("lift", GOOD | {"box": box, "weight": box}) for box in ("b-1", "b-2")]], declared)
+    asked = GOOD | {"colour": "red"}
+    assert several.call("lift", asked) == (real("lift", asked), True, "induced"), "the wording repeats the name"
+
+
+def test_an_argument_of_calls_that_failed_for_other_reasons_is_not_unexpected() -> None:
+    lost = [("lift", {"box": "gone", "shelf": 1, "speed": n}) for n in range(3)]
+    assert room([*GOOD_CALLS, *lost]).call("lift", {"box": "b-1", "shelf": 2, "speed": 1}).tier == "unknown"
 
 
 def test_a_service_that_minds_no_types_is_not_held_to_them() -> None:

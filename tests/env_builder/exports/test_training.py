@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import shutil
 import sys
 import typing
 from collections.abc import Iterator
@@ -104,6 +105,18 @@ def test_what_is_no_call_is_refused_and_ends_nothing(kit: Kit, tmp_path: Path) -
     taken = episode.take(play.words_of(broken), play.calls_of(broken))
     assert len(taken.answers) == 3 and not taken.over and episode.journal() == []
     assert episode.take("", []).over and episode.reward() == 0.0
+
+
+def test_a_kit_grades_when_an_equal_one_that_was_opened_first_has_gone(kit: Kit, tmp_path: Path) -> None:
+    from env_builder.exports.kit import lay
+
+    for name in [name for name in sys.modules if name.startswith("traceroom_runtime_")]:
+        del sys.modules[name]
+    for place in ("first", "second"):
+        lay(kit, tmp_path / place)
+    play.open(tmp_path / "first")
+    shutil.rmtree(tmp_path / "first")
+    assert play.open(tmp_path / "second").begin(TASK).reward() == 0.0
 
 
 def test_names_that_a_consumer_keeps_for_itself_are_called_otherwise() -> None:

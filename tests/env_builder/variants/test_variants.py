@@ -11,6 +11,7 @@ import pytest
 
 from env_builder.runtime.canonical import canonical
 from env_builder.variants import Variants, VariantTables, make
+from env_builder.variants.failures import Unbound, taken_as_named
 from warehouse.records import Behaviour, Fact, Family, Goal, Outcome, Recorded, Rubric, Session, Task, Turn, frame
 
 BEGAN = datetime(2031, 4, 1, tzinfo=UTC)
@@ -173,3 +174,22 @@ def test_no_task_is_about_things_of_another_side_of_the_split() -> None:
         doors = {step["arguments"]["door"] for step in json.loads(made["solution"]) if "tool" in step}
         assert not doors & sides["train" if made["split"] == "held_out" else "held_out"]
     assert found.filter(pl.col("task_id") == "t-b1")["split"].to_list() == ["held_out"]
+
+
+SHELF = canonical({"books": [{"name": name, "id": number} for name, number in
+                             (("Blue Book", "1"), ("Blue Book", "2"), ("Red Book", "3"), ("Map", "4"))]})
+
+
+@pytest.mark.parametrize(("words", "ids"), [
+    ("Bring the Red Book.", "3"), ("Bring the red book and the map.", ["3", "4"]), ("Bring book 2.", ["2", "3"]),
+    ("Bring the Blue Book and the Blue Book.", ["1", "2"])])
+def test_rows_that_words_name_are_taken(words: str, ids: str | list[str]) -> None:
+    taken_as_named({"bring.ids": ids}, words, [("look", SHELF)])
+
+
+@pytest.mark.parametrize(("words", "ids"), [
+    ("Bring the Blue Book.", ["1", "2"]), ("Bring the Blue Book and the Blue Book.", "1"),
+    ("Bring the Red Book and the Map.", ["4"])])
+def test_rows_that_words_name_in_another_number_make_no_task(words: str, ids: str | list[str]) -> None:
+    with pytest.raises(Unbound, match="several_readings"):
+        taken_as_named({"bring.ids": ids}, words, [("look", SHELF)])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from env_builder.world import documents, effects
+from env_builder.world.betweens import Between
 from env_builder.world.calls import LoggedCall
-from env_builder.world.effects import Between, Declared, Effect
+from env_builder.world.effects import Declared, Effect
 from tests.env_builder.world.calls import call
 
 NEW, OLD = '{"door": "D-1", "state": "open"}', '{"door": "D-1", "state": "shut"}'
@@ -122,3 +123,36 @@ def test_what_is_changed_nearly_always_is_not_said_to_be_kept_however_much_drift
     assert effects.relation_of([*drift, *seen("pay", 9, 0)]) == {}
     assert effects.relation_of([*drift, *seen("pay", 5, 5)]) == {"pay": {"show": "keeps"}}
     assert effects.relation_of([*seen("", 0, 9), *seen("pay", 9, 0)]) == {"pay": {"show": "changes"}}
+
+
+def dropped(asked: str) -> effects.Effects:
+    """Somebody looks at a course of a term, a course of that term is dropped, and the first is as it was."""
+    calls = [one for n in range(12) for term in [f"T{n % 2}"] for one in [
+        call("seats", {"code": "ART-1", "term": term}, f"hall {n * 91} has {n * 37} free", f"s{n}", 0),
+        call("drop", {"code": asked, "term": term}, "ok", f"s{n}", 1),
+        call("seats", {"code": "ART-1", "term": term}, f"hall {n * 91} has {n * 37} free", f"s{n}", 2)]]
+    others = [one for n in range(9) for course in [{"code": f"LAW-{n}", "term": f"T{n % 2}"}] for one in [
+        call("seats", course, f"hall {n * 83 + 5} has {n * 29 + 7} free", f"t{n}"), call("drop", course, "ok", f"t{n}", 1)]]
+    return effects.find(calls + others, documents.find(calls + others), shared=False, declared={})
+
+
+def test_a_look_is_kept_by_what_names_all_of_its_question() -> None:
+    assert dropped("ART-1").relation.get("drop") == {"seats": "keeps"}
+    assert dropped("BIO-7").relation.get("drop") is None, "of the term alone nothing follows"
+
+
+@pytest.mark.parametrize(("tool", "wanted"), [("set_party", "unknown"), ("count_party", "read")])
+def test_what_says_that_it_changes_is_no_read_for_answering_twice_alike(tool: str, wanted: str) -> None:
+    calls = [call(tool, {"room": f"R-{n}", "guests": ["Ann"] * n}, f"{n} guests of {n * 37}", f"s{n}", place)
+             for n in range(4) for place in range(2)]
+    assert found(calls)[tool] == wanted
+    assert found([one._replace(session_id=f"{again}{one.session_id}") for again in "ab" for one in calls])[tool] == "read"
+
+
+def test_a_presumed_read_with_nothing_seen_around_it_is_unseen() -> None:
+    alone = [call("get_fee", {"door": f"D-{n}"}, f"the fee is {n * 317}", f"s{n}", 1) for n in range(8)]
+    around = [call("look", {"door": f"D-{n}", "of": "old"}, f"door {n} is number {n * 91}", f"s{n}", place)
+              for n in range(8) for place in (0, 2)]
+    assert effects.find(alone, documents.find(alone), shared=False, declared={}).unseen == {"get_fee"}
+    calls = sorted(alone + around, key=lambda one: (one.session_id, one.position))
+    assert not effects.find(calls, documents.find(calls), shared=False, declared={}).unseen
