@@ -1,8 +1,9 @@
 """Sentences as documents: a template of texts and slots reads an answer as a JSON object, and writes it back byte for byte.
 
 A template is a list of pieces. A piece is a text, or an object: a slot (`name`, `number`: how its numbers are written), a list
-(`name`, `item`: the template of one element, `between`, `empty`: what stands for no element), or a choice (`one_of`: templates,
-of which the one is in force whose slots have values; one without slots says that all are null).
+(`name`, `item`: the template of one element, `between`, `empty`: what stands for no element), a text that is there or not
+(`name`, `flag`: the text; its value is true or null), or a choice (`one_of`: templates, of which the one is in force whose
+slots have values; one without slots says that all are null).
 Does not see: sentences over several lines.
 """
 
@@ -50,7 +51,7 @@ def names_of(pieces: Sequence[Piece]) -> list[str]:
 
 def needed_by(pieces: Sequence[Piece]) -> list[str]:
     """Return the names of the slots that each sentence of the template has."""
-    return [piece["name"] for piece in pieces if not isinstance(piece, str) and "one_of" not in piece]
+    return [piece["name"] for piece in pieces if not isinstance(piece, str) and "one_of" not in piece and "flag" not in piece]
 
 
 def _slots(pieces: Sequence[Piece]) -> Iterator[dict[str, Any]]:
@@ -71,13 +72,20 @@ def _compiled(source: str) -> re.Pattern[str]:
 
 def _source(pieces: Sequence[Piece]) -> str:
     """Return the regular expression of a template, one group for each slot."""
-    return "".join(
-        re.escape(piece) if isinstance(piece, str)
-        else f"(?:{'|'.join(map(_source, piece['one_of']))})" if "one_of" in piece else "(.*?)" if "item" in piece else "(.+?)"
-        for piece in pieces)
+    return "".join(map(_piece_source, pieces))
+
+
+def _piece_source(piece: Piece) -> str:
+    if isinstance(piece, str):
+        return re.escape(piece)
+    if "one_of" in piece:
+        return f"(?:{'|'.join(map(_source, piece['one_of']))})"
+    return f"({re.escape(piece['flag'])})?" if "flag" in piece else "(.*?)" if "item" in piece else "(.+?)"
 
 
 def _value(slot: dict[str, Any], text: str) -> Any:
+    if "flag" in slot:
+        return True
     if "item" in slot:
         if text == slot["empty"]:
             return []
@@ -106,6 +114,8 @@ def _written(document: dict[str, Any], pieces: Sequence[Piece]) -> tuple[list[st
             inner, names = _written(document, _chosen(document, piece["one_of"]))
             parts += inner
             used |= names
+        elif "flag" in piece and document.get(piece["name"]) is None:
+            used.add(piece["name"])
         elif document.get(piece["name"]) is None:
             raise NoSentence("a slot without a value")
         else:
@@ -124,15 +134,18 @@ def _chosen(document: dict[str, Any], options: Sequence[Sequence[Piece]]) -> Seq
 
 
 def _text(slot: dict[str, Any], value: Any) -> str:
+    if "flag" in slot and value is True:
+        return str(slot["flag"])
     if "item" in slot:
         if not isinstance(value, list) or (not value and slot["empty"] is None):
             raise NoSentence("no list, or none that is empty")
         elements = (each if isinstance(each, dict) else {ITEM: each} for each in value)
         return slot["between"].join(write_sentence(each, slot["item"]) for each in elements) if value else str(slot["empty"])
-    if slot["number"] is None and isinstance(value, str):
+    number = slot.get("number")
+    if number is None and "flag" not in slot and isinstance(value, str):
         return value
-    if slot["number"] == 0 and type(value) is int:
+    if number == 0 and type(value) is int:
         return str(value)
-    if slot["number"] and type(value) in (int, float):
-        return f"{value:.{slot['number']}f}"
+    if number and type(value) in (int, float):
+        return f"{value:.{number}f}"
     raise NoSentence("another type")

@@ -3,6 +3,7 @@
 In: a service's calls. A notation is taken where it gives back nearly all of a tool's different structured answers byte for
 byte, so that a tool of three answers may have one and prose has none. Where two notations share a service's answers, each day
 or release in one of them, the times of all its tools together tell which is in force when.
+Single lines with a colon are sentences where these have a template, else fields if few names stand before the colon.
 Does not see: two notations that alternate within a period, and what `runtime.notations` does not read.
 """
 
@@ -78,9 +79,17 @@ def _of(texts: list[str]) -> Notation | None:
     structured = [text for text in texts if _is_structured(text)]
     if len(structured) >= FEWEST and not all(_is_plain(text) for text in structured):
         notation = next((notation for notation in _candidates(structured) if _gives_back(notation, structured)), None)
-        if notation is not None:
+        if notation is not None and not _are_lines(texts, notation):
             return notation
+        if notation is not None:   # a colon in a sentence makes no field
+            n_fields = len({text.partition(": ")[0] for text in texts})
+            return template(texts) or (notation if 2 * n_fields <= len(texts) else None)
     return None if any(parse(text) is not None for text in texts) else template(texts)
+
+
+def _are_lines(texts: list[str], notation: Notation) -> bool:
+    """Return whether these are single lines, which may as well be sentences with a colon."""
+    return notation["kind"] in ("yaml", "lines") and not any("\n" in text or text[:1] in "{[" for text in texts)
 
 
 def _gives_back(notation: Notation, texts: list[str]) -> bool:

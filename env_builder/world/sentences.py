@@ -32,6 +32,8 @@ EVEN = 0.8
 """Share of the later elements of lists that must look like first ones."""
 FEW = 4
 """Ways in which a part of the sentence may go on."""
+OPTIONAL = {"one_of", "flag"}
+"""Fields of pieces that may stand beside a value: they begin with words of their own."""
 BETWEEN = (", ", "; ", " / ", " | ")
 _TOKEN = re.compile(r"\w+(?:[-.@:/'’]\w+)*|[^\w\s]")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -186,10 +188,12 @@ def _with_tail(values: list[str]) -> list[Piece]:
 
 
 def _now_and_then(values: list[str]) -> list[Piece]:
-    """Return the part that is there or not."""
+    """Return the part that is there or not; one that is always the same is a flag."""
     if "" not in values:
         return []
     part = _mined([value for value in values if value])
+    if len(part) == 1 and isinstance(part[0], str) and _WORD.search(part[0]):
+        return [{"name": "", "flag": part[0]}]
     return [{"one_of": [part, []]}] if any(isinstance(piece, str) and _WORD.search(piece) for piece in part) else []
 
 
@@ -227,7 +231,7 @@ def _joined(pieces: list[Piece]) -> list[Piece]:
 
 def _named(pieces: list[Piece]) -> list[Piece] | None:
     """Return the pieces with a name for each slot; None where two values stand beside each other."""
-    if any(not isinstance(one, str) and not isinstance(other, str) and not ("one_of" in one or "one_of" in other)
+    if any(not isinstance(one, str) and not isinstance(other, str) and OPTIONAL.isdisjoint({*one, *other})
            for one, other in pairwise(pieces)):
         return None
     if len(pieces) == 1 and not isinstance(pieces[0], str):
@@ -248,8 +252,9 @@ def _with_names(pieces: list[Piece], taken: Counter[str], before: str) -> list[P
             named.append({"one_of": [_with_names(way, count, before) for way, count in ways]})
             taken = reduce(Counter.__or__, counts)
             continue
-        following = next((words for other in pieces[place + 1:] if isinstance(other, str) and (words := _words(other))), "")
-        name = before or following or "value"
+        others = [other for other in pieces[place + 1:] if isinstance(other, str)]
+        following = next((words for other in others if (words := _words(other))), "")
+        name = _words(piece["flag"]) if "flag" in piece else before or following or "value"
         taken[name] += 1
         named.append({**piece, "name": name if taken[name] == 1 else f"{name} {taken[name]}"})
     return named

@@ -81,6 +81,14 @@ def test_prose_and_plain_json_stay_as_they_are(told: list[str]) -> None:
     assert find(calls(told), {}) == {} and applied(calls(told), {}) == calls(told)
 
 
+@pytest.mark.parametrize(("line", "kind"), [
+    ("{name} {n}: {n} places in hall {letter}, open: yes", "sentence"), ("{name} {n}: {letter}", None), ("left: {n}", "yaml")])
+def test_a_colon_in_a_sentence_makes_no_field(line: str, kind: str | None) -> None:
+    told = [line.format(name=name, n=n, letter="ABC"[n % 3]) for n in range(12) for name in ("Cinema", "Old theatre")]
+    found = find(calls(told), {})
+    assert [notation["kind"] for _, notation in found.get("show", ())] == ([kind] if kind else [])
+
+
 def test_two_serialisers_that_take_turns_are_told_apart_by_their_times() -> None:
     rows = [{"code": f"A{place}", "left": place} for place in range(40)]
     told = [repr(row) if place // 10 % 2 else f"(True, {row!r})" for place, row in enumerate(rows)]

@@ -61,3 +61,16 @@ def test_an_object_without_a_sentence_is_not_written(boats: list[str]) -> None:
     [f"Boat {n} of Ada\nDues: {n}.00" for n in range(20)]])
 def test_texts_that_tell_of_no_record_have_no_template(texts: list[str]) -> None:
     assert find(texts) is None
+
+
+@pytest.mark.parametrize("flag", ["fragile, ", "not to be tilted, "])
+def test_words_that_are_there_or_not_are_a_flag(flag: str) -> None:
+    crates = [f"Crate {n + 100}: {n * 7} pieces, {flag if n % 3 else ''}counted on 2026-02-{n:02}." for n in range(10, 28)]
+    pieces = find(crates)
+    assert pieces is not None
+    documents = [read_sentence(text, pieces) for text in crates]
+    (name,) = {name for document in documents for name, value in document.items() if value is True}
+    assert [document[name] for document in documents] == [True if n % 3 else None for n in range(10, 28)]
+    assert [write_sentence(document, pieces) for document in documents] == crates
+    with pytest.raises(NoSentence):
+        write_sentence({**documents[0], name: "yes"}, pieces)
