@@ -43,7 +43,7 @@ MOST_EXAMPLES = 300
 MOST_NAMING = 4
 """Sources that name what a call names, tried each by itself."""
 MOST_WAYS = 3
-"""Explanations of one value that are laid beside each other."""
+"""Explanations of one value that are compared."""
 MOST_WRONG = 0.01
 """Share of held-out answers that may be wrong."""
 MAXIMUM_DEPTH = 4
@@ -86,7 +86,7 @@ def pasts(steps: Iterable[LoggedStep]) -> dict[str, PastCalls]:
 
 
 def induce(evidence: ToolEvidence) -> Induced:
-    """Induce the rule of a tool that no other rule answers, where sessions begin anew."""
+    """Induce the rule of a tool that no other rule answers, where every session starts from the same state."""
     if not evidence.shared.pasts or not evidence.has_only(*UNEXPLAINED, "makes", "changes"):
         return NOTHING
     rule = _rule(evidence.steps, evidence.shared.pasts)

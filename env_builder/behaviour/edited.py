@@ -1,10 +1,10 @@
 """Lists whose rows write calls add, remove and change.
 
 In: the answers of a read that shows a list, before write calls and after them. Out: an `edited` rule, or none. The answers
-before write calls tell what tells rows apart, the windows (pages, offsets, limits), the order, and what the fields beside the
+before write calls tell what tells rows apart, the windows (pages, offsets, limits), the order, and what the fields next to the
 list count. For each tool that writes, all ways to edit the list are kept that no answer after its calls contradicts.
 Sees: keys that stand in the arguments of a write call, in its answer, or in the document that it names. Does not see: edits of
-tools after which nobody looked at the list again; conditions on which an edit depends.
+tools after which the list was not read again; conditions on which an edit depends.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _named_document(service: ServiceWorld, tool: str, arguments: dict[str, Any])
 
 
 def _layout(answers: Answers, base: Answers) -> Rule | None:
-    """Return a rule without edits: where the list stands, its key, windows, order, and the fields beside it."""
+    """Return a rule without edits: where the list stands, its key, windows, order, and the fields next to it."""
     field = _field([content for _, content in answers])
     if field is None:
         return None
@@ -286,7 +286,7 @@ def _grouped(pages: list[Page]) -> list[list[Page]]:
 
 
 def _around(rule: Rule, pages: list[Page]) -> dict[str, list[Any]] | None:
-    """Return what each field beside the list says; None if there is one of which nobody can say."""
+    """Return what each field next to the list says; None if one of them is not explained."""
     says: dict[str, list[Any]] = {}
     for name in rule["fields"]:
         if name == rule["field"]:
@@ -300,7 +300,7 @@ def _around(rule: Rule, pages: list[Page]) -> dict[str, list[Any]] | None:
 
 
 def _says(rule: Rule, name: str, how: list[Any], pages: list[Page]) -> bool:
-    """Return whether a field beside the list says this in all answers of which it can be told, and in one at least."""
+    """Return whether a field next to the list says this in all answers of which it can be told, and in one at least."""
     if how[0] in ("total", "pages") and not all(
             isinstance(page.around[name], int) and not isinstance(page.around[name], bool) for page in pages):
         return False
@@ -453,7 +453,7 @@ def _agrees(row: Any, shown: Any) -> bool:
 
 def _sources(rule: Rule, writes: list[Edited], keys: set[str]) -> list[list[list[str]]]:
     """Return where the write calls have values that may be keys of rows: paths with equal values together, first those
-    beside which most columns stand."""
+    next to which most columns stand."""
     values: dict[tuple[str, ...], list[str | None]] = {}
     columns: dict[tuple[str, ...], int] = {}
     for index, write in enumerate(writes):

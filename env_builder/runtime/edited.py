@@ -3,7 +3,7 @@
 In: a rule, arguments, all answers of the tool before any write call, and the write calls since. Out: the text of the answer,
 or None. Answers to one question with several windows (pages, offsets, limits) are put together; each write call edits the rows
 in all ways that the log leaves possible, and the answer is given only where these ways agree.
-Sees: rows that are told apart by one column; windows of fixed or given length; fields beside the list that count its rows.
+Sees: rows that are told apart by one column; windows of fixed or given length; fields next to the list that count its rows.
 Does not see: rows that no answer and no write call shows.
 """
 
@@ -48,7 +48,7 @@ class Question(NamedTuple):
 
 
 class Page(NamedTuple):
-    """An answer: the rows of a window, and the fields beside them."""
+    """An answer: the rows of a window, and the fields next to them."""
 
     question: Question
     rows: list[Any]
@@ -94,7 +94,7 @@ class ShownRows(NamedTuple):
 
 
 def question_of(rule: Rule, arguments: dict[str, Any]) -> Question | None:
-    """Return what is asked for, None if the window is none."""
+    """Return what is asked for, None if it is no window."""
     window, given = rule["window"], without_blanks(arguments)
     size = given.pop(window["limit"], window["size"])
     place = given.pop(window["argument"], window["first"])
@@ -315,7 +315,7 @@ def rendered(rule: Rule, question: Question, extent: Extent, pages: list[Page]) 
 
 
 def _around(rule: Rule, name: str, question: Question, extent: Extent, n_shown: int, pages: list[Page]) -> Any:
-    """Return the value of a field beside the list. Raises Undecided."""
+    """Return the value of a field next to the list. Raises Undecided."""
     how, *operands = rule["around"][name]
     if how == "constant":
         return operands[0]
@@ -336,7 +336,7 @@ def _around(rule: Rule, name: str, question: Question, extent: Extent, n_shown: 
 
 
 def _counted(how: str, question: Question, n_shown: int, total: int | None) -> int | bool | None:
-    """Return what a field says of a list with so many rows (None: without limit), None if nobody can say."""
+    """Return what a field says of a list with so many rows (None: without limit), None if that is not known."""
     if how == "more":
         return total is None or question.start + n_shown < total
     if total is None or how == "total":

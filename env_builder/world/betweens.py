@@ -163,7 +163,7 @@ def _shown(content: str) -> frozenset[str] | str:
 
 
 def against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) -> list[Between]:
-    """Where every session starts from the same state: a session's first read after acts, beside what others saw before any."""
+    """Where every session starts from the same state: a session's first read after acts, with what others saw before any."""
     named: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
     looked: set[tuple[str, Place]] = set()
     fresh: dict[Place, Counter[str]] = defaultdict(Counter)

@@ -1,8 +1,9 @@
 """What tools do to the world, from what reads showed before and after them: reads, writes, and what a write leaves unchanged.
 
 Two reads of one record (a document by its key, or the same question) with calls between them that name it: equal answers
-speak for those calls, unequal ones against at least one of them. Calls that were given something which only one of the two
-answers shows come first. The fewest tools that explain all unequal answers are writes (greedy, the most often guilty first).
+speak for those calls, unequal ones against at least one of them. Where a tool's calls name all arguments of such a question at
+times, only those calls are shown to keep it. Calls that were given something which only one of the two answers shows come
+first. The fewest tools that explain all unequal answers are writes (greedy, the most often guilty first).
 
 Answers alone tell whether a tool reports or merely confirms: whether they hold what the questions do not, whether the same
 question has the same answer, whether the tool takes nothing but prose, whether it goes to an address outside; and whether it
@@ -10,8 +11,9 @@ calculates: the answer is the value of the expression in the one argument (runti
 
 Only proof makes a read: answers that tell something and come again when the question is asked again in one world, or a
 declaration. A tool that looks like a read without proof is a *presumed* read: the environment answers it like a read, and
-rewards count it as a possible write. Names and descriptions speak against a read, never for it. Calls outweigh words: a tool
-that takes one name and tells the same of it again and again does no harm, whatever it is called.
+rewards count it as a possible write; where no read was equal around its calls, the records that it names are uncertain after it
+(`unseen`). Names and descriptions speak against a read, never for it. Calls outweigh words: a tool that takes one name and
+tells the same of it again and again does no harm, whatever it is called.
 
 Sees: what is read again; words. Does not see: a change that no call reads; what words mean; functions, units; a write that
 repeats its answer and whose name and description say nothing of it.

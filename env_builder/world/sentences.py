@@ -33,7 +33,7 @@ EVEN = 0.8
 FEW = 4
 """Ways in which a part of the sentence may go on."""
 OPTIONAL = {"one_of", "flag"}
-"""Fields of pieces that may stand beside a value: they begin with words of their own."""
+"""Fields of pieces that may stand next to a value: they begin with words of their own."""
 BETWEEN = (", ", "; ", " / ", " | ")
 _TOKEN = re.compile(r"\w+(?:[-.@:/'’]\w+)*|[^\w\s]")
 _WORD = re.compile(r"[^\W\d_]+")

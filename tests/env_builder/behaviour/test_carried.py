@@ -1,4 +1,4 @@
-"""A notebook whose sessions each begin anew: numbers, authors and texts follow from what the session did before."""
+"""A notebook whose sessions all start from the same state: numbers, authors and texts follow from what the session did."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_number_counts_on_from_the_latest_call_and_begins_where_all_sessions_b
 
 def test_an_unknown_answer_in_between_leaves_the_value_unknown() -> None:
     assert answer("add", NEW, SIGNED, ("add", NEW, None)) is None
-    assert answer("add", NEW, SIGNED, ("erase", {}, {"ok": True})) is None, "nobody saw what this tool does in between"
+    assert answer("add", NEW, SIGNED, ("erase", {}, {"ok": True})) is None, "no session shows what this tool does in between"
     assert answer("add", NEW) is None, "who writes is unknown before the session said so"
 
 

@@ -105,9 +105,9 @@ def test_lists_after_write_calls_are_exact_or_unknown(name: str, seed: int) -> N
     assert rule is not None and set(rule["edits"]) == {"book", "return"}
     rule = json.loads(json.dumps(rule))
     asked = [case for _ in range(60) for case in session(convention, random, answers)]
-    told = [(answered_after(rule, case.arguments, case.answers, case.writes), case.content) for case in asked]
-    assert all(text in (None, content) for text, content in told)
-    assert sum(text is not None for text, _ in told) > 0.6 * len(told)
+    replies = [(answered_after(rule, case.arguments, case.answers, case.writes), case.content) for case in asked]
+    assert all(text in (None, content) for text, content in replies)
+    assert sum(text is not None for text, _ in replies) > 0.6 * len(replies)
 
 
 def test_a_list_that_some_bookings_leave_alone_has_no_rule() -> None:
@@ -131,7 +131,7 @@ def test_a_page_whose_last_row_no_answer_shows_is_unknown() -> None:
     assert answered_after(rule, {"kind": "red"}, answers, [write]) is None
     assert answered_after(rule, {"kind": "blue"}, answers, [write]) is not None, "a boat of another kind"
     unknown = write._replace(tool="sink")
-    assert answered_after(rule, {"kind": "blue"}, answers, [unknown]) is None, "nobody saw what this tool does to the list"
+    assert answered_after(rule, {"kind": "blue"}, answers, [unknown]) is None, "no session shows what it does to the list"
 
 
 def test_a_call_that_may_have_been_refused_counts_either_way() -> None:

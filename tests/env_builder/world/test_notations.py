@@ -84,8 +84,8 @@ def test_prose_and_plain_json_stay_as_they_are(told: list[str]) -> None:
 @pytest.mark.parametrize(("line", "kind"), [
     ("{name} {n}: {n} places in hall {letter}, open: yes", "sentence"), ("{name} {n}: {letter}", None), ("left: {n}", "yaml")])
 def test_a_colon_in_a_sentence_makes_no_field(line: str, kind: str | None) -> None:
-    told = [line.format(name=name, n=n, letter="ABC"[n % 3]) for n in range(12) for name in ("Cinema", "Old theatre")]
-    found = find(calls(told), {})
+    lines = [line.format(name=name, n=n, letter="ABC"[n % 3]) for n in range(12) for name in ("Cinema", "Old theatre")]
+    found = find(calls(lines), {})
     assert [notation["kind"] for _, notation in found.get("show", ())] == ([kind] if kind else [])
 
 
