@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from .agreements import agree
 from .answers import is_partial, parse, parsed
 from .canonical import encoding
 from .carried import given, recalled
@@ -119,11 +120,12 @@ def _named(rule: Rule, arguments: dict[str, Any]) -> Name | None:
 
 def _document(rule: Rule, tool: str) -> Run:
     argument, kind, before, after = rule["argument"], rule["class"], rule["before"], rule["after"]
+    agreements = rule.get("agrees", ())
 
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
         value = arguments.get(argument)
         text = state.document((kind, str(value))) if isinstance(value, NAMES) else None
-        if text is None or is_partial(text):
+        if text is None or is_partial(text) or (agreements and not agree(agreements, arguments, parse(text))):
             return None
         return tuple.__new__(ToolAnswer, (before + text + after, False, "derived", ()))  # quicker
 

@@ -129,7 +129,7 @@ def _changes(
         name, text = shown[:2], shown[2]
         at = call.called_at.timestamp() if call.called_at else None
         before = last.get((call.session_id, *name))
-        if before is None and documents.tools[call.tool].only_key:
+        if before is None and documents.tools[call.tool].is_look:
             first[name].setdefault(call.session_id, (at, text))
         elif before is not None and before != text:
             changes[name].append(FirstChange(call.session_id, at, before, text))

@@ -1,10 +1,12 @@
 """Which tools speak of records, and of which: classes of documents and of rows, found from the answers alone.
 
 A tool whose answers are JSON objects and that takes one argument shows the record that the argument names; tools that show
-the same fields under the same keys speak of one class. A tool with more arguments joins the class whose fields its answers
-hold, by the argument whose values are keys of that class; where no argument is, by the field that names the record itself.
-Sees: top-level fields, scalar arguments. Several arguments that name
-one together are one argument here (`world.joints`). Does not see: records inside lists.
+the same fields under the same keys speak of one class. So does a tool that tells the same when asked again and whose other
+arguments are values of the record that it shows (`agrees`: a surname, an address), where no key was shown with two of them.
+Another tool with more arguments joins the class whose fields its answers hold, by the argument whose values are keys of that
+class; where no argument is, by the field that names the record itself.
+Sees: top-level fields, scalar arguments. Several arguments that name one together are one argument here (`world.joints`). Does
+not see: records inside lists; arguments that must agree with what the record does not show.
 
 A tool whose answers are lists of objects (or lists of such lists) shows rows; tools that show mostly the same fields show
 one class of rows. An argument whose value stands in no field of the rows, or in a field of its own name, says something of
@@ -19,18 +21,22 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
+from env_builder.runtime.agreements import WAYS, Agreement, Path, holds
 from env_builder.runtime.answers import parse, parsed
 from env_builder.runtime.joints import key_argument
 from env_builder.runtime.relevance import leaves
-from env_builder.runtime.tables import Table, rows_in
+from env_builder.runtime.tables import Table, rows_in, scalars
 from env_builder.world.calls import LoggedCall, calls_by_tool
 
 SIMILAR = 0.6
 """Jaccard of the always-present fields above which two readers show one class (measured on a prototype)."""
 MOSTLY = 0.8
 MINIMUM_SEEN = 3
+MINIMUM_RECORDS, MINIMUM_REPEATS = 5, 3
+"""Records that a reader whose arguments agree with them must have shown, and equal answers to a question asked again."""
 STYLES: tuple[dict[str, Any], ...] = (
     {"separators": (", ", ": "), "ensure_ascii": True}, {"separators": (", ", ": "), "ensure_ascii": False},
     {"separators": (",", ":"), "ensure_ascii": False}, {"separators": (",", ":"), "ensure_ascii": True},
@@ -53,6 +59,13 @@ class EntityClass(NamedTuple):
     """Characters that stand before and after the key in that field, and not in the argument that names the record."""
 
 
+class Key(NamedTuple):
+    """The argument that names the record of a reader, and what its other arguments are of that record."""
+
+    argument: str
+    agrees: tuple[Agreement, ...] = ()
+
+
 class DocumentTool(NamedTuple):
     """How a tool speaks of a class."""
 
@@ -62,6 +75,13 @@ class DocumentTool(NamedTuple):
     """The argument that is the key; None: the key is in the answer (a tool that creates)."""
     only_key: bool
     """It takes nothing but the key."""
+    agrees: tuple[Agreement, ...] = ()
+    """What the other arguments are of the record."""
+
+    @property
+    def is_look(self) -> bool:
+        """Is it a look at the record, as far as its arguments tell?"""
+        return self.only_key or bool(self.agrees)
 
 
 class Documents(NamedTuple):
@@ -104,8 +124,9 @@ def find(calls: list[LoggedCall]) -> Documents:
     envelopes = {tool: common or _own_envelope(texts) for tool, texts in sorted(shown.items())}
     shows = {tool: texts for tool, texts in sorted(shown.items()) if MOSTLY * len(texts) <= sum(
         isinstance(unwrap(call.parsed, envelopes[tool]), dict) for call in texts)}
-    readers = {tool: texts for tool, texts in shows.items() if _single_argument(texts) and not _confirms(texts)}
-    classes, tools = _cluster(readers, envelopes)
+    key_of = {tool: key for tool, texts in shows.items() if (key := _key(texts, envelopes[tool])) and not _confirms(texts)}
+    readers = {tool: shows[tool] for tool in key_of}
+    classes, tools = _cluster(readers, envelopes, key_of)
     keys: dict[str, set[str]] = defaultdict(set)
     for tool, documented in tools.items():
         affix = classes[documented.entity_class].affix
@@ -178,10 +199,42 @@ def _own_envelope(calls: list[LoggedCall]) -> str | None:
     return holds.pop() if len(around) == 1 else None
 
 
-def _single_argument(calls: list[LoggedCall]) -> bool:
+def _key(calls: list[LoggedCall], envelope: str | None) -> Key | None:
+    """Return the one argument that names what a reader shows."""
     names = {tuple(sorted(call.arguments)) for call in calls}
-    key = key_argument(calls[0].arguments)
-    return len(names) == 1 and key is not None and all(isinstance(call.arguments[key], str | int) for call in calls)
+    argument = key_argument(calls[0].arguments)
+    if len(names) != 1 or not all(isinstance(value, str | int) for call in calls for value in call.arguments.values()):
+        return None
+    return _agreeing(calls, envelope) if argument is None else Key(argument)
+
+
+def _agreeing(calls: list[LoggedCall], envelope: str | None) -> Key | None:
+    """Return the first argument that stands in the record as its name, where each of the others is a value of the record."""
+    names = sorted(calls[0].arguments)
+    if len(calls) - len({(call.key, call.content) for call in calls}) < MINIMUM_REPEATS:
+        return None
+    shown = [(call.arguments, dict(scalars(document))) for call in calls
+             if isinstance(document := unwrap(call.parsed, envelope), dict)]
+    for argument in names:
+        own, _ = _self_field(calls, argument, envelope)
+        if own is None or len({str(arguments[argument]) for arguments, _ in shown}) < MINIMUM_RECORDS:
+            continue
+        agrees = [_agreement((argument, own), name, shown) for name in names if name != argument]
+        if None not in agrees:
+            return Key(argument, tuple(filter(None, agrees)))
+    return None
+
+
+def _agreement(key: tuple[str, str], name: str, shown: list[tuple[dict[str, Any], dict[Path, Any]]]) -> Agreement | None:
+    """Return where and how all the records hold an argument's value, None where a key was shown with two values there. `key`:
+    (argument, field)."""
+    argument, own = key
+    paths = sorted(set.intersection(*(set(leaves) for _, leaves in shown)) - {(own,)})
+    for how, path in product(WAYS, paths):
+        if all(holds(how, arguments[name], leaves[path]) for arguments, leaves in shown):
+            values = {(str(arguments[argument]), str(leaves[path])) for arguments, leaves in shown}
+            return (name, path, how) if len(values) == len({key for key, _ in values}) else None
+    return None
 
 
 def _confirms(calls: list[LoggedCall]) -> bool:
@@ -205,15 +258,15 @@ def _fields(calls: list[LoggedCall], envelope: str | None) -> frozenset[str]:
 
 
 def _cluster(
-    readers: dict[str, list[LoggedCall]], envelopes: dict[str, str | None]
+    readers: dict[str, list[LoggedCall]], envelopes: dict[str, str | None], key_of: dict[str, Key]
 ) -> tuple[dict[str, EntityClass], dict[str, DocumentTool]]:
     """Classes of records, and the tools that show them by their key; not those that take what several records share."""
     classes: dict[str, EntityClass] = {}
     tools: dict[str, DocumentTool] = {}
     fields_of = {tool: _fields(calls, envelopes[tool]) for tool, calls in readers.items()}
-    own = {tool: _self_field(calls, key_argument(calls[0].arguments) or "", envelopes[tool]) for tool, calls in readers.items()}
+    own = {tool: _self_field(calls, key_of[tool].argument, envelopes[tool]) for tool, calls in readers.items()}
     for tool, calls in sorted(readers.items(), key=lambda item: (-len(item[1]), item[0])):
-        fields, argument = fields_of[tool], key_argument(calls[0].arguments)
+        fields = fields_of[tool]
         others = (other for other, theirs in fields_of.items() if theirs and fields and _similar(theirs, fields))
         if not fields or any(_shares(calls, envelopes[tool], own[other][0]) and not _shares(
                 readers[other], envelopes[other], own[tool][0]) for other in others if own[tool][0]):
@@ -224,7 +277,7 @@ def _cluster(
             classes[name] = EntityClass(name, fields, *own[tool])
         else:
             classes[name] = classes[name]._replace(fields=classes[name].fields & fields)
-        tools[tool] = DocumentTool(tool, name, argument, True)
+        tools[tool] = DocumentTool(tool, name, key_of[tool].argument, not key_of[tool].agrees, key_of[tool].agrees)
     return classes, tools
 
 

@@ -474,7 +474,8 @@ def _effect(mine: list[LoggedCall], guilty: bool, kept: int, again: bool, sight:
         return "unknown"
     harmless = kept >= MINIMUM_LOOKS or hint == "read"
     if documented:  # what takes more than the key and was never seen to change anything is not proven harmless
-        return "read" if documented.only_key else "unknown"
+        is_look = documented.only_key or (bool(documented.agrees) and (harmless or again))
+        return "read" if is_look else "unknown"
     if calculation(mine):
         return "pure"
     if tool not in sight.telling:  # it only acknowledges: what it did may show nowhere

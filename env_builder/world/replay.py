@@ -189,4 +189,4 @@ def _showing(calls: list[LoggedCall], documented: DocumentTool, documents: Docum
     frame = usual_frame((call.content, shown[2]) for call in calls if (shown := documents.seen_in(call)))
     return [] if frame is None or documented.argument is None else [
         {"rule": "document", "class": documented.entity_class, "argument": documented.argument, "before": frame[0],
-         "after": frame[1]}]
+         "after": frame[1], **({"agrees": list(map(list, documented.agrees))} if documented.agrees else {})}]
