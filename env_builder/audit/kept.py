@@ -167,6 +167,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "highest": lambda sources, kind, form, instant: sources.world.highest(kind, form, instant),
     "asked": lambda sources, tool: sources.world.questions.get(tool, []),
     "strangers": lambda sources, tool, key: sources.world.strangers(tool, key),
+    "doubtful": lambda sources, tool, key: sources.world.doubtful(tool, key),
     "spelled": lambda sources, tool, key: sources.world.spelled(tool, key),
     "answers to": lambda sources, tool, key: sources.world.answers_to(tool, key),
     "everywhere": lambda sources, tool: sorted(sources.world.everywhere(tool)),
@@ -243,6 +244,10 @@ class WatchedWorld(World):
     def strangers(self, tool: str, key: str) -> list[str] | None:
         self._watch.notes.add("strangers", tool, key)
         return self._watch.world.strangers(tool, key)
+
+    def doubtful(self, tool: str, key: str) -> list[str]:
+        self._watch.notes.add("doubtful", tool, key)
+        return self._watch.world.doubtful(tool, key)
 
     def spelled(self, tool: str, key: str) -> str | None:
         self._watch.notes.add("spelled", tool, key)

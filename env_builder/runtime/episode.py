@@ -7,7 +7,7 @@ it names, an answer whose question shares a name with it; unless the log shows t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from .answers import failed, parse, parsed
@@ -273,10 +273,14 @@ class EpisodeState:
         return read_in(content, program["notations"], self.view.instant) if program.has_notations else content
 
     def _is_taken_for_granted(self, program: Ready, key: str, answered: ToolAnswer) -> bool:
-        """Is it the answer of calls that worked, without an entity, to a call that may write and names what exists nowhere?"""
+        """Is it the answer of calls that worked, without an entity, to a call that may write and names what exists nowhere, or
+        may do so?"""
         is_assumed = answered.tier == "derived" or (answered.tier == "induced" and not program.changes_what_it_names)
-        return (is_assumed and not answered.is_error and program.is_possible_write
-                and self.names_known(program["tool"], key) is False)
+        if not is_assumed or answered.is_error or not program.is_possible_write:
+            return False
+        exists = self.names_known(program["tool"], key)
+        return exists is False or (exists is None and not self._are_made_here(
+            self._world.doubtful(program["tool"], self._as_given(program["tool"], key))))
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
         self._now = {}
@@ -357,7 +361,11 @@ class EpisodeState:
         strangers = self._world.strangers(tool, self._as_given(tool, key))
         if not strangers:
             return None if strangers is None else True
-        return all(any(name in write.names for write in self.write_calls) for name in strangers)
+        return self._are_made_here(strangers)
+
+    def _are_made_here(self, names: Iterable[str]) -> bool:
+        """Return whether write calls of this episode name all of these."""
+        return all(any(name in write.names for write in self.write_calls) for name in names)
 
     def _as_given(self, tool: str, key: str) -> str:
         """Return canonical arguments as the agent gave them."""
@@ -391,6 +399,10 @@ class EpisodeState:
             name, words = self._programs.plain(name)
         if self._uncertain and not self._uncertain.isdisjoint(words or (name[1],)):
             return None
+        text = self._at_present(name, words)
+        return None if text is not None and self._uncertain and not self._uncertain.isdisjoint(ids_in(text)) else text
+
+    def _at_present(self, name: Name, words: frozenset[str] | None) -> str | None:
         if not self.write_calls and not self._taught.documents:
             return self._begun[name] if name in self._begun else self._at_first(name)
         if name not in self._now:

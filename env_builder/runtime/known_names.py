@@ -96,6 +96,12 @@ class KnownNames:
         doubted = any(self._is_doubted(tool, name, value) for name, value in given)
         return None if doubted or any((tool, str(name)) not in self._arguments for name in arguments) else []
 
+    def doubtful(self, tool: str, arguments: Any) -> list[str]:
+        """Return the values of a call that the log has nowhere, of arguments whose values are mostly known from elsewhere."""
+        return sorted(value for name, value in _scalars(arguments)
+                      if (tool, name) in self._mostly_known and not _is_quantity(value) and not self._is_shown(value)
+                      and value not in self._given[tool, name])
+
     def _see_documents(
         self, documents: Iterable[tuple[str | None, str]], given_in: Mapping[tuple[str, str, str], set[str]]
     ) -> None:
@@ -123,6 +129,8 @@ class KnownNames:
                    for own, counts in self._given.items()}
         many = {own for own, counts in self._given.items() if len(counts) >= FEWEST}
         self._naming = {own for own in many if n_known[own] >= NEARLY_ALL * len(self._given[own])}
+        self._mostly_known = {own for own in many - self._naming if 2 * n_known[own] >= len(self._given[own])}
+        """(tool, argument) whose values are known from elsewhere more often than not, too seldom to name."""
         names = {name for _, name in self._naming}
         self._naming |= {own for own, n in n_known.items() if own[1] in names and n == len(self._given[own])}
         self._naming_anywhere = names - {name for tool, name in many - self._naming}

@@ -73,6 +73,10 @@ class World:
         """Return the values of a call that should be known and are not; None if nobody can say. `key`: canonical arguments."""
         return self._known_names.strangers(tool, parsed(key))
 
+    def doubtful(self, tool: str, key: str) -> list[str]:
+        """Return the values of a call that stand nowhere, of arguments whose values mostly do. `key`: canonical arguments."""
+        return self._known_names.doubtful(tool, parsed(key))
+
     def spelled(self, tool: str, key: str) -> str | None:
         """Return the arguments on record that are these but for numbers written as text; None if there are none."""
         if tool not in self._spellings:
