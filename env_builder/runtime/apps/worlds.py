@@ -2,7 +2,8 @@
 
 In: the files of a `records` app, which hold what no world or what all of them tell, and for each world a folder with the same
 files and `sessions.jsonl`. Out: an app whose tasks begin in the world of their sessions. An open episode begins in all worlds
-at once: it answers what they agree on, and what was learnt tells which of them it is.
+at once: it answers what they agree on, and what was learnt tells which of them it is. Where nearly all sessions (`SURE`) are of
+one world, it begins there, until what was learnt tells another one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ..files import rows_of
 from ..records import Result
+from ..world import SURE
 from . import App, AppState, Name, Start, records
 from .records import RecordsApp
 
@@ -34,18 +36,26 @@ class WorldsApp(App):
         self.name = common.name
         self.common = common
         self.worlds = tuple(worlds)
+        n_sessions = sum(len(world.session_ids) for world in worlds)
+        has_usual = any(len(world.session_ids) >= SURE * n_sessions for world in worlds)
+        self._usual = [-1 if has_usual and len(world.session_ids) < SURE * n_sessions else 0 for world in worlds]
+        """What the worlds begin with in an open episode (`OpenState`)."""
         self.answers: Collection[str] = common.answers
         self.writes = common.writes.union(*(world.app.writes for world in worlds))
 
     def reset(self, start: Start) -> AppState:
         if not start.session_ids:
-            return OpenState([world.app.reset(start) for world in self.worlds])
+            return OpenState([world.app.reset(start) for world in self.worlds], self._usual)
         own = [world for world in self.worlds if start.session_ids <= world.session_ids]
         return own[0].app.reset(start) if own else self.common.reset(start)
 
     def next_episode(self, state: AppState, start: Start, from_reset: bool) -> AppState:
-        """Begin anew: the next session may be of another world."""
-        return self.reset(start)
+        """Begin anew: the next session may be of another world. What was learnt stays in the world that it was learnt in."""
+        begun = self.reset(start)
+        if isinstance(state, OpenState) and isinstance(begun, OpenState) and len(state.possible) == 1:
+            own = next(number for number, each in enumerate(state.states) if each is state.possible[0])
+            begun.states[own] = self.worlds[own].app.next_episode(state.states[own], start, from_reset)
+        return begun
 
     def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         descriptors = list(tools)
@@ -58,14 +68,15 @@ class OpenState(AppState):
     def __init__(self, states: Sequence[AppState], scores: Sequence[int] | None = None) -> None:
         self.states = list(states)
         self._scores = list(scores or [0] * len(states))
-        """How often a world foretold what was learnt where another one did not, less how often it was the other way round."""
+        """How often a world foretold what was learnt where another one did not, less how often it was the other way round; one
+        less for a world that hardly any session is of."""
         self._last: tuple[str, str, list[Result]] | None = None
 
     @property
     def possible(self) -> list[AppState]:
-        """Return the states of the worlds that foretold most; of all, until one did."""
+        """Return the states of the worlds that foretold most."""
         most = max(self._scores)
-        return [state for state, score in zip(self.states, self._scores, strict=True) if score == most or most <= 0]
+        return [state for state, score in zip(self.states, self._scores, strict=True) if score == most]
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
         results = [state.call(tool, arguments, key) for state in self.states]
