@@ -23,7 +23,7 @@ from .precedents import PastCall, PastCalls, followed
 from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, reached, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
 from .refusals import FIRST, LATER
-from .relevance import ids, ids_in, listed_in, names, with_parts
+from .relevance import fields_in, ids, ids_in, listed_in, names, with_parts
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
 from .world import Name, Overlay, Row, View, World, agreed_on, answering
@@ -425,13 +425,33 @@ class EpisodeState:
         return None if text is not None and self._may_have_moved(name, text, since) else text
 
     def _may_have_moved(self, name: Name, text: str, since: int) -> bool:
-        """Return whether a document names what a write call named, of a tool of which nothing was seen with such documents."""
+        """Return whether a document names what a write call named, of a tool of which nothing was seen with such documents.
+
+        What a document shows that the tool keeps is no way to another one (a product that many orders name), nor is a field
+        that both have, nor a number or several words that the answer shows and that name nothing known (a street)."""
         unseen = [write for write in self.write_calls[since:] if name not in write.documents
                   and self._programs.relation(write.tool, name[0]) is None and not self._keeps_all(write)]
         if not unseen:
             return False
-        shared_names = ids_in(text) & frozenset().union(*(with_parts(write.whole_names) for write in unseen))
-        return any(read(name) is None for name in shared_names)  # a day that both say links nothing
+        in_document, fields = ids_in(text), fields_in(text)
+        return any(read(name) is None  # a day that both say links nothing
+                   for write in unseen for name in (in_document - (fields & write.fields)) & (
+                       with_parts(write.whole_names) - self._kept_names(write))
+                   if not ((name.isdecimal() or " " in name) and write.only_answers(name) and not self._is_key(name)))
+
+    def _is_key(self, name: str) -> bool:
+        return any(self._at_first((kind, name)) is not None for kind in self._programs.classes)
+
+    def _kept_names(self, write: WriteCall) -> frozenset[str]:
+        """Return the names of the documents that a write call names and its tool keeps, and what these show."""
+        kept: set[str] = set()
+        for kind in sorted(self._programs.classes) if write.whole_names else ():
+            if self._programs.relation(write.tool, kind) != "keeps":
+                continue
+            for name in write.whole_names:
+                text = self._at_first((kind, name))
+                kept |= {name, *ids_in(text)} if text is not None else set()
+        return frozenset(kept)
 
     def _keeps_all(self, write: WriteCall) -> bool:
         return self._programs.get(write.tool, UNKNOWN).keeps_all

@@ -150,6 +150,13 @@ def ids_in(content: str) -> frozenset[str]:
 
 
 @lru_cache(16384)
+def fields_in(content: str) -> frozenset[str]:
+    """Id-like names of fields of an answer that are no value of it: they name nothing."""
+    value = parse(content)
+    return frozenset() if value is None else ids(value) - ids(list(leaves(value)))
+
+
+@lru_cache(16384)
 def listed_in(content: str) -> frozenset[str]:
     """Id-like texts in the objects of lists that an answer shows: each names what a row of it speaks of."""
     return frozenset(

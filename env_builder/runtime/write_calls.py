@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .answers import parsed
 from .confirmations import EpisodeWrite
-from .relevance import ids_in, leaves, may_hold, names_in
+from .relevance import fields_in, ids_in, leaves, may_hold, names_in
 from .world import Name
 
 
@@ -42,6 +42,15 @@ class WriteCall(NamedTuple):
         mentioned = frozenset(word for leaf in leaves(parsed(self.key)) if isinstance(leaf, str) and " " in leaf
                               for word in ids_in(leaf) if word != leaf)
         return self.names - mentioned
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Return the names of its answer's fields that name nothing."""
+        return fields_in(self.touched) - names_in(self.key) if isinstance(self.touched, str) else frozenset()
+
+    def only_answers(self, name: str) -> bool:
+        """Return whether the name stands in its answer alone."""
+        return isinstance(self.touched, str) and name not in names_in(self.key)
 
     def may_name(self, words: frozenset[str]) -> bool:
         """Return whether it may name one of the words, by its text before parsing."""
