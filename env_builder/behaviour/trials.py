@@ -162,7 +162,7 @@ class Before:
         """Nothing is searched, nothing was taught, and no other question or call is known."""
         return []
 
-    holders = taught_answers = answered = begun_answers = writes = writes_on = things
+    holders = taught_answers = answered = begun_answers = always_answered = writes = writes_on = things
 
     def past(self) -> PastCalls:
         """Look at no calls of the session."""

@@ -292,6 +292,11 @@ def _carried(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> 
     return carried_answer(rule, arguments, state.past())
 
 
+def _parts(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    answers = state.always_answered(tool) if rule.get("always") else state.answered(tool, arguments)
+    return put_together(rule, arguments, answers)
+
+
 def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], tier: Tier, is_error: bool = False) -> Make:
     """Return a kind of rule that answers with a text, where there is one."""
     def make(rule: Rule, tool: str) -> Run:
@@ -320,6 +325,5 @@ RULES: dict[str, Make] = {
     "filter": _texting(_filter, "derived"), "edited": _texting(_edited, "derived"),
     "unlisted": _texting(_unlisted, "derived"),
     "assumed": _texting(lambda rule, tool, arguments, state: rule["content"], "assumed"),
-    "parts": _texting(
-        lambda rule, tool, arguments, state: put_together(rule, arguments, state.answered(tool, arguments)), "derived")}
+    "parts": _texting(_parts, "derived")}
 """Kind of rule -> what makes a rule of it ready; `rows`, `shows`, `makes`, `changes` only say what answers show."""
