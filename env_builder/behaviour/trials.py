@@ -42,7 +42,7 @@ LEVEL = 0.05
 MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
 UNMEASURED = (
     "recorded", "validate", "unlisted", "select", "filter", "confirm", "makes", "changes", "always", "carried", "precedent",
-    "edited")
+    "status", "edited")
 """Rules that answer nothing, or only what other evidence than the halves bears out."""
 
 

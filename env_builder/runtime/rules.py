@@ -23,6 +23,7 @@ from .precedents import PastCalls, precedent, situations
 from .records import Tier, ToolAnswer
 from .refusals import State, asks_of_document, invalid, refusal, refusing
 from .selections import at, finds_nothing, selected
+from .statuses import status_outcome
 from .tables import Wanted
 from .texts import admits, calculated, filled
 from .world import Name
@@ -273,6 +274,15 @@ def _precedent(rule: Rule, tool: str) -> Run:
     return run
 
 
+def _status(rule: Rule, tool: str) -> Run:
+    """Say what sessions were answered that had been shown the same value of a field."""
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+        outcome = status_outcome(rule, tool, key, state.past())
+        return None if outcome is None else ToolAnswer(*outcome, "derived")
+
+    return run
+
+
 def carried_answer(rule: Rule, arguments: dict[str, Any], past: PastCalls) -> str | None:
     """Return the answer that the session's calls so far tell, None where they do not."""
     own = given(arguments)
@@ -312,7 +322,8 @@ def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], 
 
 
 RULES: dict[str, Make] = {
-    "recorded": _recorded, "always": _always, "precedent": _precedent, "confirm": _confirm, "answer": _answer,
+    "recorded": _recorded, "always": _always, "precedent": _precedent, "status": _status, "confirm": _confirm,
+    "answer": _answer,
     "document": _document, "create": _create, "check": _check, "refuse": _refuse,
     "write": lambda rule, tool: partial(written, Writing(rule)),
     "bound": lambda rule, tool: lambda key, arguments, state: state.bound(tool, arguments),
