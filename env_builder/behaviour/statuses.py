@@ -4,13 +4,15 @@ In: the calls of a tool that no other rule explains, each with the calls of its 
 from the same state. Out: a `status` rule (runtime/statuses.py), or None. Each call is held against those of other sessions that
 asked the same at the same value (leave one session out): two sessions or more that were answered alike foretell it. A field
 counts if it foretells several calls, at most one of a hundred wrongly, and either different answers to one question, or answers
-that all repeat it. Of several fields, the one that foretells most is kept; only tools that were called in between there may be.
+that all repeat it. Of several fields, each with or without the tool that showed it, the one that foretells most is kept. Only
+tools that were called in between there may be.
 Sees: one field. Does not see: values that no call showed, and answers to questions that only one session asked.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
+from itertools import product
 from typing import NamedTuple
 
 from env_builder.behaviour.evidence import NOTHING, UNEXPLAINED, Induced, Rule, ToolEvidence, one_or_none
@@ -39,8 +41,6 @@ class StatusExample(NamedTuple):
     step: LoggedStep
     status: Status
     situation: str
-    question: tuple[str, int]
-    """Canonical arguments, and calls before it."""
 
     @property
     def outcome(self) -> Outcome:
@@ -51,6 +51,8 @@ class Foretelling(NamedTuple):
     """The calls that a field foretells."""
 
     field: str
+    by_tool: bool
+    """Does it matter which tool showed it?"""
     right: list[StatusExample]
     examples: list[StatusExample]
 
@@ -65,19 +67,18 @@ def induce(evidence: ToolEvidence) -> Induced:
 
 def status_rule(steps: list[LoggedStep], before: Pasts) -> Rule | None:
     """Return the `status` rule of one tool. `before`: the calls of its session before each call, by event."""
-    by_field: dict[str, list[StatusExample]] = defaultdict(list)
+    by_field: dict[tuple[str, bool], list[StatusExample]] = defaultdict(list)
     for step in steps:
         past = before[step.call.event_id]
-        for field, status in statuses(past):
-            where = situation(step.call.tool, step.call.key, status.value, past)
-            by_field[field].append(StatusExample(step, status, where, (step.call.key, len(past))))
-    foretelling = (_foretelling(field, examples) for field, examples in sorted(by_field.items()))
+        for (field, status), by_tool in product(statuses(past), (False, True)):
+            where = situation(step.call.tool, step.call.key, status.words(by_tool), past)
+            by_field[field, by_tool].append(StatusExample(step, status, where))
+    foretelling = (_foretelling(*field, examples) for field, examples in sorted(by_field.items()))
     best = max(filter(None, foretelling), key=lambda each: len(each.right), default=None)
-    rule = None if best is None else _written(best, before)
-    return rule if rule and rule["answers"] else None
+    return None if best is None else _written(best, before)
 
 
-def _foretelling(field: str, examples: list[StatusExample]) -> Foretelling | None:
+def _foretelling(field: str, by_tool: bool, examples: list[StatusExample]) -> Foretelling | None:
     """Return the calls that other sessions foretell rightly by the field, None where these are few, or too many are wrong."""
     sessions: dict[str, dict[Outcome, set[str]]] = defaultdict(lambda: defaultdict(set))
     for one in examples:
@@ -92,7 +93,7 @@ def _foretelling(field: str, examples: list[StatusExample]) -> Foretelling | Non
             n_wrong += answers[0] != one.outcome
     is_enough = len(right) >= MINIMUM_FORETOLD and len({one.step.call.session_id for one in right}) >= MINIMUM_SESSIONS
     counts = is_enough and n_wrong <= MOST_WRONG * len(right) and (_tells_apart(right) or _repeats(examples))
-    return Foretelling(field, right, examples) if counts else None
+    return Foretelling(field, by_tool, right, examples) if counts else None
 
 
 def _tells_apart(right: list[StatusExample]) -> bool:
@@ -104,24 +105,23 @@ def _tells_apart(right: list[StatusExample]) -> bool:
 
 
 def _repeats(examples: list[StatusExample]) -> bool:
-    """Return whether all answers repeat the value, and there are several."""
-    values = {one.status.value for one in examples}
-    return len(values) > 1 and all(len(value) >= SHORTEST for value in values) and all(
-        one.status.value in one.outcome[0] for one in examples)
+    """Return whether all answers repeat the value."""
+    return all(len(one.status.value) >= SHORTEST and one.status.value in one.outcome[0] for one in examples)
 
 
 def _written(best: Foretelling, before: Pasts) -> Rule:
     passes = frozenset[str]().union(*(one.status.between for one in best.right))
-    barred = {one.step.call.content for one in best.examples if one.step.acting and one.step.shown}
+    shown = {one.step.call.content: list(one.step.shown) for one in best.examples if one.step.acting and one.step.shown}
     sessions: dict[str, dict[Outcome, set[str]]] = defaultdict(lambda: defaultdict(set))
     for one in best.examples:
         sessions[one.situation][one.outcome].add(one.step.call.session_id)
     rows = {where: next(iter(outcomes)) for where, outcomes in sorted(sessions.items())
             if len(outcomes) == 1 and len(next(iter(outcomes.values()))) >= MINIMUM_TELLING}
-    rows = {where: outcome for where, outcome in rows.items() if outcome[0] not in barred}
     answers = sorted(set(rows.values()))
     place = {outcome: index for index, outcome in enumerate(answers)}
-    shown_by = Counter(call.tool for one in best.examples for call in before[one.step.call.event_id]
-                       if call.content is not None and not call.failed and best.field in fields_shown(call.content))
-    return {"rule": "status", "field": best.field, "shown_by": sorted(shown_by), "passes": sorted(passes),
-            "answers": [list(outcome) for outcome in answers], "situations": {where: place[one] for where, one in rows.items()}}
+    shown_by = {call.tool for one in best.examples for call in before[one.step.call.event_id]
+                if call.content is not None and not call.failed and best.field in fields_shown(call.content)}
+    return {"rule": "status", "field": best.field, "by_tool": best.by_tool,
+            "shown_by": sorted(shown_by), "passes": sorted(passes),
+            "answers": [[*outcome, shown.get(outcome[0])] for outcome in answers],
+            "situations": {where: place[outcome] for where, outcome in rows.items()}}

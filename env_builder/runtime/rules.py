@@ -23,7 +23,7 @@ from .precedents import PastCalls, precedent, situations
 from .records import Tier, ToolAnswer
 from .refusals import State, asks_of_document, invalid, refusal, refusing
 from .selections import at, finds_nothing, selected
-from .statuses import status_outcome
+from .statuses import status_answer
 from .tables import Wanted
 from .texts import admits, calculated, filled
 from .world import Name
@@ -277,8 +277,7 @@ def _precedent(rule: Rule, tool: str) -> Run:
 def _status(rule: Rule, tool: str) -> Run:
     """Say what sessions were answered that had been shown the same value of a field."""
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
-        outcome = status_outcome(rule, tool, key, state.past())
-        return None if outcome is None else ToolAnswer(*outcome, "derived")
+        return status_answer(rule, tool, key, state.past())
 
     return run
 
