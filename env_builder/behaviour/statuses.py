@@ -6,7 +6,7 @@ asked the same at the same value (leave one session out): two sessions or more t
 counts if it foretells several calls, at most one of a hundred wrongly, and either different answers to one question, or answers
 that all repeat it. Of several fields, each with or without the tool that showed it, the one that foretells most is kept. Only
 tools that were called in between there may be.
-Sees: one field. Does not see: values that no call showed, and answers to questions that only one session asked.
+Sees: one field. Does not see: lists of rows, values that no call showed, and answers to questions that only one session asked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import defaultdict
 from itertools import product
 from typing import NamedTuple
 
-from env_builder.behaviour.evidence import NOTHING, UNEXPLAINED, Induced, Rule, ToolEvidence, one_or_none
+from env_builder.behaviour.evidence import NOTHING, Induced, Rule, ToolEvidence, one_or_none
 from env_builder.runtime.precedents import PastCalls
 from env_builder.runtime.statuses import Status, fields_shown, situation, statuses
 from env_builder.world.replay import LoggedStep
@@ -59,7 +59,7 @@ class Foretelling(NamedTuple):
 
 def induce(evidence: ToolEvidence) -> Induced:
     """Induce the rule that answers go with a field that was shown last."""
-    kinds = (*UNEXPLAINED, "makes", "changes", "always", "precedent")
+    kinds = ("recorded", "shows", "makes", "changes", "always", "precedent")  # no rows: one field does not tell them
     if not evidence.shared.pasts or not evidence.has_only(*kinds):
         return NOTHING
     return one_or_none(status_rule(evidence.steps, evidence.shared.pasts))
