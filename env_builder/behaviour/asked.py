@@ -140,7 +140,7 @@ N_SHOWN = 16
 N_FAILED = 4
 LONGEST = 3000
 """Signs of each answer and thing that are shown."""
-SILENT = ("recorded", "refuse", "validate", "rows", "shows", "makes", "always", "carried", "precedent")
+SILENT = ("recorded", "refuse", "validate", "rows", "shows", "makes", "always", "carried", "precedent", "status")
 """Rules that leave a tool without a program."""
 Rules = list[dict[str, Any]]
 

@@ -11,6 +11,7 @@ Sees: one naming argument; what calls that name the same did to it (`after`). Do
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,7 @@ from env_builder.runtime.confirmations import MISSING, NO_NAME, WORKS, NamedEnti
 from env_builder.runtime.filters import without_blanks
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.tables import ROWS, rows_in, scalars
+from env_builder.runtime.texts import signs_of
 from env_builder.world.calls import LoggedCall
 from env_builder.world.replay import LoggedStep
 
@@ -234,10 +236,24 @@ def _with_guards(rule: Rule, trials: list[TriedCall], worked: list[TriedCall], e
     refused = _refused(rule["argument"], rule, existence) if rule["argument"] else {}
     for some in guards:
         guarded = {**rule, "accepted": {name: accepted[name] for name in some}}
-        tried = _tried(guarded, trials, existence, sessions, refused)
-        if tried is not None:
-            return tried
+        names = some if rule["argument"] else ()  # else one of them may name what the call is about
+        signs = {name: kinds for name in names if (kinds := _many_signs(name, None, sessions))}
+        for one in ({**guarded, "signs": signs}, guarded) if signs else (guarded,):
+            tried = _tried(one, trials, existence, sessions, refused)
+            if tried is not None:
+                return tried
     return None
+
+
+def _many_signs(name: str, session_id: str | None, sessions: dict[tuple[str, str], set[str]]) -> list[str]:
+    """Return the signs that many accepted values of an argument have, some of which one session alone gave. `session_id`: its
+    values do not count."""
+    values: dict[str, list[set[str]]] = defaultdict(list)
+    for (own, value), ids in sessions.items():
+        if own == name and value[:1] == '"' and ids - {session_id}:
+            values[signs_of(json.loads(value))].append(ids)
+    return sorted(signs for signs, givers in values.items() if len(givers) >= MINIMUM_NAMES
+                  and sum(len(ids) == 1 for ids in givers) >= MINIMUM_AFTER)
 
 
 def _others(rule: Rule, worked: list[TriedCall]) -> list[str]:
@@ -254,7 +270,8 @@ def _tried(
     for trial in trials:
         call = trial.call
         own = {**rule, "accepted": {name: [value for value in values if sessions[name, value] - {call.session_id}]
-                                    for name, values in rule["accepted"].items()}}
+                                    for name, values in rule["accepted"].items()},
+               "signs": {name: _many_signs(name, call.session_id, sessions) for name in rule.get("signs", {})}}
         reply = confirmation(own, call.arguments, _naming(rule, trial, existence, refused), trial.own_answers())
         if reply is not None:
             counts = right if reply[0] == call.content else wrong

@@ -77,7 +77,7 @@ class ReadCase(NamedTuple):
 
 def induce(evidence: ToolEvidence) -> Induced:
     """Induce the rule of a read that shows a list, and of no document."""
-    kinds = ("recorded", "refuse", "rows", "nothing", "find", "filter", "select", "always", "precedent")
+    kinds = ("recorded", "refuse", "rows", "nothing", "find", "filter", "select", "always", "precedent", "status")
     if evidence.sources is None or evidence.effect != "read" or not evidence.has_only(*kinds):
         return NOTHING
     cases, base = _cases(evidence.service, evidence.tool)

@@ -24,6 +24,7 @@ from env_builder.behaviour import (
     precedents,
     refusals,
     selections,
+    statuses,
     templates,
     validation,
     writes,
@@ -56,5 +57,6 @@ INDUCERS: tuple[Callable[[ToolEvidence], Induced], ...] = (
     carried.induce,        # what the session's earlier calls gave and got
     always.induce,         # the floor: what no rule answers, but every session was told alike
     precedents.induce,     # what no rule answers, but sessions that were told and did the same were answered alike
+    statuses.induce,       # nor these: what goes with a field that the session was shown last
     edited.induce,         # a list to which write calls add rows, or take them away: tried before the answer on record
 )

@@ -83,8 +83,9 @@ def _rule(steps: list[LoggedStep], done: list[LoggedStep]) -> dict[str, Any] | N
     few = len({step.call.key for step in done}) < MINIMUM_QUESTIONS
     if few and not _apart(given):
         return None
-    shared_pieces = shared([({"argument": arguments}, content) for arguments, content in examples])
-    if shared_pieces is None:
+    telling = [({"argument": arguments}, content) for arguments, content in examples if "" not in arguments.values()]
+    shared_pieces = shared(telling)
+    if shared_pieces is None or not all(_says(shared_pieces, *example) for example in examples):
         return None
     slots = {piece[1] for piece in shared_pieces["pieces"] if isinstance(piece, list)}
     if few and slots != set(given[0]):
@@ -94,6 +95,12 @@ def _rule(steps: list[LoggedStep], done: list[LoggedStep]) -> dict[str, Any] | N
         if sum(admits(when, step.call.arguments) for step in steps if step.call.failed) <= AGAINST * len(done):
             return {"rule": "text", **shared_pieces, "when": when, **({"first": True} if few else {})}
     return None
+
+
+def _says(sentence: dict[str, Any], arguments: dict[str, Any], content: str) -> bool:
+    """Return whether the sentence may be the answer; an empty text has its place there, which its own answer does not show."""
+    pieces, form = sentence["pieces"], sentence["form"]
+    return any(filled_one_way(pieces, form, way, {}, arguments) == content for way in sentence["numbers"])
 
 
 def _apart(given: list[dict[str, Any]]) -> bool:

@@ -42,7 +42,7 @@ LEVEL = 0.05
 MEASURED = ("constant", "arithmetic", "document", "text", "refuse")
 UNMEASURED = (
     "recorded", "validate", "unlisted", "select", "filter", "confirm", "makes", "changes", "always", "carried", "precedent",
-    "edited")
+    "status", "edited")
 """Rules that answer nothing, or only what other evidence than the halves bears out."""
 
 
@@ -162,7 +162,7 @@ class Before:
         """Nothing is searched, nothing was taught, and no other question or call is known."""
         return []
 
-    holders = taught_answers = answered = begun_answers = writes = writes_on = things
+    holders = taught_answers = answered = begun_answers = always_answered = writes = writes_on = things
 
     def past(self) -> PastCalls:
         """Look at no calls of the session."""

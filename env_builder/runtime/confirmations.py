@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from .canonical import canonical
 from .filters import without_blanks
+from .texts import signs_of
 
 Rule = dict[str, Any]
 WORKS, MISSING = "works", "missing"
@@ -81,10 +82,16 @@ def confirmation(
             return None if rule["missing"] is None else (rule["missing"], rule["is_error"])
         if not naming.exists or after - {WORKS}:
             return None
-    if rule["confirms"] is None or any(canonical(given.get(name)) not in values for name, values in rule["accepted"].items()):
+    if rule["confirms"] is None or not all(_is_accepted(rule, name, given.get(name)) for name in rule["accepted"]):
         return None
     text = confirmed(rule["confirms"], answers)
     return None if text is None else (text, False)
+
+
+def _is_accepted(rule: Rule, name: str, value: Any) -> bool:
+    """Return whether an argument has a value that was accepted, or the signs of many such values."""
+    return canonical(value) in rule["accepted"][name] or (
+        isinstance(value, str) and signs_of(value) in rule.get("signs", {}).get(name, ()))
 
 
 def confirmed(confirms: dict[str, Any], answers: Iterable[str] | None) -> str | None:

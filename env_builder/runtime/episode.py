@@ -557,6 +557,12 @@ class EpisodeState:
         answers = ((key, self._answer_after((tool, key), [])) for key in questions)
         return [(parsed(key), row["content"]) for key, row in answers if row is not None]
 
+    def always_answered(self, tool: str) -> list[tuple[dict[str, Any], str]]:
+        taught = (key for who, key in self._taught.answers if who == tool)
+        questions = dict.fromkeys((*self._world.questions.get(tool, ()), *taught))
+        answers = ((key, self.always(tool, key, (FIRST, LATER))) for key in questions)
+        return [(parsed(key), row["content"]) for key, row in answers if row is not None and not row["is_error"]]
+
     def writes(self) -> list[EpisodeWrite]:
         return list(map(written_by, self.write_calls))
 

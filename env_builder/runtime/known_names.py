@@ -30,6 +30,8 @@ NEARLY_ALL = 0.95
 """Share of these that must be known from elsewhere."""
 MANY_TIMES = 6
 """Times that each value of an argument was given on average, from which on its values are a list to choose from."""
+OPEN = 3
+"""Values that worked, that one call alone gave and that stand nowhere else, from which an argument has no list of values."""
 REFUSED = 3
 """Different refused calls with arguments that no successful call of the tool has, from which a service refuses all of them; one
 is enough if its answer names the argument."""
@@ -125,8 +127,7 @@ class KnownNames:
 
     def _sort_arguments(self) -> None:
         """Sort the arguments into those that name, those with values to choose from, and those with new values."""
-        n_known = {own: sum(value in self._earlier_values[own] or self._is_known(value, own[0]) for value in counts)
-                   for own, counts in self._given.items()}
+        n_known = {own: sum(self._is_met(value, own) for value in counts) for own, counts in self._given.items()}
         many = {own for own, counts in self._given.items() if len(counts) >= FEWEST}
         self._naming = {own for own in many if n_known[own] >= NEARLY_ALL * len(self._given[own])}
         self._mostly_known = {own for own in many - self._naming if 2 * n_known[own] >= len(self._given[own])}
@@ -143,7 +144,8 @@ class KnownNames:
             if own in many and 2 * n_known[own] < len(counts):
                 self._new[own] = frozenset(map(_shape, counts))
             if counts.total() >= MANY_TIMES * len(counts) and not any(" " in value or _is_quantity(value) for value in counts):
-                self._choices[own] = frozenset(counts)
+                n_new = sum(n == 1 and not self._is_met(value, own) for value, n in counts.items())
+                self._choices |= {own: frozenset(counts)} if n_new < OPEN else {}
 
     def _is_naming(self, tool: str, name: str) -> bool:
         """Return whether an argument names: of a tool without successful calls on record, if all others of its name do."""
@@ -161,6 +163,10 @@ class KnownNames:
 
     def _is_shown(self, value: str) -> bool:
         return any(value in values for values in (self._keys, self._shown_by, self._asked_alone, self._document_values))
+
+    def _is_met(self, value: str, own: tuple[str, str]) -> bool:
+        """Return whether the value of a (tool, argument) is known from elsewhere, or was shown to the session that gave it."""
+        return value in self._earlier_values[own] or self._is_known(value, own[0])
 
     def _is_known(self, value: str, tool: str) -> bool:
         elsewhere = self._asked_alone.get(value, set()) | (set() if _is_quantity(value) else self._shown_by.get(value, set()))

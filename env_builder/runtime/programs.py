@@ -178,7 +178,7 @@ class Programs(dict[str, Ready]):
     @cached_property
     def has_precedents(self) -> bool:
         """Does a tool answer by the session's calls before?"""
-        return any(rule["rule"] in ("precedent", "carried") for program in self.values() for rule in program["rules"])
+        return any(rule["rule"] in ("precedent", "carried", "status") for program in self.values() for rule in program["rules"])
 
     @cached_property
     def volatile(self) -> dict[str, list[Any]]:

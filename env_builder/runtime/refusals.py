@@ -228,6 +228,8 @@ class State(Protocol):
         """(arguments, answer) of all known questions to the tool; none if a write call of the episode matters to this one."""
     def begun_answers(self, tool: str) -> list[tuple[dict[str, Any], str]]:
         """(arguments, answer) of all questions to the tool whose answer before any write call of the episode is known."""
+    def always_answered(self, tool: str) -> list[tuple[dict[str, Any], str]]:
+        """(arguments, answer) of all questions to the tool that every session was answered alike, whatever came before."""
     def writes(self) -> list[EpisodeWrite]:
         """Return the write calls of the episode, in order."""
     def writes_on(self, tool: str) -> list[EpisodeWrite]:

@@ -24,6 +24,7 @@ from .precedents import PastCalls, precedent, situations
 from .records import Tier, ToolAnswer
 from .refusals import State, asks_of_document, invalid, refusal, refusing
 from .selections import at, finds_nothing, selected
+from .statuses import status_answer
 from .tables import Wanted
 from .texts import admits, calculated, filled
 from .world import Name
@@ -275,6 +276,14 @@ def _precedent(rule: Rule, tool: str) -> Run:
     return run
 
 
+def _status(rule: Rule, tool: str) -> Run:
+    """Say what sessions were answered that had been shown the same value of a field."""
+    def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
+        return status_answer(rule, tool, key, state.past())
+
+    return run
+
+
 def carried_answer(rule: Rule, arguments: dict[str, Any], past: PastCalls) -> str | None:
     """Return the answer that the session's calls so far tell, None where they do not."""
     own = given(arguments)
@@ -294,6 +303,11 @@ def _carried(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> 
     return carried_answer(rule, arguments, state.past())
 
 
+def _parts(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
+    answers = state.always_answered(tool) if rule.get("always") else state.answered(tool, arguments)
+    return put_together(rule, arguments, answers)
+
+
 def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], tier: Tier, is_error: bool = False) -> Make:
     """Return a kind of rule that answers with a text, where there is one."""
     def make(rule: Rule, tool: str) -> Run:
@@ -309,7 +323,8 @@ def _texting(text_of: Callable[[Rule, str, dict[str, Any], State], str | None], 
 
 
 RULES: dict[str, Make] = {
-    "recorded": _recorded, "always": _always, "precedent": _precedent, "confirm": _confirm, "answer": _answer,
+    "recorded": _recorded, "always": _always, "precedent": _precedent, "status": _status, "confirm": _confirm,
+    "answer": _answer,
     "document": _document, "create": _create, "check": _check, "refuse": _refuse,
     "write": lambda rule, tool: partial(written, Writing(rule)),
     "bound": lambda rule, tool: lambda key, arguments, state: state.bound(tool, arguments),
@@ -322,6 +337,5 @@ RULES: dict[str, Make] = {
     "filter": _texting(_filter, "derived"), "edited": _texting(_edited, "derived"),
     "unlisted": _texting(_unlisted, "derived"),
     "assumed": _texting(lambda rule, tool, arguments, state: rule["content"], "assumed"),
-    "parts": _texting(
-        lambda rule, tool, arguments, state: put_together(rule, arguments, state.answered(tool, arguments)), "derived")}
+    "parts": _texting(_parts, "derived")}
 """Kind of rule -> what makes a rule of it ready; `rows`, `shows`, `makes`, `changes` only say what answers show."""

@@ -108,3 +108,34 @@ def test_is_silent_where_calls_fail_for_no_reason_that_shows() -> None:
     existence = Existence(steps, {"list_notes": LISTING})
     assert all(rule is None or rule["confirms"] is None
                for tool in ("send", "drop", "make") for rule in [confirm_rule(tool, existence, True)])
+
+
+def mails(refused: str = "") -> list[LoggedStep]:
+    """Return calls that send notes to addresses, most of which one session alone gives. `refused`: one that is not accepted."""
+    steps: list[LoggedStep] = []
+    for n in range(96):
+        note, to = NOTES[n % 17], f"who{n}@inn.org" if n % 3 else "all@inn.org"
+        to = refused if refused and n % 10 == 4 else "nobody" if n % 10 == 5 else to
+        asked = {"list_notes": ({"from": "N0"}, json.dumps([{"note": each} for each in NOTES])),
+                 "mail": ({"note": note, "to": to}, "error: no address" if to in (refused, "nobody") else "mailed")}
+        for place, (tool, (given, content)) in enumerate(asked.items()):
+            one = call(tool, given, content, f"s{n}", place)
+            steps.append(LoggedStep(one, (), None, tool == "mail", tool == "mail" and not one.failed, None, ()))
+    return steps
+
+
+def mailed(steps: list[LoggedStep], to: str) -> str | None:
+    rule = confirm_rule("mail", Existence(steps, {"list_notes": LISTING}), True)
+    assert rule is not None
+    reply = confirmation(rule, {"note": "N003", "to": to}, naming_of(rule, "N003", True, []), [])
+    return None if reply is None else reply[0]
+
+
+def test_many_accepted_values_of_one_kind_speak_for_others_of_it() -> None:
+    assert mailed(mails(), "new@inn.org") == "mailed"
+    assert mailed(mails(), "new") is None
+
+
+def test_a_refused_value_of_the_kind_speaks_against_others_of_it() -> None:
+    assert mailed(mails("lost@inn.org"), "new@inn.org") is None
+    assert mailed(mails("lost@inn.org"), "all@inn.org") == "mailed"

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from env_builder.behaviour import parts
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.lists import put_together
+from env_builder.runtime.world import View, World
 from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call
 
@@ -49,3 +51,28 @@ def test_puts_parts_together(answers: Answers, order: str, write: Callable[[Any]
 def test_is_silent_where_parts_depend_on_each_other() -> None:
     ranked = steps(lambda names: {name: f"place {n}" for n, name in enumerate(names)}, ASKED, json.dumps)
     assert parts.parts_rule(ranked) is None
+
+
+def after_acts(answers: Answers) -> list[LoggedStep]:
+    asked = ASKED + [list(names) for names in combinations(INNS, 3)]
+    return [step._replace(after=(("move", "{}"),)) for step in steps(answers, asked, json.dumps)]
+
+
+def test_parts_on_which_all_sessions_agree_hold_whatever_came_before() -> None:
+    rule = parts.always_rule(after_acts(fixed))
+    assert rule is not None and rule["always"]
+    assert parts.always_rule([*after_acts(fixed), *after_acts(lambda names: dict.fromkeys(names, "closed"))[:1]]) is None
+    assert parts.always_rule(steps(fixed, ASKED, json.dumps)) is None
+
+
+def test_parts_that_always_hold_are_put_together_after_an_act() -> None:
+    seen = after_acts(fixed)
+    recorded = [{"tool": "rate", "arguments": step.call.key, "content": step.call.content, "is_error": False,
+                 "after": [["move", "{}"]], "effects": [], "event": "", "session": None, "from": None, "to": None}
+                for step in seen]
+    unknown = {"effect": "unknown", "class": None, "relation": {}}
+    programs = {"rate": {**unknown, "tool": "rate", "rules": [parts.always_rule(seen)]},
+                "move": {**unknown, "tool": "move", "rules": []}}
+    here = EpisodeState(World([], recorded), programs, View(None, frozenset()))
+    here.call("move", {})
+    assert here.call("rate", {"inns": list(INNS)}).content == json.dumps(fixed(list(INNS)))

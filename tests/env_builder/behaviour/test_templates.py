@@ -126,3 +126,11 @@ def test_the_sentence_of_the_usual_names_answers_no_others() -> None:
     others = [step("moor", {"at": f"..{name}"}, "Gone.") for name in "abcd"]
     assert templates.text_rule([*usual, *others]) is None, "five of nine are too few to be the usual ones"
     assert templates.text_rule([*usual, step("moor", {"at": "wreck"}, "Gone.")]) is None, "its signs do not tell it apart"
+
+
+def test_an_empty_text_has_its_place_in_the_sentence() -> None:
+    bare = step("hoist", {"mast": "", "metres": 7.0}, "Sail on  hoisted 7.0 m.")
+    rule = templates.text_rule([*sails(6), bare])
+    assert rule is not None and say(rule, {"mast": "", "metres": 8.0}) == "Sail on  hoisted 8.0 m."
+    other = step("hoist", {"mast": "", "metres": 7.0}, "Sail on nothing hoisted 7.0 m.")
+    assert templates.text_rule([*sails(6), other]) is None

@@ -36,6 +36,16 @@ def test_a_value_that_is_none_of_the_choices_is_a_stranger() -> None:
     assert NAMES.strangers("open", {"door": "D-3", "how": "axe"}) == ["axe"]
 
 
+def test_an_argument_with_values_that_one_call_alone_gave_has_no_list_of_values() -> None:
+    seldom = [row("open", {"door": f"D-{n}", "how": f"trick{n}", "note": "as asked"}, "done") for n in range(20, 23)]
+    names = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in [*ROWS, *seldom, *_again(12)]})
+    assert not names.strangers("open", {"door": "D-3", "how": "axe"})
+
+
+def _again(n: int) -> list[dict[str, Any]]:
+    return [row("open", {"door": f"D-{n % 20}", "how": "key", "note": f"once more {n}"}, "done") for n in range(n)]
+
+
 def test_nobody_can_say_of_other_tools_and_arguments() -> None:
     assert NAMES.strangers("open", {"note": "as asked"}) is None
     assert NAMES.strangers("open", {"door": "D-3", "force": 1}) is None
