@@ -150,7 +150,7 @@ def _unhindered() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         clear_caches()
-        gc.collect()
+        memory.release()
         gc.unfreeze()
 
 
