@@ -113,7 +113,8 @@ def publish(bundle: Bundle, environment: Path, rewards: Path, audit: AuditReport
     renew(rewards)
     _write_rewards(bundle, rewards)
     kept = set(bundle.tasks["task_id"])
-    write_lines(rewards / "audit.jsonl", (row for row in audit.rows if row["task_id"] in kept))
+    write_lines(rewards / "audit.jsonl", (row | {"plays": [play._asdict() for play in row["plays"]]}
+                                          for row in audit.rows if row["task_id"] in kept))
     write_json(rewards / "audit.json", audit.totals)
     (environment / MANIFEST).unlink(missing_ok=True)
     write_lines(environment / "tasks.jsonl", _tasks(bundle))

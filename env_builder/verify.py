@@ -103,11 +103,15 @@ def verify(
     audits = {key: played[task_id][1] if task_id in played else stands[task_id] for task_id, key in keys.items()}
     rubric_ids = {task_id: json.loads(rubric).get("rubric_id") for task_id, rubric in side.rubrics.items()}
     audited_tasks = dict(sorted(still_valid.items()))
-    plays = [(task_id, *play) for task_id, audited in audited_tasks.items() for play in audited.plays]
     decisions = [_decision(task_id, audited.failure, audited.plays) for task_id, audited in audited_tasks.items()]
     return Verified(
         [task_id for task_id, audited in audited_tasks.items() if audited.failure is None], frame(Decision, decisions),
-        pl.DataFrame(plays, schema=PLAYS, orient="row"), report(audited_tasks, rubric_ids, depth), audits)
+        _plays_frame(audited_tasks), report(audited_tasks, rubric_ids, depth), audits)
+
+
+def _plays_frame(audited_tasks: Mapping[str, Audited]) -> pl.DataFrame:
+    plays = [(task_id, *play) for task_id, audited in audited_tasks.items() for play in audited.plays]
+    return pl.DataFrame(plays, schema=PLAYS, orient="row")
 
 
 def attack(

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from env_builder import verify
 from env_builder.audit import DEEP, Failure
@@ -21,10 +21,8 @@ from env_builder.runtime.records import Grade, Observation
 from env_builder.runtime.trajectory import DRAWN, OWN
 from env_builder.runtime.trajectory import journal as journal_of
 from extractors import configuration
+from pipelines.resources import Ask, ask_from_environment
 from warehouse.errors import EnvironmentBroken, InputError, Missing, Unavailable
-
-if TYPE_CHECKING:
-    from pipelines.resources import Ask
 
 
 def bindings(environment: Path, options: Iterable[str], config: str | None) -> dict[str, str]:
@@ -51,8 +49,6 @@ def bindings(environment: Path, options: Iterable[str], config: str | None) -> d
 def live(wanted: bool) -> Ask | None:
     """Return the model that answers unknown calls, None if it is not wanted. Raises InputError if none is configured. If the
     model fails, the call stays unknown, with a warning."""
-    from pipelines.resources import ask_from_environment  # loads Dagster
-
     ask = ask_from_environment() if wanted else None
     if ask is None:
         if wanted:

@@ -1,4 +1,4 @@
-"""What the assets are given: their settings, and access to the language model.
+"""Access to the language model.
 
 The model is an argument: `ask_from_environment()` is None if no endpoint is configured, and every stage works without it.
 Replies are stored under OUT/answers, one file per prompt, by model and prompt: the same log gives the same programs and names
@@ -13,26 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dagster import ConfigurableResource
-
 from env_builder.runtime.canonical import digest
-from pipelines.settings import Settings, from_environment, model_name
+from pipelines.settings import Settings, model_name
 from warehouse.errors import InputError, Unavailable
 
 Ask = Callable[[str], str]
 """A prompt in, the model's text out."""
 Chat = Callable[[list[dict[str, Any]], list[dict[str, Any]]], dict[str, Any]]
 """A conversation and function tools in, the model's next message out."""
-
-
-class SettingsResource(ConfigurableResource[Settings]):
-    """The settings of a run, as JSON; empty: from TRACEROOM_INBOX, TRACEROOM_OUT, TRACEROOM_CONFIG."""
-
-    document: str = ""
-
-    def settings(self) -> Settings:
-        """Return the settings as a record."""
-        return Settings.model_validate_json(self.document) if self.document else from_environment()
 
 
 def ask_from_environment() -> Ask | None:

@@ -301,7 +301,7 @@ class AuditReport(NamedTuple):
     """What ships."""
 
     rows: list[dict[str, Any]]
-    """Rows of audit.jsonl, sorted by task_id."""
+    """Rows of audit.jsonl, sorted by task_id; their plays as `GradedPlay`."""
     totals: dict[str, Any]
     """audit.json."""
 
@@ -311,7 +311,7 @@ def report(audits: Mapping[str, Audited], rubric_ids: Mapping[str, str | None], 
     rows = [{
         "task_id": task_id, "rubric_id": rubric_ids[task_id],
         "reason": audited.failure.reason if audited.failure else "verified",
-        "plays": [play._asdict() for play in audited.plays],
+        "plays": audited.plays,
     } for task_id, audited in sorted(audits.items()) if task_id in rubric_ids]
     holding = [audited for audited in audits.values() if audited.failure is None]
     tried = {"n_tasks": len(rows), **totals(play for audited in audits.values() for play in audited.plays)}

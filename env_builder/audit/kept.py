@@ -10,6 +10,8 @@ Does not see: the code (a kept audit belongs to one version of it), and question
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b85decode, b85encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -54,16 +56,17 @@ def key_of(
 
 
 def written(audited: Audited, questions: Mapping[str, Any]) -> str:
-    """Return the audit as text, without what probabilities make of it. `questions`: what its plays asked (`Notes.written`)."""
+    """Return the audit as deflated text, without what probabilities make of it. `questions`: as `Notes.written` gives."""
     failure, plays = audited.failure, [play._replace(description="") if play.kind == "session" else play
                                        for play in audited.plays]
     early = failure if failure is not None and failure.reason in EARLY else None
-    return canonical({"failure": early, "plays": plays, "asked": questions})
+    text = canonical({"failure": early, "plays": plays, "asked": questions})
+    return b85encode(zlib.compress(text.encode(), 1)).decode()
 
 
 def again(text: str, sessions: Sequence[RecordedSession], sources: PlaySources) -> Audited | None:
     """Restore a kept audit with today's probabilities; None where its plays would be answered otherwise today."""
-    kept = json.loads(text)
+    kept = json.loads(zlib.decompress(b85decode(text)))
     if _digest(kept["asked"], sources) != kept["asked"]["answers"]:
         return None
     failure, plays = kept["failure"], [GradedPlay(*play) for play in kept["plays"]]

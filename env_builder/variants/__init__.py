@@ -87,10 +87,7 @@ def make(tables: VariantTables, failures: bool = True, per_family: int = 0, memo
     for service in tables.tasks["service"].unique().sort():
         own = VariantTables(*(each.filter(pl.col("service") == service) if "service" in each.columns else each
                               for each in tables))
-        service_model = _service_model(own, str(service))
-        tried = [("failure", *each) for each in _failures(own, service_model, failures)]
-        tried += [("rebinding", *each) for each in _rebound(own, service_model, str(service), per_family)]
-        for made_from, task, outcome in tried:
+        for made_from, task, outcome in _tried(own, str(service), failures, per_family):
             if isinstance(outcome, Derived):
                 made.append(Made(task, made_from, outcome))
             else:
@@ -99,6 +96,14 @@ def make(tables: VariantTables, failures: bool = True, per_family: int = 0, memo
     solved = variants.select("task_id", "made_from", "derived_from").iter_rows()
     kept = [_decision(task_id, True, f"from_{made_from}", f"Solved as {lent} was.") for task_id, made_from, lent in solved]
     return Variants(variants, frame(Decision, [*rejected, *unrewarded, *kept]).sort("subject"))
+
+
+def _tried(own: VariantTables, service: str, failures: bool, per_family: int) -> list[tuple[str, Row, Derived | Unbound]]:
+    """Try all new tasks of a service: what each is made from, the task, and its solution or why there is none. The world that
+    they are played in is left when this returns."""
+    service_model = _service_model(own, service)
+    return [*(("failure", *each) for each in _failures(own, service_model, failures)),
+            *(("rebinding", *each) for each in _rebound(own, service_model, service, per_family))]
 
 
 def _failures(own: VariantTables, service_model: ServiceModel, enabled: bool) -> Iterator[tuple[Row, Derived | Unbound]]:

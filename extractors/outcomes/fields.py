@@ -40,7 +40,7 @@ _PROSE = 400
 _SEPARATORS = ",", ";", "\t", "|"
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def parse_answer(text: str) -> Any:
     """Return an answer's objects and lists, None for prose. Callers must not change them."""
     text = text.strip()

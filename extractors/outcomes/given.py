@@ -177,7 +177,7 @@ def _is_told(token: str, words: str) -> bool:
     return len(token) > 1 and any(mentions(words, spelling) for spelling in spellings(token))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _records(answer: str) -> tuple[frozenset[str], ...]:
     """Return the values of each record of an answer, lower-cased."""
     document = read(answer)
@@ -239,6 +239,6 @@ def _is_reckoned(number: float, answers: Sequence[tuple[str, tuple[tuple[str, st
     return (number < _LEAST and number.is_integer()) or any(True for _ in reckonings(f"{number:g}", answers))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=1024)
 def _numbers(text: str) -> frozenset[float]:
     return frozenset(float(number.replace(",", "")) for number in _NUMBER.findall(text))

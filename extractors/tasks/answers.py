@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     """The answer itself."""
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=512)
 def read(content: str) -> Answer | None:
     """Return the values in an answer, None where it is no JSON object or list."""
     document = _document(content)

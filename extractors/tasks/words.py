@@ -137,7 +137,7 @@ def spans_of(text: str, shapes: frozenset[str]) -> list[WordSpan]:
     return [span for length in lengths for span in _spans(text, length) if span.shape in shapes]
 
 
-@lru_cache(maxsize=32768)
+@lru_cache(maxsize=1024)
 def _spans(text: str, length: int) -> tuple[WordSpan, ...]:
     tokens = _tokens(text)
     words = ["", *(text[start:end].lower() for start, end in tokens), ""]
@@ -160,7 +160,7 @@ def _spans(text: str, length: int) -> tuple[WordSpan, ...]:
     return tuple(spans)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=512)
 def phrases_of(text: str) -> frozenset[str]:
     """All runs of up to `LONGEST` words, lower-cased, with single spaces: what the text can be said to mention."""
     words = [text[start:end].lower() for start, end in _tokens(text)]

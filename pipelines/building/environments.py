@@ -30,6 +30,7 @@ from pipelines.building.decisions import starts_of
 from pipelines.building.skeletons import declared_services, write_skeletons
 from pipelines.privacy import guard as privacy
 from pipelines.quality.precision import RewardEstimate, precision_of, reward_estimates
+from pipelines.running import memory
 from pipelines.running.cache import Partitions, memoized, partitions_of, record_partitions, replace_stale
 from pipelines.running.code import code_digest
 from pipelines.running.engines import auditors
@@ -40,11 +41,13 @@ from warehouse.store import Store
 
 STAGE = "environments"
 LONGEST_NAME = 64
-_TABLES = ("core.turns", "core.tools", "mart.facts", "mart.recorded", "mart.behaviours", "mart.tasks", "mart.rubrics",
-           "mart.variants")
+_OF_WORLD = ("mart.facts", "mart.recorded", "mart.behaviours")
+_OWN = ("core.turns", "core.tools", "mart.tasks", "mart.rubrics", "mart.variants")
 _OUTCOMES = "(select service, session_id, probability from mart.outcomes join core.sessions using (session_id))"
 """What an environment is made of, with the service that a row belongs to."""
 _REVIEWS = "(select service, r.* from core.reviews r join core.sessions using (session_id))"
+_AUDITS_AT_ONCE = 100
+"""Audits that are written to the warehouse at once."""
 BELOW = "below_min_precision"
 """Reason of a task that verified, and whose reward is not likely enough right."""
 
@@ -56,7 +59,7 @@ def environments(store: Store, settings: Settings) -> Counts:
     names = _names(store)
     partitions = _partitions(store, names, settings)
     rows: list[EnvironmentRow] = []
-    decisions, audits = dict[str, pl.DataFrame](), list[dict[str, str]]()
+    decisions = dict[str, pl.DataFrame]()
     for done, service in enumerate(partitions.stale):
         progress.tell(STAGE, done, len(partitions.stale), service)
         kept = store.read("select audit_id, audited from raw.audits where service = $service and code = $code",
@@ -64,8 +67,7 @@ def environments(store: Store, settings: Settings) -> Counts:
         with memoized(store, f"{STAGE} {service}", code) as memoize:
             row, decisions[service], audited = _of_service(
                 store, service, names[service], settings, memoize, dict(kept.iter_rows()))
-        audits += [{"service": service, "audit_id": key, "code": code, "audited": each}
-                   for key, each in sorted(audited.items())]
+        _replace_audits(store, service, code, audited)
         rows += [row] if row else []
     store.change("delete from raw.cache where list_contains($stages, stage)", None,
                  stages=[f"{STAGE} {service}" for service in partitions.gone if service not in names])
@@ -75,8 +77,8 @@ def environments(store: Store, settings: Settings) -> Counts:
     store.replace("mart.decisions", pl.concat([record_partitions(store, STAGE, partitions, decisions), skeletons]),
                   "stage in ('environments', 'verify', 'image')")
     replace_stale(store, "mart.environments", partitions, frame(EnvironmentRow, rows))
-    replace_stale(store, "raw.audits", partitions, pl.DataFrame(
-        audits, schema={name: pl.String() for name in ("service", "audit_id", "code", "audited")}))
+    store.change("delete from raw.audits where list_contains($gone, service)", None,
+                 gone=sorted({*partitions.gone} - {*partitions.stale}))
     made = store.table("mart.environments")
     unverified = {*names.values(), *declared.values()}
     for folders, current in ((settings.unverified, unverified), (settings.environments, set(made["environment"]))):
@@ -94,7 +96,8 @@ def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Part
     image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]", "[gates]")}
     starts, policy = starts_of(store), privacy.stated(store)
     inputs = {service: [name, starts.get(service), policy, image_settings] for service, name in names.items()}
-    partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, (*_TABLES, _OUTCOMES, _REVIEWS, "mart.worlds"))
+    tables = (*_OWN, *_OF_WORLD, _OUTCOMES, _REVIEWS, "mart.worlds")
+    partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, tables)
     rows = _published(store)
 
     def lacks(service: str) -> bool:
@@ -103,6 +106,15 @@ def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Part
         return without or not _directories_stand(store, settings, service, names[service], row)
 
     return partitions.with_stale(filter(lacks, partitions.standing))
+
+
+def _replace_audits(store: Store, service: str, code: str, audited: Mapping[str, str]) -> None:
+    """Keep the audits of a service in the place of its former ones, some at a time: their texts are long."""
+    store.change("delete from raw.audits where service = $service", None, service=service)
+    rows = [(service, key, code, audited[key]) for key in sorted(audited)]
+    for start in range(0, len(rows), _AUDITS_AT_ONCE):
+        some = rows[start:start + _AUDITS_AT_ONCE]
+        store.append("raw.audits", pl.DataFrame(some, ["service", "audit_id", "code", "audited"], orient="row"))
 
 
 def publish(store: Store, service: str, name: str, settings: Settings) -> bool:
@@ -159,6 +171,7 @@ def _of_service(
         verification = verify.verify(
             room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
             executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept)
+    memory.release()   # the environment that was played
     estimates = reward_estimates(store, service)
     verification = precise(verification, estimates, settings.configured.gates.min_precision)
     _write_unverified(store, whole, verification.task_ids, room, settings, memoize)
@@ -234,13 +247,13 @@ def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
 def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bool = True) -> Bundle:
     """Everything of a service: all its tasks, with the variants next to them or in the place of those that they solve, and the
     rubrics of those that have one. `covered`: with what can be answered (that takes longest, and is in no digest)."""
-    turns, tools, facts, recorded, behaviours, logged, rubrics, made = (
-        store.table(table, "service = $service", service=service) for table in _TABLES)
+    rows = _rows(store, service)
+    turns, tools, logged, rubrics, made = (
+        store.table(table, "service = $service", service=service) for table in _OWN)
     outcomes = store.table("mart.outcomes", "session_id in (select session_id from core.sessions where service = $service)",
                            service=service)
     rubrics = pl.concat([rubrics, made.select(rubrics.columns)]).sort("task_id")
     logged = users.led_by_solution(logged, turns, rubrics)
-    rows = rooms.rows_of(service, facts, recorded, behaviours)
     longest = turns.group_by("session_id").len()["len"].max()
     others = ~pl.col("task_id").is_in(made["task_id"].implode())
     tasks, scripts = (
@@ -258,9 +271,11 @@ def _worlds(store: Store, service: str) -> list[bundle.WorldRows]:
     """Rows of each world of a service whose sessions are of several."""
     sessions = store.read("select world, list(session_id order by session_id) as session_ids from mart.worlds "
                           "where service = $service group by world order by world", service=service)
-    return [bundle.WorldRows(rooms.rows_of(world, *(store.table(f"mart.{table}", "service = $world", world=world)
-                                                    for table in ("facts", "recorded", "behaviours"))), session_ids)
-            for world, session_ids in sessions.iter_rows()]
+    return [bundle.WorldRows(_rows(store, world), session_ids) for world, session_ids in sessions.iter_rows()]
+
+
+def _rows(store: Store, service: str) -> rooms.Rows:
+    return rooms.rows_of(service, *(store.table(table, "service = $service", service=service) for table in _OF_WORLD))
 
 
 def names_of(services: Iterable[str]) -> dict[str, str]:

@@ -30,6 +30,7 @@ import polars as pl
 import yaml  # type: ignore[import-untyped]  # Dagster brings it, without stubs
 
 from pipelines.dagster_assets.pictures import markdown, metadata_of, metadata_of_check, shown_bars
+from pipelines.dagster_assets.settings_resource import SettingsResource
 from pipelines.inspection.views import StoreSource, stages, totals
 from pipelines.quality.gates import GATES
 from pipelines.quality.rules import RULES, WARNINGS, offenders
@@ -37,7 +38,6 @@ from pipelines.releases.registry import collect
 from pipelines.releases.releasing import refusal, registry_of
 from pipelines.releases.releasing import release as make
 from pipelines.reporting import report as write_report
-from pipelines.resources import SettingsResource
 from pipelines.running.faults import passes, retried
 from pipelines.running.stage import Report, Stage, carry_out
 from pipelines.settings import Settings

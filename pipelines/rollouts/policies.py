@@ -24,6 +24,7 @@ from env_builder.runtime.canonical import digest
 from env_builder.runtime.files import rows_of
 from env_builder.runtime.trajectory import functions
 from pipelines import playing
+from pipelines.resources import chat
 from pipelines.rollouts.orders import Job, rewards_of
 from warehouse.errors import InputError, Missing, PolicyFailed, Refused, Unavailable
 
@@ -202,8 +203,6 @@ def _python_policy(path: Path, name: str) -> Named:
 
 def _model(what: str, temperature: float | None) -> Policy:
     """Return a policy whose turns are the model's answers. If the user has nothing more to say, the episode ends."""
-    from pipelines.resources import chat  # loads Dagster
-
     model, _, url = what.rpartition("@") if "@" in what else (what, "", os.environ.get("TRACEROOM_MODEL_URL", ""))
     if not model or not url:
         raise InputError("the policy names no endpoint", f"openai:{what}", "write openai:MODEL@http://HOST:PORT/v1")

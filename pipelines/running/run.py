@@ -56,13 +56,13 @@ def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran
 
         records.append(record)
     with writing(settings.warehouse, f"a run over {', '.join(settings.logs) or settings.configuration}", waiting):
-        reports = []
+        rows = []
         for stage in STAGES:
-            reports.append(retried(
-                partial(carry_out, stage, settings, check=partial(_check, stage)), partial(progress.warn, stage.name)))
+            report = retried(
+                partial(carry_out, stage, settings, check=partial(_check, stage)), partial(progress.warn, stage.name))
             for record_stage in records:
-                record_stage(reports[-1])
-    rows = [{"stage": each.stage, "computed": each.fresh, "seconds": round(each.seconds, 3)} for each in reports]
+                record_stage(report)
+            rows.append({"stage": report.stage, "computed": report.fresh, "seconds": round(report.seconds, 3)})
     return Ran(time.perf_counter() - began, rows, [])
 
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.runtime.canonical import IdentityCache
 from pipelines import progress
 from pipelines.running import engines, memory
 from pipelines.running.code import code_digest
@@ -139,7 +140,8 @@ def carry_out(
 @contextlib.contextmanager
 def _unhindered() -> Iterator[None]:
     """Collect garbage seldom, and only among the objects of the stage: they are millions, with few cycles (a sixth of the
-    time). At the end clear the caches of the wings' functions, and frames in cycles."""
+    time). At the end clear the caches of the wings' functions, and frames in cycles: what lives on keeps whole pages of memory
+    that is free around it."""
     before = gc.get_threshold()
     gc.set_threshold(*_SELDOM)
     gc.freeze()
@@ -147,13 +149,19 @@ def _unhindered() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-        for name, module in list(sys.modules.items()):
-            if name.split(".")[0] in _WINGS:
-                for value in vars(module).values():
-                    if isinstance(value, _lru_cache_wrapper) and value.__module__.split(".")[0] in _WINGS:
-                        value.cache_clear()
-        gc.collect()
+        clear_caches()
+        memory.release()
         gc.unfreeze()
+
+
+def clear_caches() -> None:
+    """Clear the caches of the wings' functions and of the expressions that the runtime compiled."""
+    for name, module in list(sys.modules.items()):
+        for value in vars(module).values() if name.split(".")[0] in _WINGS else ():
+            if isinstance(value, _lru_cache_wrapper) and value.__module__.split(".")[0] in _WINGS:
+                value.cache_clear()
+            elif isinstance(value, IdentityCache):
+                value._made.clear()  # it ships with every environment, which has no use for a method of it
 
 
 def up_to_date(store: Store, stages: tuple[Stage, ...], settings: Settings) -> bool:

@@ -11,17 +11,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from env_builder import image
 from env_builder.channel import Channel
 from env_builder.process import EnvironmentProcess, start_process
+from pipelines.resources import Ask
 from pipelines.serving.listening import append_row
 from warehouse.errors import InputError, Missing, TraceroomError
-
-if TYPE_CHECKING:
-    from pipelines.resources import Ask
 
 BOUND_PROCESSES = 8
 """Number of processes if real tools are bound: a process waits while one of them answers."""

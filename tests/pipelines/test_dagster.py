@@ -32,10 +32,10 @@ from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PART
 from pipelines.dagster_assets import automation
 from pipelines.dagster_assets.assets import RELEASE, assets, checks, daily, days, key_of, made_by, owners
 from pipelines.dagster_assets.assets import instance as of_home
+from pipelines.dagster_assets.settings_resource import SettingsResource
 from pipelines.definitions import defs
 from pipelines.quality.gates import GATES
 from pipelines.quality.rules import RULES, WARNINGS, broken
-from pipelines.resources import SettingsResource
 from pipelines.running.stage import content_version
 from pipelines.stages import STAGES
 from tests.pipelines.conftest import ROOT, part_of_sample, same, tables

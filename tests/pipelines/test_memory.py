@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 
 from benchmarks.memory import Memory
+from env_builder.runtime import expressions
 from pipelines.running import engines, memory
+from pipelines.running.stage import clear_caches
 from tests.command_line import ROOT, environ, process
 from tests.pipelines.ingestion import digest, session
 from warehouse.errors import InputError
@@ -108,3 +112,38 @@ def test_no_more_workers_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TRACEROOM_MEMORY", f"{int(room * own / 1e6)}MB")
         counts.append(engines.n_workers())
     assert counts[0] == 0 < counts[1] < counts[2] == 3
+
+
+def test_a_run_loads_no_dagster() -> None:
+    script = ("import pkgutil, sys, pipelines.cli, pipelines.running.run; from pipelines.stages import STAGES\n"
+              "for stage in STAGES: callable(stage.work) or pkgutil.resolve_name(stage.work)\n"
+              "print(sorted({name.split('.')[0] for name in sys.modules} & {'dagster', 'polars'}))")
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, env=environ(), check=True)
+    assert loaded.stdout.strip() == "['polars']"
+
+
+class Expression(list[str]):
+    """An expression whose end can be watched."""
+
+
+@pytest.mark.parametrize("cached", [expressions.compiled, expressions.shared])
+def test_an_expression_that_a_stage_compiled_goes_with_the_stage(cached: expressions.IdentityCache[object]) -> None:
+    expression = Expression(["argument", "size"])
+    cached(expression)
+    watched = weakref.ref(expression)
+    del expression
+    gc.collect()
+    assert watched() is not None, "else it shows nothing"
+    clear_caches()
+    gc.collect()
+    assert watched() is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only /proc says what processes hold")
+def test_memory_that_was_freed_goes_back_to_the_system() -> None:
+    held = [f"{number:>2000}" for number in range(100_000)]
+    last, before = f"{0:>2000}", memory.resident(os.getpid())   # the last keeps the end of the heap where it is
+    del held
+    memory.release()
+    assert len(last) == 2000
+    assert before - memory.resident(os.getpid()) > 100_000_000

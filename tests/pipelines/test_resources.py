@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipelines.resources import SettingsResource, ask_from_environment, connect
+from pipelines.dagster_assets.settings_resource import SettingsResource
+from pipelines.resources import ask_from_environment, connect
 from pipelines.settings import Settings
 from tests.endpoint import Endpoint, answering
 from warehouse.errors import InputError, Unavailable

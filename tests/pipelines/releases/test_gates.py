@@ -15,11 +15,11 @@ from dagster import AssetKey, materialize
 from pipelines.dagster_assets.assets import days
 from pipelines.dagster_assets.assets import release as release_asset
 from pipelines.dagster_assets.assets import report as report_asset
+from pipelines.dagster_assets.settings_resource import SettingsResource
 from pipelines.quality import gates
 from pipelines.releases.disclosing import disclosed
 from pipelines.releases.registry import Registry, source
 from pipelines.releases.releasing import make, refusal, registry_of, release
-from pipelines.resources import SettingsResource
 from pipelines.settings import Settings
 from tests.pipelines.conftest import quiet
 from tests.pipelines.releases.conftest import copied
