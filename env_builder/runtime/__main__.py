@@ -4,9 +4,9 @@
     python DIRECTORY/runtime --environment DIRECTORY --task ID          (from anywhere)
 
 Without `--task` the environment has no task; `--at` sets its instant. Each option can also be given by an environment
-variable: TRACEROOM_ENVIRONMENT, _TASK, _SEED, _AT, _PERTURBATIONS, _BIND (one a line), _SOCKET or _CONTROL. Messages go to
-stderr; stdout has the protocol alone, and with a socket one line once it listens. Exit code: 0 after stdin ended or SIGTERM,
-2 if it could not start.
+variable: TRACEROOM_ENVIRONMENT, _TASK, _SEED, _AT, _PERTURBATIONS, _BIND (one a line), _SOCKET, _TALK or _CONTROL. Messages
+go to stderr; stdout has the protocol alone, and with a socket one line once it listens. Exit code: 0 after stdin ended or
+SIGTERM, 2 if it could not start.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _begin(environment: Environment, options: argparse.Namespace) -> McpServer:
     """Return a client's server, whose episode has begun as the command line says."""
-    server = McpServer(environment, control=options.control)
+    talk = options.talk or ("off" if options.control else "auto")
+    server = McpServer(environment, options.control, {"auto": None, "on": True, "off": False}[talk])
     server.begin(options.task, options.seed, options.at, [name for name in options.perturbations.split(",") if name])
     return server
 
@@ -92,6 +93,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--bind", action="append", default=default("TRACEROOM_BIND", "").splitlines(), metavar="TOOL=SOURCE",
                         help="the real tool that answers what is not on record; may be repeated")
     parser.add_argument("--socket", default=default("TRACEROOM_SOCKET"), help="path of a Unix socket to listen on")
+    parser.add_argument("--talk", choices=("auto", "on", "off"), default=default("TRACEROOM_TALK"),
+                        help="tools `say` and `finish`; auto: where somebody speaks to the agent (default without --control)")
     parser.add_argument("--control", action="store_true", default=default("TRACEROOM_CONTROL") == "1",
                         help="also answer traceroom/* (for the host, never for the agent)")
     return parser.parse_args(arguments)

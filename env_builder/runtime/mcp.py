@@ -5,7 +5,8 @@ Both eras of the protocol are supported, as the client's first request decides: 
 2025-11-25) and the envelope that every request carries (`server/discover`, 2026-07-28). A server over HTTP answers
 `initialize` itself, with `handshake`, and forwards the rest. Specification: https://modelcontextprotocol.io/specification.
 
-The agent's side is `tools/list` and `tools/call`. With `control=True` there is a second side for the host that runs the
+The agent's side is `tools/list` and `tools/call`, and what it gets of its task (`briefing.py`): `prompts/*`, `resources/*`, and
+with `talk` tools to speak to the user and to end. With `control=True` there is a second side for the host that runs the
 episodes, under the prefix `traceroom/` (docs/containers.md). A client that can call these can end or read any episode: a host
 between an agent and the environment forwards `tools/*` alone, and keeps journal and user to itself.
 
@@ -20,6 +21,7 @@ from collections.abc import Callable, Sequence
 from io import BufferedIOBase
 from typing import Any, BinaryIO
 
+from . import briefing
 from .environment import Environment
 from .files import task_of
 from .records import Observation, Result, Task
@@ -36,14 +38,14 @@ CHUNK = 64 * 1024
 """Bytes that are read at a time; their requests are answered together."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
-UNSUPPORTED_VERSION = -32022
+UNSUPPORTED_VERSION, RESOURCE_NOT_FOUND = -32022, -32002
 RESET, CLOSE = "traceroom/reset", "traceroom/close"
 EPISODE_KEY = "traceroom/episode"
 """Names in a request's `_meta` the episode that it is about."""
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 _SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _SERVER = {"name": "traceroom", "version": "1"}
-_CAPABILITIES = {"tools": {"listChanged": False}}
+_CAPABILITIES = {"tools": {"listChanged": False}, "prompts": {"listChanged": False}, "resources": {"listChanged": False}}
 _NEVER_CACHE = {"ttlMs": 0, "cacheScope": "private"}
 
 
@@ -67,19 +69,38 @@ class RequestError(Exception):
 class ServedEpisode:
     """An episode that a server holds."""
 
-    __slots__ = ("environment", "tools")
+    __slots__ = ("conversation", "environment", "messages", "talk", "tools")
 
-    def __init__(self, environment: Environment) -> None:
+    def __init__(self, environment: Environment, talk: bool | None = False) -> None:
         self.environment = environment
         self.tools: dict[str, dict[str, Any]] = {}
         """Name -> descriptor of the tools that the agent sees, none before the episode has begun."""
+        self.talk = talk
+        """Are there tools to speak and to end? None: where somebody speaks to the agent."""
+        self.messages: list[dict[str, str]] = []
+        """What the episode begins with."""
+        self.conversation: list[dict[str, str]] = []
+        """What agent and user have said since, as messages."""
 
     def begin(self, task_id: str | Task | None, seed: int, at: str | None, perturbations: Sequence[str]) -> Observation:
         """Reset to a task, or with None to the environment without one; KeyError or ValueError if that is not possible."""
         reset = self.environment.reset
         observation = reset(None, at=at) if task_id is None else reset(task_id, seed=seed, perturbations=perturbations)
         self.tools = {tool["name"]: tool for tool in observation.tools}
+        self.messages, self.conversation = observation.messages, []
         return observation
+
+    def talk_tools(self) -> dict[str, dict[str, Any]]:
+        """Name -> descriptor of the tools to speak and to end, in this order; none where they are off."""
+        wanted = briefing.has_user(self.messages) if self.talk is None else self.talk
+        return briefing.talk_tools(self.tools) if wanted else {}
+
+    def say(self, text: str) -> str | None:
+        """Say something to the user; return the reply, None if the user waits, has nothing more to say, or has left."""
+        reply = self.environment.say(text)
+        self.conversation.append({"role": "assistant", "content": text})
+        self.conversation += [] if reply is None else [{"role": "user", "content": reply}]
+        return reply
 
 
 Handler = Callable[[ServedEpisode, dict[str, Any]], dict[str, Any]]
@@ -115,10 +136,11 @@ class LineReader:
 class McpServer:
     """Answers the requests of one client about one environment."""
 
-    def __init__(self, environment: Environment, control: bool = False) -> None:
+    def __init__(self, environment: Environment, control: bool = False, talk: bool | None = False) -> None:
+        """`talk`: may the agent speak to the user and end the episode by tools? None: where somebody speaks to it."""
         self._initial = environment.fork()
         """The environment as it was loaded: every named episode begins from it."""
-        self._episode = ServedEpisode(environment)
+        self._episode = ServedEpisode(environment, talk)
         self._episodes: dict[str, ServedEpisode] = {}
         self._enveloped: bool | None = None
         self._structured = False
@@ -128,6 +150,11 @@ class McpServer:
             "ping": lambda episode, params: {},
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
+            "prompts/list": lambda episode, params: {"prompts": briefing.listed_prompts(episode.messages)},
+            "prompts/get": _get_prompt,
+            "resources/list": lambda episode, params: {"resources": briefing.listed_resources(episode.messages)},
+            "resources/templates/list": lambda episode, params: {"resourceTemplates": []},
+            "resources/read": _read_resource,
         }
         if control:
             self._methods |= _CONTROL | {"traceroom/supply": self._supply}
@@ -217,28 +244,35 @@ class McpServer:
         return episode
 
     def _initialize(self, episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
-        result = handshake(params)
+        result = handshake(params, instructions=briefing.instructions(episode.messages, episode.talk_tools()))
         self._structured = result["protocolVersion"] >= STRUCTURED_SINCE
         return result
 
     def _discover(self, episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
         if not self._enveloped:
             raise RequestError(INVALID_PARAMS, f"server/discover needs params._meta[{_VERSION_KEY!r}]")
-        return {"supportedVersions": list(ENVELOPE_VERSIONS), "capabilities": _CAPABILITIES, **_NEVER_CACHE}
+        text = briefing.instructions(episode.messages, episode.talk_tools())
+        return {"supportedVersions": list(ENVELOPE_VERSIONS), "capabilities": _CAPABILITIES, **_NEVER_CACHE,
+                **({"instructions": text} if text else {})}
 
     def _list_tools(self, episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
-        return {"tools": list(episode.tools.values()), **(_NEVER_CACHE if self._enveloped else {})}
+        tools = [*episode.tools.values(), *episode.talk_tools().values()]
+        return {"tools": tools, **(_NEVER_CACHE if self._enveloped else {})}
 
     def _call_tool(self, episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
         name, arguments = params.get("name"), params.get("arguments")
-        if not isinstance(name, str) or name not in episode.tools:
-            raise RequestError(INVALID_PARAMS, f"no tool {name!r}; there are: {', '.join(episode.tools)}")
+        own = isinstance(name, str) and name in episode.tools
+        talk = [] if own else list(episode.talk_tools())
+        if not own and name not in talk:
+            raise RequestError(INVALID_PARAMS, f"no tool {name!r}; there are: {', '.join((*episode.tools, *talk))}")
         if not isinstance(arguments, dict | None):
             raise RequestError(INVALID_PARAMS, "arguments is not an object")
         environment = episode.environment
         if environment.ended is not None:
             return _text(f"The episode has ended ({environment.ended}).", True, {"traceroom/ended": environment.ended})
-        return self._call_result(environment, environment.call(name, arguments or {}))
+        if own:
+            return self._call_result(environment, environment.call(str(name), arguments or {}))
+        return _spoken(episode, (arguments or {}).get("text")) if name == talk[0] else _ended(episode)
 
     def _call_result(self, environment: Environment, result: Result) -> dict[str, Any]:
         meta = {"traceroom/tier": result.tier, "traceroom/ended": environment.ended}
@@ -283,13 +317,14 @@ def invalid_request(message: Any) -> dict[str, Any] | None:
     return None
 
 
-def handshake(params: dict[str, Any], name: str = _SERVER["name"]) -> dict[str, Any]:
+def handshake(params: dict[str, Any], name: str = _SERVER["name"], instructions: str = "") -> dict[str, Any]:
     """Return the result of `initialize`: the client's revision, or the newest one with a handshake."""
     requested = params.get("protocolVersion")
     if not isinstance(requested, str):
         raise RequestError(INVALID_PARAMS, "initialize needs protocolVersion")
     version = requested if requested in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
-    return {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": {**_SERVER, "name": name}}
+    return {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": {**_SERVER, "name": name},
+            **({"instructions": instructions} if instructions else {})}
 
 
 def add_structure(result: dict[str, Any]) -> dict[str, Any]:
@@ -321,29 +356,64 @@ def _text(content: str, is_error: bool, meta: dict[str, Any]) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": content}], "isError": is_error, "_meta": meta}
 
 
+def _spoken(episode: ServedEpisode, text: Any) -> dict[str, Any]:
+    """Return the result of the tool to speak: the user's reply."""
+    if not isinstance(text, str):
+        raise RequestError(INVALID_PARAMS, f"{briefing.SAY} takes text")
+    reply = episode.say(text)
+    ended, has_left = episode.environment.ended, episode.environment.user_left
+    shown = reply if reply is not None else briefing.DEPARTED if has_left else briefing.SILENCE
+    return _text(shown, False, {"traceroom/ended": ended, "traceroom/user_left": has_left})
+
+
+def _ended(episode: ServedEpisode) -> dict[str, Any]:
+    """Return the result of the tool to end the episode."""
+    episode.environment.finish()
+    return _text("The task has ended.", False, {"traceroom/ended": episode.environment.ended})
+
+
+def _get_prompt(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    result = briefing.prompt(params.get("name"), episode.messages, episode.talk_tools())
+    if result is None:
+        names = ", ".join(each["name"] for each in briefing.listed_prompts(episode.messages)) or "none"
+        raise RequestError(INVALID_PARAMS, f"no prompt {params.get('name')!r}; there are: {names}")
+    return result
+
+
+def _read_resource(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    result = briefing.resource(params.get("uri"), episode.messages, episode.conversation, episode.talk_tools())
+    if result is None:
+        names = ", ".join(each["uri"] for each in briefing.listed_resources(episode.messages)) or "none"
+        raise RequestError(RESOURCE_NOT_FOUND, f"no resource {params.get('uri')!r}; there are: {names}")
+    return result
+
+
 def _reset(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
     task_id, row, seed, at = params.get("task_id"), params.get("task"), params.get("seed", 0), params.get("at")
-    names = params.get("perturbations", [])
+    names, talk = params.get("perturbations", []), params.get("talk", False)
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not (isinstance(task_id, str | None) and isinstance(row, dict | None) and isinstance(seed, int)
-            and isinstance(at, str | None) and texts):
+            and isinstance(at, str | None) and texts and isinstance(talk, bool | None)):
         raise RequestError(INVALID_PARAMS, "reset takes task_id (text or null), task (a row of tasks.jsonl or null), seed "
-                                           "(whole number), at (text or null), perturbations (a list of texts)")
+                                           "(whole number), at (text or null), perturbations (a list of texts), talk (true, "
+                                           "false or null)")
     try:
         task = task_id if row is None else task_of(row)
     except (KeyError, TypeError, AttributeError) as error:
         raise RequestError(INVALID_PARAMS, f"the task is not a row of tasks.jsonl ({error})") from error
+    episode.talk = talk
     observation = episode.begin(task, seed, at, names)
     limits = observation.limits
     shown = {name: value for name, value in limits._asdict().items() if value is not None} if limits else None
-    return {"messages": observation.messages, "tools": observation.tools, "limits": shown}
+    return {"messages": observation.messages, "tools": observation.tools, "limits": shown,
+            "instructions": briefing.instructions(observation.messages, episode.talk_tools())}
 
 
 def _say(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
     """Reply null if the user waits, has nothing more to say, or has left."""
     if not isinstance(params.get("text"), str):
         raise RequestError(INVALID_PARAMS, "say takes text")
-    reply = episode.environment.say(params["text"])
+    reply = episode.say(params["text"])
     return {"reply": reply, "ended": episode.environment.ended, "user_left": episode.environment.user_left}
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -224,6 +224,8 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")] = 8765,
     seed: Seed = 0, perturbation: Perturbations = None, bind: Bind = None, config: BindingsConfig = None, ask: AskModel = False,
+    talk: Annotated[Literal["auto", "on", "off"], typer.Option(
+        help="Tools `say` and `finish` over MCP; auto: where a task has a user.")] = "auto",
     openenv: Annotated[bool, typer.Option("--openenv", help="Run an OpenEnv server instead: HTTP and WebSocket.")] = False,
     container: Annotated[bool, typer.Option("--container", help="Run the environment in a container.")] = False,
     journals: Annotated[Path | None, typer.Option(
@@ -236,10 +238,10 @@ def serve(
     task_id = _find_task(environment, task) if task else None
     task_rows(environment)
     from pipelines import playing
-    from pipelines.serving.sessions import Rollout
+    from pipelines.serving.sessions import TALK, Rollout
 
     bound = playing.bindings(environment, bind or (), config)
-    rollout = Rollout(task_id, seed, tuple(perturbation or ()), bound, playing.live(ask))
+    rollout = Rollout(task_id, seed, tuple(perturbation or ()), bound, playing.live(ask), TALK[talk])
     if openenv:
         from pipelines.serving import openenv_server
         start = partial(openenv_server.serve, say=lambda text: say(escape(text)))

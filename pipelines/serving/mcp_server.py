@@ -1,9 +1,10 @@
 """An environment's tools for an agent elsewhere: MCP over streamable HTTP, outside the environment process.
 
 One MCP session is one episode. A process plays many of them (`env_builder.channel`: a local process or a container). This
-server has only the HTTP side: sessions, limits, headers. It answers `initialize` and `ping`; `tools/list` and `tools/call` go
-to the process, whose reply (`env_builder/runtime/mcp.py`) is the client's. Beside `/mcp`, the same session (header
-`Mcp-Session-Id`) has paths for an agent's other actions:
+server has only the HTTP side: sessions, limits, headers. It answers `initialize`, with the task as `instructions`, and `ping`;
+`tools/*`, `prompts/*` and `resources/*` go to the process, whose reply (`env_builder/runtime/mcp.py`) is the client's. With
+MCP alone an agent gets the task, speaks and ends by tools (`env_builder/runtime/briefing.py`). The same session (header
+`Mcp-Session-Id`) also has paths:
 
     GET  /episode            {"messages", "limits", "ended"}: the messages that the episode begins with
     POST /episode/say        {"text"} -> {"reply", "ended", "user_left"}: speak to the user
@@ -54,7 +55,8 @@ MAX_OF_ONE = 16
 """Requests of one session that may wait at once."""
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of the longest request."""
-FORWARDED = frozenset({"tools/list", "tools/call"})
+FORWARDED = frozenset({"tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/read",
+                       "resources/templates/list"})
 """Methods that the environment process answers."""
 EPISODE_METHODS = {"/episode": "traceroom/state", "/episode/say": "traceroom/say", "/episode/finish": "traceroom/finish"}
 """Paths of an agent's other actions, and the methods that the environment process answers."""
@@ -127,6 +129,7 @@ class McpApplication:
             if method not in FORWARDED:
                 reply = self._answer_here(method, params)
             else:
+                session.is_played = True
                 channel = session.channel or await session.begin(self._sessions.processes)
                 if session.rollout.ask is None or method != "tools/call":
                     reply = await channel.send(method, params, session.session_id)
@@ -176,7 +179,7 @@ class McpApplication:
             await self._routes(scope, receive, send)
         elif scope["method"] == "POST":
             message = await _message(receive)
-            await (_refusal(message, dict(scope["headers"])) or self._open(scope, message))(scope, receive, send)
+            await (_refusal(message, dict(scope["headers"])) or await self._open(scope, message))(scope, receive, send)
         elif scope["method"] != "DELETE":
             await HttpReply(405, None, (("Allow", "POST, DELETE"),))(scope, receive, send)
         elif session is None:
@@ -185,8 +188,8 @@ class McpApplication:
             await self._sessions.end(session.session_id)  # the journal is stored before the end is confirmed
             await HttpReply(200, None)(scope, receive, send)
 
-    def _open(self, scope: Scope, message: dict[str, Any]) -> HttpReply:
-        """Open a session, if the message is `initialize`."""
+    async def _open(self, scope: Scope, message: dict[str, Any]) -> HttpReply:
+        """Open a session, if the message is `initialize`; with a task, its episode begins."""
         if message.get("method") != "initialize" or "id" not in message:
             return _error(400, mcp.INVALID_REQUEST, "an episode needs a session: begin with initialize")
         if len(self._sessions) >= self._sessions.limit:
@@ -200,7 +203,14 @@ class McpApplication:
         if "error" in reply:
             return HttpReply(400, reply)
         session_id = uuid.uuid4().hex
-        self._sessions.add(session_id, rollout)
+        session = self._sessions.add(session_id, rollout)
+        if rollout.task_id is not None:
+            try:
+                await session.begin(self._sessions.processes)
+            except TraceroomError as error:
+                await self._sessions.end(session_id)
+                return HttpReply(500, mcp.error_reply(message["id"], mcp.INTERNAL_ERROR, str(error)))
+            reply["result"] |= {"instructions": session.instructions} if session.instructions else {}
         return HttpReply(200, reply, ((SESSION.decode(), session_id),))
 
     def _answer_here(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -235,6 +245,7 @@ class McpApplication:
         if session is None:
             return JSONResponse({"error": "no such session, or it has expired; begin one with initialize"}, 400)
         session.touched_at = time.monotonic()
+        session.is_played = True
         session.n_waiting += 1
         self._n_waiting += 1
         try:

@@ -29,6 +29,12 @@ SWEEP_S = 1.0
 """Seconds between two searches for idle sessions."""
 
 
+CHOICES = ("task", "seed", "perturbations", "talk")
+"""What a session's URL may choose."""
+TALK = {"auto": None, "on": True, "off": False}
+"""Values of `talk` in options and URLs."""
+
+
 class Rollout(NamedTuple):
     """What an episode begins with."""
 
@@ -39,6 +45,8 @@ class Rollout(NamedTuple):
     """Tool -> source of the real tool that answers calls without a recorded answer."""
     ask: Ask | None = None
     """The model that answers what would be `unknown`."""
+    talk: bool | None = None
+    """Does the agent get tools to speak to the user and to end? None: where somebody speaks to it."""
 
     def row(self, environment: str) -> dict[str, Any]:
         """Return what a grader needs beside the episode's journal."""
@@ -46,21 +54,27 @@ class Rollout(NamedTuple):
                 "perturbations": list(self.perturbations), "bindings": dict(self.bindings), "ask": self.ask is not None}
 
     def for_query(self, query: str, task_ids: Sequence[str]) -> Rollout:
-        """Return this rollout with a URL's choices: `task` (an id or its beginning), `seed`, `perturbations` (comma-separated).
+        """Return this rollout with a URL's choices: `task` (an id or its beginning), `seed`, `perturbations` (comma-separated),
+        `talk` (auto, on, off).
+
         InputError if the server was started for one task, or a value is invalid; Missing if no task has that id."""
-        chosen = {name: values[-1] for name, values in parse_qs(query).items() if name in ("task", "seed", "perturbations")}
+        chosen = {name: values[-1] for name, values in parse_qs(query).items() if name in CHOICES}
         if not chosen:
             return self
-        if self.task_id is not None:
+        if self.task_id is not None and chosen.keys() != {"talk"}:
             raise InputError("this server plays one task", self.task_id, "start it without --task to let sessions choose")
-        matches = [each for each in task_ids if each.startswith(chosen["task"])] if "task" in chosen else [None]
+        matches = [each for each in task_ids if each.startswith(chosen["task"])] if "task" in chosen else [self.task_id]
         if len(matches) != 1:
             raise Missing.named("task", chosen["task"], task_ids)
         seed = chosen.get("seed", str(self.seed))
         if not seed.isdecimal():
             raise InputError(f"invalid seed {seed!r} (expected a whole number)")
         names = chosen["perturbations"].split(",") if "perturbations" in chosen else self.perturbations
-        return self._replace(task_id=matches[0], seed=int(seed), perturbations=tuple(filter(None, names)))
+        talk = chosen.get("talk")
+        if talk is not None and talk not in TALK:
+            raise InputError(f"invalid talk {talk!r} (expected {', '.join(TALK)})")
+        return self._replace(task_id=matches[0], seed=int(seed), perturbations=tuple(filter(None, names)),
+                             talk=self.talk if talk is None else TALK[talk])
 
 
 def process_starter(environment: Path, container: bool, bindings: Mapping[str, str]) -> Callable[[], EnvironmentProcess]:
@@ -126,6 +140,10 @@ class AgentSession:
         """The process that plays the episode, None before it has begun."""
         self.beginning: dict[str, Any] = {}
         """`messages` and `limits` of the reset; not the tools, since there are thousands of sessions."""
+        self.instructions = ""
+        """What the agent is to do, as one text; empty without a task."""
+        self.is_played = False
+        """Has the client asked for anything since the handshake?"""
         self.touched_at = time.monotonic()
         self.n_waiting = 0
         """Requests without an answer."""
@@ -141,7 +159,8 @@ class AgentSession:
     async def _begin(self, processes: ServingProcesses) -> Channel:
         channel = await processes.next()
         params = processes.reset_params(self.rollout.task_id, self.rollout.seed, self.rollout.perturbations)
-        observation = await channel.request("traceroom/reset", params, self.session_id)
+        observation = await channel.request("traceroom/reset", {**params, "talk": self.rollout.talk}, self.session_id)
+        self.instructions = observation["instructions"]
         self.beginning = {"messages": observation["messages"], "limits": observation["limits"]}
         self.channel = channel
         return channel
@@ -160,12 +179,13 @@ class AgentSession:
             return supplied if "result" in supplied else reply
 
     async def close(self) -> list[dict[str, Any]] | None:
-        """End the episode and return its journal; None if it never began."""
+        """End the episode and return its journal; None if the client never asked for anything."""
         if self._begun is not None:
             await asyncio.wait([self._begun])
         if self.channel is None:
             return None
-        return list((await self.channel.request("traceroom/close", None, self.session_id))["journal"])
+        journal = (await self.channel.request("traceroom/close", None, self.session_id))["journal"]
+        return list(journal) if self.is_played else None
 
 
 class AgentSessions:
@@ -184,9 +204,10 @@ class AgentSessions:
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def add(self, session_id: str, rollout: Rollout) -> None:
+    def add(self, session_id: str, rollout: Rollout) -> AgentSession:
         """Open a session; its episode begins with the first request that needs it."""
-        self._by_id[session_id] = AgentSession(session_id, rollout)
+        session = self._by_id[session_id] = AgentSession(session_id, rollout)
+        return session
 
     def get(self, session_id: str) -> AgentSession | None:
         """Return the session, None if there is none."""

@@ -95,8 +95,9 @@ def pids_of(environment: Path) -> list[int]:
 def test_the_official_client_plays_an_episode_a_session(url: str, journals: Path) -> None:
     async def play() -> None:
         async with streamable_http_client(url) as streams, ClientSession(*streams) as session:
-            await session.initialize()
-            assert [tool.name for tool in (await session.list_tools()).tools] == ["open_door", "read_sign"]
+            hello = await session.initialize()
+            assert hello.instructions and hello.instructions.startswith("The user says:\nOpen the door.")
+            assert [tool.name for tool in (await session.list_tools()).tools] == ["open_door", "read_sign", "say", "finish"]
             read = await session.call_tool("read_sign", {"at": "gate"})
             assert (read.content[0].text, read.is_error) == ("Mind the gap\n — 雨", False)
             assert read.meta and read.meta["traceroom/tier"] == "recorded"

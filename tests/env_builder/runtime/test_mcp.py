@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from env_builder.process import runtime_command, start_process
-from env_builder.runtime import Environment, mcp
+from env_builder.runtime import Environment, briefing, mcp
 from tests.rooms import OPEN, TASK, write_room
 from warehouse.errors import InputError, Unavailable
 
@@ -50,7 +50,7 @@ def test_the_official_client_plays_an_episode(room: Path) -> None:
             assert hello.protocol_version == HANDSHAKE_PROTOCOL_VERSIONS[-1]
             await session.send_ping()
             tools = (await session.list_tools()).tools
-            assert [tool.name for tool in tools] == ["open_door", "read_sign"]
+            assert [tool.name for tool in tools] == ["open_door", "read_sign", "say", "finish"]
             assert tools[0].description == "open_door, in words: äöü \u2028 😀"
             read = await session.call_tool("read_sign", {"at": "gate"})
             assert (read.content[0].text, read.is_error) == ("Mind the gap\n — 雨", False)
@@ -59,7 +59,7 @@ def test_the_official_client_plays_an_episode(room: Path) -> None:
             assert opened.content[0].text == OPEN
             unknown = await session.call_tool("open_door", {"door": "8"})
             assert unknown.is_error and unknown.meta["traceroom/tier"] == "unknown"
-            with pytest.raises(MCPError, match="no tool 'fly'; there are: open_door, read_sign"):
+            with pytest.raises(MCPError, match="no tool 'fly'; there are: open_door, read_sign, say, finish"):
                 await session.call_tool("fly", {})
 
     run(play())
@@ -71,12 +71,61 @@ def test_both_eras_of_the_protocol_are_spoken(room: Path, mode: str) -> None:
         async with Client(parameters(room), mode=mode) as client:
             newest = HANDSHAKE_PROTOCOL_VERSIONS[-1] if mode == "legacy" else MODERN_PROTOCOL_VERSIONS[-1]
             assert client.session.protocol_version == newest
-            assert len((await client.list_tools()).tools) == 2
+            assert len((await client.list_tools()).tools) == 4
             read = await client.call_tool("read_sign", {"at": "gate"})
             assert read.content[0].text == "Mind the gap\n — 雨"
             assert read.meta and read.meta["traceroom/tier"] == "recorded"
 
     run(play())
+
+
+def test_a_client_that_has_nothing_else_gets_the_task_and_talks(room: Path) -> None:
+    async def play() -> None:
+        async with stdio_client(parameters(room)) as streams, ClientSession(*streams) as session:
+            hello = await session.initialize()
+            wanted = "The user says:\nOpen the door.\n\nReply to the user with the tool `say`, and end with the tool `finish`."
+            assert hello.instructions == wanted
+            assert [each.name for each in (await session.list_prompts()).prompts] == ["task"]
+            assert (await session.get_prompt("task")).messages[0].content.text == wanted
+            uris = [str(each.uri) for each in (await session.list_resources()).resources]
+            assert uris == ["traceroom://episode/task", "traceroom://episode/user"]
+            said = await session.call_tool("say", {"text": "Which one?"})
+            assert (said.content[0].text, said.is_error) == ("The seventh, please.", False)
+            assert (await session.call_tool("say", {"text": "And then?"})).content[0].text == "The user says nothing more."
+            spoken = json.loads((await session.read_resource(uris[1])).contents[0].text)
+            assert [message["content"] for message in spoken] == [
+                "Open the door.", "Which one?", "The seventh, please.", "And then?"]
+            with pytest.raises(MCPError, match="say takes text"):
+                await session.call_tool("say", {})
+            with pytest.raises(MCPError, match="there are: task"):
+                await session.get_prompt("policy")
+            with pytest.raises(MCPError, match="no resource"):
+                await session.read_resource("traceroom://episode/policy")
+            ended = await session.call_tool("finish", {})
+            assert ended.meta == {"traceroom/ended": "terminated"}
+            assert (await session.call_tool("say", {"text": "Hello?"})).is_error
+
+    run(play())
+
+
+def test_without_talk_an_agent_has_the_service_s_tools_alone(room: Path) -> None:
+    server = mcp.McpServer(Environment.load(room))
+    server.begin(TASK)
+    listed = server.reply({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    assert [tool["name"] for tool in listed["result"]["tools"]] == ["open_door", "read_sign"]
+
+
+@given(st.lists(st.fixed_dictionaries({"role": st.sampled_from(["system", "user", "assistant"]), "content": st.text()})),
+       st.lists(st.sampled_from(["say", "finish", "task_say", "look"]), unique=True))
+def test_every_offer_that_is_listed_can_be_read(messages: list[dict[str, str]], taken: list[str]) -> None:
+    talk = briefing.talk_tools(taken)
+    assert len(talk) == 2 and talk.keys().isdisjoint(taken)
+    for offered in briefing.listed_prompts(messages):
+        assert briefing.prompt(offered["name"], messages, talk)
+    for listed in briefing.listed_resources(messages):
+        shown = briefing.resource(listed["uri"], messages, [], talk)
+        assert shown and all(message["content"] in shown["contents"][0]["text"] or listed["mimeType"] == "application/json"
+                             for message in messages if listed["name"] == "task")
 
 
 def test_a_host_runs_the_episode_over_the_control_channel(room: Path) -> None:
@@ -252,7 +301,8 @@ def test_a_room_that_cannot_begin_says_why(room: Path, tmp_path: Path) -> None:
 
 def test_started_as_a_module_and_by_environment_variables(room: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-S", "-B", "-m", "runtime"], cwd=room, env={"TRACEROOM_TASK": TASK}, capture_output=True,
+        [sys.executable, "-S", "-B", "-m", "runtime"], cwd=room, env={"TRACEROOM_TASK": TASK, "TRACEROOM_TALK": "off"},
+        capture_output=True,
         input=b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n', check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
