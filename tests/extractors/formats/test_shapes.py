@@ -1,0 +1,104 @@
+"""Logs in the shapes that real clients and gateways write (`shapes`): each reads as one conversation, with nothing left out.
+
+Each file holds the same two questions to a desk, or the first of them; `EXPECTED` says what must come of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+
+from extractors.inventory import SourceFile
+from extractors.reading import Reading, read
+from extractors.sessions import AssembledSessions, assemble
+from extractors.sniffing import sniff
+from tests.extractors.formats.provider_reading import rejected_reasons
+
+SHAPES = Path(__file__).parent / "shapes"
+FIRST = [("system", "You are the desk of a lamp shop."), ("user", "Where is order 17?"),
+         ("find_order", '{"order":17}', '{"state":"shipped"}'), ("assistant", "Order 17 is on its way.")]
+BOTH = [*FIRST, ("user", "And order 18?"), ("find_order", '{"order":18}', '{"state":"packed"}'),
+        ("assistant", "Order 18 is packed.")]
+WORDS = [turn for turn in BOTH if len(turn) == 2]
+EXPECTED: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
+    "litellm_payloads.jsonl": ("openai_completions", BOTH), "litellm_spend_logs.jsonl": ("openai_completions", BOTH),
+    "openhands_completions.jsonl": ("openai_completions", BOTH), "gateway_choices.jsonl": ("openai_completions", BOTH),
+    "gateway_output_message.jsonl": ("openai_completions", BOTH), "gateway_request_body.jsonl": ("openai_completions", BOTH),
+    "gateway_completion_text.jsonl": ("openai_completions", WORDS),
+    "prompt_completion_messages.jsonl": ("openai_completions", FIRST), "flat_anthropic.jsonl": ("anthropic_messages", FIRST)}
+
+
+def read_shape(path: Path) -> tuple[Reading, AssembledSessions]:
+    reading = read(SourceFile(path, path.name))
+    return reading, assemble(reading.events, reading.declarations)
+
+
+def story(made: AssembledSessions) -> list[tuple[Any, ...]]:
+    """Return who said what, and which tool answered what to which arguments, in order."""
+    rows: list[tuple[Any, ...]] = []
+    for row in made.turns.sort("session_id", "position").to_dicts():
+        if row["kind"] == "call":
+            rows.append((row["tool"], orjson.dumps(orjson.loads(row["arguments"])).decode(), row["content"]))
+        elif row["kind"] == "message":
+            rows.append((row["role"], row["content"]))
+    return rows
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_shape_reads_as_one_whole_conversation(name: str) -> None:
+    log_format, turns = EXPECTED[name]
+    reading, made = read_shape(SHAPES / name)
+    assert (reading.file.format, rejected_reasons(reading)) == (log_format, [])
+    assert made.sessions.height == 1 and story(made) == turns
+    assert sniff(SHAPES / name).certainty == "certain"
+
+
+def test_times_and_traces_of_flat_records_are_read() -> None:
+    reading, made = read_shape(SHAPES / "litellm_payloads.jsonl")
+    answers = reading.events.filter(pl.col("usage").is_not_null()).sort("position")
+    assert answers["latency_ms"].to_list() == [2250.0] * 4 and answers["happened_at"].is_not_null().all()
+    assert orjson.loads(answers["usage"][0])["sampling"] == {"temperature": 0.2}
+    assert made.sessions["session_id"].to_list() == ["trace:3f0c-0"]
+    links = reading.events.filter(kind="link").select("session_id", "value").rows()
+    assert links == [("trace:3f0c-0", "trace:3f0c-1")], "feedback on the later trace joins too"
+
+
+def test_generations_of_one_trace_are_one_session_though_no_history_goes_on(tmp_path: Path) -> None:
+    rows = [{"trace_id": "t1", "messages": [{"role": "user", "content": f"part {number}"}], "completion": f"answer {number}"}
+            for number in range(3)]
+    (tmp_path / "log").write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    reading = read(SourceFile(tmp_path / "log", "log"))
+    assert set(reading.events["session_id"]) == {"trace:t1"} and reading.events.height == 6
+
+
+@pytest.mark.parametrize("answer", [
+    "done", {"content": "done"}, {"role": "assistant", "content": "done"}, {"message": {"content": "done"}, "done": True},
+    {"choices": [{"message": {"role": "assistant", "content": "done"}}]}, [{"message": {"content": "done"}}],
+    [{"text": "done", "finish_reason": "stop"}], {"output_text": "done"}, {"completion": {"content": "done"}},
+    [{"role": "assistant", "content": "done"}], [{"type": "text", "text": "done"}],
+    '{"choices": [{"message": {"role": "assistant", "content": "done"}}]}',
+    [{"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": text}}]} for text in ("do", "ne")]])
+@pytest.mark.parametrize("name", ["response", "completion", "output", "choices"])
+def test_an_answer_counts_under_any_name_in_any_shape(name: str, answer: Any, tmp_path: Path) -> None:
+    record = {"messages": [{"role": "user", "content": "go"}], name: answer}
+    (tmp_path / "log").write_bytes(orjson.dumps(record) + b"\n")
+    reading, made = read_shape(tmp_path / "log")
+    assert reading.file.format == "openai_completions" and rejected_reasons(reading) == []
+    assert story(made) == [("user", "go"), ("assistant", "done")]
+
+
+def test_an_answer_that_the_messages_end_with_counts_once(tmp_path: Path) -> None:
+    record = {"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "content": "done"}], "output": "done"}
+    (tmp_path / "log").write_bytes(orjson.dumps(record) + b"\n")
+    assert story(read_shape(tmp_path / "log")[1]) == [("user", "go"), ("assistant", "done")]
+
+
+def test_an_answer_in_no_known_shape_is_named(tmp_path: Path) -> None:
+    records = [{"messages": [{"role": "user", "content": "go"}], "response": answer} for answer in ("done", {"odd": [1]})]
+    (tmp_path / "log").write_bytes(b"\n".join(map(orjson.dumps, records)))
+    reading, _ = read_shape(tmp_path / "log")
+    assert rejected_reasons(reading) == ["no_answer"]
