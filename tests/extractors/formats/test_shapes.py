@@ -23,13 +23,15 @@ FIRST = [("system", "You are the desk of a lamp shop."), ("user", "Where is orde
          ("find_order", '{"order":17}', '{"state":"shipped"}'), ("assistant", "Order 17 is on its way.")]
 BOTH = [*FIRST, ("user", "And order 18?"), ("find_order", '{"order":18}', '{"state":"packed"}'),
         ("assistant", "Order 18 is packed.")]
+UNINSTRUCTED = BOTH[1:]
 WORDS = [turn for turn in BOTH if len(turn) == 2]
 EXPECTED: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "litellm_payloads.jsonl": ("openai_completions", BOTH), "litellm_spend_logs.jsonl": ("openai_completions", BOTH),
     "openhands_completions.jsonl": ("openai_completions", BOTH), "gateway_choices.jsonl": ("openai_completions", BOTH),
     "gateway_output_message.jsonl": ("openai_completions", BOTH), "gateway_request_body.jsonl": ("openai_completions", BOTH),
     "gateway_completion_text.jsonl": ("openai_completions", WORDS),
-    "prompt_completion_messages.jsonl": ("openai_completions", FIRST), "flat_anthropic.jsonl": ("anthropic_messages", FIRST)}
+    "prompt_completion_messages.jsonl": ("openai_completions", FIRST), "flat_anthropic.jsonl": ("anthropic_messages", FIRST),
+    "claude_code_no_parents.jsonl": ("claude_code", UNINSTRUCTED)}
 
 
 def read_shape(path: Path) -> tuple[Reading, AssembledSessions]:
