@@ -151,6 +151,7 @@ def test_the_name_that_all_traces_have_names_the_service(names: tuple[str, str],
 
 def test_a_service_in_a_traces_metadata_is_that_of_its_observations() -> None:
     trace = {"id": "t", "timestamp": "2026-03-02T10:00:00Z", "name": "turn", "sessionId": "s", "userId": "u",
-             "bookmarked": False, "metadata": '{"service": "desk"}', "observations": [observation(1, "GENERATION", PROMPT, "done", trace_id="t")]}
+             "bookmarked": False, "metadata": '{"service": "desk"}',
+             "observations": [observation(1, "GENERATION", PROMPT, "done", trace_id="t")]}
     emit = read_platform_log("langfuse", trace)
     assert {row["service"] for row in emit.events if row["kind"] == "message"} == {"desk"}

@@ -27,13 +27,15 @@ UNINSTRUCTED = BOTH[1:]
 WORDS = [turn for turn in BOTH if len(turn) == 2]
 AT_ONCE = [FIRST[0], ("user", "Where are orders 17 and 18?"), FIRST[2], BOTH[5],
            ("assistant", "Order 17 is on its way, order 18 is packed.")]
+CALLS = [turn for turn in BOTH if len(turn) == 3]
 EXPECTED: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "litellm_payloads.jsonl": ("openai_completions", BOTH), "litellm_spend_logs.jsonl": ("openai_completions", BOTH),
     "openhands_completions.jsonl": ("openai_completions", BOTH), "gateway_choices.jsonl": ("openai_completions", BOTH),
     "gateway_output_message.jsonl": ("openai_completions", BOTH), "gateway_request_body.jsonl": ("openai_completions", BOTH),
     "gateway_completion_text.jsonl": ("openai_completions", WORDS),
     "prompt_completion_messages.jsonl": ("openai_completions", FIRST), "flat_anthropic.jsonl": ("anthropic_messages", FIRST),
-    "claude_code_no_parents.jsonl": ("claude_code", UNINSTRUCTED), "langfuse_koog.json": ("langfuse", AT_ONCE),
+    "claude_code_no_parents.jsonl": ("claude_code", UNINSTRUCTED), "claude_desktop_mcp.log": ("mcp", CALLS),
+    "langfuse_koog.json": ("langfuse", AT_ONCE),
     "langfuse_vercel_text.json": ("langfuse", FIRST), "langfuse_vercel_calls.json": ("langfuse", FIRST),
     "langfuse_claude_agent.json": ("langfuse", [*FIRST[:2], ("assistant", "I look."), *FIRST[2:]]),
     "langfuse_claude_agent_collapsed.json": ("langfuse", [*FIRST[:2], ("assistant", "I look."), *FIRST[2:]])}
