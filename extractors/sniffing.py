@@ -102,7 +102,8 @@ def sniff(path: Path | str) -> Sniffed:
     elif is_general:
         certainty = "general"
     else:
-        certainty = "certain" if len(claimed) == 1 and not _n_rejected(reading) else "likely"
+        rivals = [each for each in claimed if each.rank < _GENERAL_RANK]   # a general shape fits what a format knows, too
+        certainty = "certain" if len(rivals) == 1 and not _n_rejected(reading) else "likely"
     return Sniffed(head.layout, chosen.name if chosen else None, certainty, [each.name for each in claimed], is_whole, reading,
                    fields, mapped)
 

@@ -35,6 +35,7 @@ EXPECTED: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "gateway_completion_text.jsonl": ("openai_completions", WORDS),
     "prompt_completion_messages.jsonl": ("openai_completions", FIRST), "flat_anthropic.jsonl": ("anthropic_messages", FIRST),
     "claude_code_no_parents.jsonl": ("claude_code", UNINSTRUCTED), "claude_desktop_mcp.log": ("mcp", CALLS),
+    "traceloop_responses.jsonl": ("otlp", FIRST), "traceloop_responses_flat.jsonl": ("otlp", FIRST),
     "langfuse_koog.json": ("langfuse", AT_ONCE),
     "langfuse_vercel_text.json": ("langfuse", FIRST), "langfuse_vercel_calls.json": ("langfuse", FIRST),
     "langfuse_claude_agent.json": ("langfuse", [*FIRST[:2], ("assistant", "I look."), *FIRST[2:]]),
@@ -111,3 +112,17 @@ def test_an_answer_in_no_known_shape_is_named(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"\n".join(map(orjson.dumps, records)))
     reading, _ = read_shape(tmp_path / "log")
     assert rejected_reasons(reading) == ["no_answer"]
+
+
+@pytest.mark.parametrize(("call_ids", "result_ids", "n_paired"), [
+    (["fc_1"], ["call_1"], 1), (["fc_1", "fc_2"], ["call_1", "call_2"], 2), (["fc_1", "fc_2"], ["call_1"], 0),
+    (["call_1"], ["call_2"], 0), (["1"], ["2"], 0)])
+def test_results_by_another_numbering_are_paired_only_where_it_is_certain(
+        call_ids: list[str], result_ids: list[str], n_paired: int, tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": [
+        {"id": each, "function": {"name": "look", "arguments": "{}"}} for each in call_ids]}, *(
+        {"role": "tool", "tool_call_id": each, "content": "found"} for each in result_ids)]
+    (tmp_path / "log").write_bytes(orjson.dumps({"messages": messages}) + b"\n")
+    _, made = read_shape(tmp_path / "log")
+    assert made.turns.filter(kind="call")["content"].count() == n_paired
+    assert made.decisions.filter(reason="renumbered_result").height == n_paired
