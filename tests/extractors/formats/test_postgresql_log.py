@@ -27,7 +27,8 @@ def test_statements_of_a_csvlog_are_row_changes() -> None:
 def test_statements_of_a_jsonlog_are_the_same(tmp_path: Path) -> None:
     def line(second: int, message: str, severity: str = "LOG", detail: str | None = None) -> bytes:
         return orjson.dumps({"timestamp": f"2026-03-02 10:15:0{second}.700 UTC", "pid": 7, "session_id": "69a5.1",
-                             "line_num": second, "error_severity": severity, "message": message, **({"detail": detail} if detail else {})}) + b"\n"
+                             "line_num": second,
+                             "error_severity": severity, "message": message, **({"detail": detail} if detail else {})}) + b"\n"
 
     (tmp_path / "log").write_bytes(
         line(1, "execute a1: UPDATE orders SET status = $1 WHERE id = $2", detail="Parameters: $1 = 'it''s', $2 = 'LN-1'")
