@@ -21,6 +21,7 @@ from extractors.formats.chat import SPOKEN, emit_parts
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Print, print_of
 from extractors.formats.instants import earlier, microseconds
+from extractors.formats.ratings import rate
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import dumped
 
@@ -141,6 +142,7 @@ class Exchanges:
         conversation.position += len(conversation.answer)
         self._sessions[conversation.session_id] = conversation
         self._link(exchange, conversation.session_id)
+        rate(self._emit, exchange.record, exchange.record.value, conversation.session_id)
         if all(each is not conversation for each in same):
             same.append(conversation)
         return conversation

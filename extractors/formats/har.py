@@ -20,8 +20,8 @@ _REQUEST = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid"
 _CALL = ("x-tool-call-id", "tool-call-id", "x-call-id")
 _IDENTITY = ("x-user-id", "x-user", "x-forwarded-user", "x-client-id")
 _RESOURCES = frozenset({"document", "stylesheet", "script", "image", "font", "media", "manifest", "texttrack", "preflight",
-                        "ping", "csp-violation-report", "iframe", "frame", "style", "track", "audio", "video", "object", "embed",
-                        "worker", "sharedworker", "serviceworker"})
+                        "ping", "csp-violation-report", "iframe", "frame", "style", "track", "audio", "video", "object",
+                        "embed", "worker", "sharedworker", "serviceworker"})
 """Kinds of parts of pages, in the words of Chrome's `_resourceType` and of the header `Sec-Fetch-Dest`."""
 _MIME_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascript", "application/javascript",
                "application/x-javascript", "application/font", "application/wasm")

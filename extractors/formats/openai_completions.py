@@ -21,6 +21,7 @@ from extractors.formats.completion_shapes import exchanged, is_flat
 from extractors.formats.envelope import SESSION
 from extractors.formats.exchange import opening, prints_of, times
 from extractors.formats.format import Block, Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.ratings import rate
 from extractors.formats.sampling import laid, of_completion, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import object_of
@@ -104,6 +105,7 @@ class _CompletionLog:
             service = self._declare(value, request)
             session, new = self._session_of(record, value, messages)
             _completion(record, value, new, session, service, self._emit)
+            rate(self._emit, record, value, session.session_id)
             session.messages = messages
             self._link(record, value, session)
             return session
@@ -153,6 +155,7 @@ class _CompletionLog:
             return None
         with self._emit.guarded(record):
             _completion(record, value, new, session, self._declare(value, request), self._emit)
+            rate(self._emit, record, value, session.session_id)
             self._link(record, value, session)
         session.messages += rest
         return session

@@ -11,6 +11,7 @@ from extractors.formats.chat import SPOKEN, parts
 from extractors.formats.completion_shapes import is_answered
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
+from extractors.formats.ratings import rate
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import list_under
 
@@ -45,6 +46,7 @@ def read(record: LogRecord, emit: Emit) -> None:
         is_spoken = part["kind"] in SPOKEN
         emit.event(record, place=position if is_spoken else f"{position}r", position=position, **fixed, **part)
         position += is_spoken
+    rate(emit, record, value, fixed["session_id"])
     declare_all(value.get("tools") or value.get("functions"), emit, fixed["service"])
 
 

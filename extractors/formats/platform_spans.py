@@ -27,6 +27,7 @@ from extractors.formats.envelope import at
 from extractors.formats.format import Emit, LogRecord, LogRecords, Row
 from extractors.formats.history import Histories, Print, PromptHistory, is_telling, n_known, print_of
 from extractors.formats.instants import microseconds
+from extractors.formats.ratings import rate
 from extractors.formats.sampling import counts
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import dumped, object_of, written
@@ -64,6 +65,8 @@ class PlatformSpan:
     """What the platform says went wrong."""
     updated_at: int | None = None
     trace_name: str | None = None
+    rated: Row = field(default_factory=dict)
+    """Fields that may hold ratings of the trace."""
     label: str | None = None
     """What the platform calls this kind of span."""
     message: str | None = None
@@ -295,6 +298,7 @@ def tell_all(spans: Iterable[PlatformSpan], emit: Emit, links: set[Key] | None =
                 nameless.append(own)
             for span in of_session:
                 link(emit, span.record, session_id, span.trace_id, links)
+                rate(emit, span.record, span.rated, session_id, call_id=span.span_id)
                 tools = payloads.declared({"tools": span.tools} if span.tools else span.input) if span.kind == "model" else []
                 if tools and tools not in declared_tools.setdefault(span.service, []):
                     declared_tools[span.service].append(tools)
