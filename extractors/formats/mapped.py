@@ -3,8 +3,8 @@
 Sees JSON records, rows of tables and documents; lists of messages inside them, and lists of calls inside messages (`messages`,
 `calls`); a call and its result in one record or in two, also where the tool is who speaks. Where no field tells what a record
 is, what it holds does. Records of a session are put in order of time, those of one instant in file order. A record that holds
-nothing of what is mapped is a log event; a line of text is rejected. Where the configuration maps nothing, fields are looked for
-under our own names for them.
+nothing of what is mapped is a log event; a line of text is rejected. Where the configuration maps nothing, fields are looked
+for under our own names for them.
 Does not see: anything that is not mapped; docs/configuration.md lists the fields.
 
 A path is a key, or keys and places in lists joined by dots; a key with dots in it counts too, and text that spells JSON is
