@@ -21,7 +21,8 @@ _REQUEST = ("request", "request_body", "requestBody", "req")
 _RESPONSE = ("response", "response_body", "responseBody", "res")
 _HISTORY = ("messages", "contents", "prompt", "input")
 _ANSWER = (*_RESPONSE, "completion", "choices", "output")
-_SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params", "parameters")
+_SETTINGS = ("model_parameters", "modelParameters", "optional_params", "invocation_params", "parameters",
+             "kwargs")
 _INSIDE = ("completion", "output", "output_text", "generated_text", "text", "response", "answer")
 _REASONS = ("finish_reason", "stop_reason", "done_reason")
 _BEFORE = "~before"
