@@ -1,7 +1,7 @@
 """What a format reads of each field of a log's records, and what it does not.
 
-In: parsed records (JSON values, rows of tables) and their format. Out: a `FieldReading` for each field: the columns of events that
-it decides, or none, with an example of its value. Method: each field is removed from the records (an ablation) and they are
+In: parsed records (JSON values, rows of tables) and their format. Out: a `FieldReading` for each field: the columns of events
+that it decides, or none, with an example of its value. Method: each field is removed from the records (an ablation), which are
 read again; what changes is what the field is read as, for any format, without a word of the format's own. A part whose removal
 changes nothing is not looked into further, nor is one that an event carries whole.
 Sees: the first records and elements of lists (`_MOST_RECORDS`, `_MOST_ELEMENTS`). Does not see: fields of lines of text, of

@@ -114,6 +114,20 @@ def sniff(path: Path | str) -> Sniffed:
                    fields, mapped, uses)
 
 
+def field_readings(file: SourceFile) -> list[FieldReading]:
+    """Return what is read of each field at the beginning of a file, by the format and the mapping that its source states.
+
+    Nothing where the file is in no known format, cannot be parsed, or has no fields. Errors: OSError."""
+    opening = opened(file)
+    if isinstance(opening, RejectedFile):
+        return []
+    log, chunks = opening
+    chunk = next(chunks)
+    if isinstance(chunk, RejectedFile):
+        return []
+    return _uses(log, _shortened(chunk, log)[0], named(log.format), file.source)
+
+
 def worth(reading: Reading) -> float:
     """How much a reading tells: events by kind for each record, less what was rejected."""
     counts = dict(reading.events.group_by("kind").len().iter_rows())
