@@ -15,6 +15,8 @@ from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError
 
 Many = list[str] | None
+_NAMED = 3
+"""Unread fields that are named."""
 
 
 def run(
@@ -59,7 +61,6 @@ def run(
         _plan(settings, json)
         return
     from pipelines.inspection.summary import summary
-    from pipelines.inspection.unread_fields import unread_fields
     from pipelines.running import run as running
 
     for option in unmatched:
@@ -68,7 +69,7 @@ def run(
     if ran is None:
         with bars():
             ran = running.run(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
-    made = {**summary(settings), "unread_fields": unread_fields(settings), "seconds": round(ran.seconds, 3),
+    made = {**summary(settings), "unread_fields": _unread_fields(settings, ran.stages), "seconds": round(ran.seconds, 3),
             "stages": ran.stages, "checks_failed": ran.broken}
     _tell(made)
     if json:
@@ -76,6 +77,15 @@ def run(
     _check(made, settings)
     if release:
         _release(settings)
+
+
+def _unread_fields(settings: Settings, stages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    """Return the fields that are not read; None where nothing new was read, so nothing is looked into again."""
+    if not any(stage["computed"] for stage in stages):
+        return None
+    from pipelines.inspection.unread_fields import unread_fields
+
+    return unread_fields(settings)
 
 
 def _check(made: dict[str, Any], settings: Settings) -> None:
@@ -112,8 +122,6 @@ def _plan(settings: Settings, json: bool) -> None:
 
 
 def _tell(made: dict[str, Any]) -> None:
-    from pipelines.inspection import unread_fields as unread
-
     n_computed = sum(stage["computed"] for stage in made["stages"])
     say("")
     say(f"[bold]{made['n_sessions']:,}[/] sessions with {made['n_calls']:,} tool calls of {made['n_tools']:,} tools, "
@@ -136,7 +144,7 @@ def _tell(made: dict[str, Any]) -> None:
     tell_changes(made["changed"])
     for sentence in made["open_decisions"]:
         say(f"[yellow]![/] {escape(printable(sentence))}.\n")
-    table("Fields that are not read", [unread.shown(row) for row in made["unread_fields"]], right=("fields",))
+    table("Fields that are not read", [_unread_row(row) for row in made["unread_fields"] or ()], right=("fields",))
     table("Rejected", made["left"], right=("n",))
     out, command = escape(made["out"]), escape(os.environ.get("TRACEROOM_COMMAND", "traceroom"))  # as it was called
     say("[bold]Next[/]")
@@ -152,6 +160,13 @@ def _tell(made: dict[str, Any]) -> None:
         say(f"  {command} serve {path}                serve it to an agent over MCP")
     say(f"  {command} review {out}     list the sessions whose review helps most\n")
     say(escape(made["statement"]))
+
+
+def _unread_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return unread fields as a table shows them: the first ones alone."""
+    more = "" if row["n"] <= _NAMED else f" and {row['n'] - _NAMED:,} more"
+    names = ", ".join(row["fields"][:_NAMED]) + more
+    return {"source": row["source"], "format": row["format"], "fields": row["n"], "which": names}
 
 
 def base_image(

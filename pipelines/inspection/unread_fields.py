@@ -16,7 +16,6 @@ from warehouse.store import Store
 
 _MOST = 24
 """Sources and formats that are looked into."""
-_NAMED = 3
 
 
 def unread_fields(settings: Settings) -> list[dict[str, Any]]:
@@ -35,10 +34,3 @@ def unread_fields(settings: Settings) -> list[dict[str, Any]]:
             rows.append({"source": each["source"], "format": each["format"], "n": n,
                          "fields": [reading.path for reading in readings if not reading.read_as]})
     return rows
-
-
-def shown(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as a table shows it: the first fields alone."""
-    more = "" if row["n"] <= _NAMED else f" and {row['n'] - _NAMED:,} more"
-    return {"source": row["source"], "format": row["format"], "fields": row["n"],
-            "which": ", ".join(row["fields"][:_NAMED]) + more}
