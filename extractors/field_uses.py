@@ -27,8 +27,9 @@ _MOST_ELEMENTS = 20
 _MOST_BYTES = 1 << 17
 """Of the records that are read again for each field; at least one record is."""
 _MOST_REMOVALS = 400
-_DEEPEST = 8
+_DEEPEST = 12
 _LONGEST = 80
+_PAIR_NAMES = ("key", "name")
 _BOOKKEEPING = frozenset({"event_id", "record_id", "file_id", "source", "format", "position", "kind"})
 _SHARED = frozenset({"session_id", "happened_at", "service", "name", "model", "usage", "latency_ms", "lossy"})
 """Columns that events of all kinds have."""
@@ -89,7 +90,7 @@ class _Ablation:
                 return
             self._n_left -= 1
             read_as = self._changes(path)
-            if read_as and len(path) < _DEEPEST and not self._is_carried(example):
+            if read_as and len(path) < _DEEPEST and not self._is_carried(path):
                 below = list(self._uses(path))
                 if below and not (all(each.read_as for each in below) and len({each.read_as for each in below}) == 1):
                     yield from below
@@ -103,13 +104,14 @@ class _Ablation:
         return bool(values) and all(
             isinstance(each, str) and len(each) >= _SHORTEST and each in self._values for each in values)
 
-    def _is_carried(self, value: Any) -> bool:
-        """Return whether an event holds a part as a whole, so that its own fields are payload."""
-        return isinstance(value, dict | list) and json_text(value) in self._texts
+    def _is_carried(self, path: Path) -> bool:
+        """Return whether events hold all parts at a path as a whole, so that their own fields are payload."""
+        parts = [each for each in _at(self._records, path) if each not in (None, "", [], {})]
+        return all(isinstance(each, dict | list) and json_text(each) in self._texts for each in parts)
 
     def _changes(self, path: Path) -> tuple[str, ...]:
         """Return what of the events a field decides."""
-        columns, order = self._read(_without(self._records, path))
+        columns, order = self._read([_without(record, path) for record in self._records])
         kinds = {kind for kind, column in {*columns, *self._columns} if column == "kind" and len(
             columns.get((kind, column), ())) != len(self._columns.get((kind, column), ()))}
         changed = {_label(kind, column) for kind, column in {*columns, *self._columns}
@@ -145,7 +147,7 @@ def _children(values: list[Any], path: Path) -> dict[str, Any]:
     """Return the keys below a path, each with the first value that holds something, else left out."""
     examples: dict[str, Any] = {}
     for each in _at(values, path):
-        for key, value in each.items() if isinstance(each, dict) else ():
+        for key, value in _pairs(each):
             if value not in (None, "", [], {}) and key not in examples:
                 examples[key] = value
     return examples
@@ -154,29 +156,40 @@ def _children(values: list[Any], path: Path) -> dict[str, Any]:
 def _at(values: list[Any], path: Path) -> list[Any]:
     """Return all values at a path, through lists."""
     for key in path:
-        values = [each[key] for each in _flat(values) if isinstance(each, dict) and key in each]
-    return _flat(values)
+        values = [inner for each in values for name, inner in _pairs(each) if name == key]
+    return values
 
 
-def _flat(values: list[Any]) -> list[Any]:
-    flat: list[Any] = []
-    for each in values:
-        flat += _flat(each) if isinstance(each, list) else [each]
-    return flat
+def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the keys of an object, of each element of a list, or of a list of pairs, with their values."""
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, list):
+        name = pair_name(value)
+        for each in value:
+            yield from _pairs(each) if name is None else ((str(each[name]), each.get("value")),)
 
 
-def _without(records: list[Any], path: Path) -> list[Any]:
+def pair_name(values: list[Any]) -> str | None:
+    """Return the field that names each element of a list of pairs (`[{"key": …, "value": …}]`); None where it is none."""
+    return next((name for name in _PAIR_NAMES if values and all(
+        isinstance(each, dict) and isinstance(each.get(name), str) and each.keys() <= {name, "value"}
+        for each in values)), None)
+
+
+def _without(value: Any, path: Path) -> Any:
     """Return the records without the field at a path."""
-    def removed(value: Any, rest: Path) -> Any:
-        if isinstance(value, list):
-            return [removed(each, rest) for each in value]
-        if not isinstance(value, dict) or rest[0] not in value:
-            return value
-        if len(rest) == 1:
-            return {key: each for key, each in value.items() if key != rest[0]}
-        return {key: removed(each, rest[1:]) if key == rest[0] else each for key, each in value.items()}
-
-    return [removed(record, path) for record in records]
+    if isinstance(value, list):
+        name = pair_name(value)
+        if name is None:
+            return [_without(each, path) for each in value]
+        kept = [each for each in value if each[name] != path[0] or len(path) > 1]
+        return [{**each, "value": _without(each.get("value"), path[1:])} if each[name] == path[0] else each for each in kept]
+    if not isinstance(value, dict) or path[0] not in value:
+        return value
+    if len(path) == 1:
+        return {key: each for key, each in value.items() if key != path[0]}
+    return {**value, path[0]: _without(value[path[0]], path[1:])}
 
 
 def _short(value: Any) -> str:

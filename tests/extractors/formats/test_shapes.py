@@ -1,10 +1,11 @@
 """Logs in the shapes that real clients and gateways write (`shapes`): each reads as one conversation, with nothing left out.
 
-Each file holds the same two questions to a desk, or the first of them; `EXPECTED` says what must come of it.
+Each file holds the same two questions to a desk, or the first of them; `shapes/expected.json` says what must come of it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import orjson
 import polars as pl
 import pytest
 
+from benchmarks import first_hour_misread
+from benchmarks.first_hour_misread import problems
 from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
 from extractors.sessions import AssembledSessions, assemble
@@ -19,27 +22,7 @@ from extractors.sniffing import sniff
 from tests.extractors.formats.provider_reading import rejected_reasons
 
 SHAPES = Path(__file__).parent / "shapes"
-FIRST = [("system", "You are the desk of a lamp shop."), ("user", "Where is order 17?"),
-         ("find_order", '{"order":17}', '{"state":"shipped"}'), ("assistant", "Order 17 is on its way.")]
-BOTH = [*FIRST, ("user", "And order 18?"), ("find_order", '{"order":18}', '{"state":"packed"}'),
-        ("assistant", "Order 18 is packed.")]
-UNINSTRUCTED = BOTH[1:]
-WORDS = [turn for turn in BOTH if len(turn) == 2]
-AT_ONCE = [FIRST[0], ("user", "Where are orders 17 and 18?"), FIRST[2], BOTH[5],
-           ("assistant", "Order 17 is on its way, order 18 is packed.")]
-CALLS = [turn for turn in BOTH if len(turn) == 3]
-EXPECTED: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
-    "litellm_payloads.jsonl": ("openai_completions", BOTH), "litellm_spend_logs.jsonl": ("openai_completions", BOTH),
-    "openhands_completions.jsonl": ("openai_completions", BOTH), "gateway_choices.jsonl": ("openai_completions", BOTH),
-    "gateway_output_message.jsonl": ("openai_completions", BOTH), "gateway_request_body.jsonl": ("openai_completions", BOTH),
-    "gateway_completion_text.jsonl": ("openai_completions", WORDS),
-    "prompt_completion_messages.jsonl": ("openai_completions", FIRST), "flat_anthropic.jsonl": ("anthropic_messages", FIRST),
-    "claude_code_no_parents.jsonl": ("claude_code", UNINSTRUCTED), "claude_desktop_mcp.log": ("mcp", CALLS),
-    "traceloop_responses.jsonl": ("otlp", FIRST), "traceloop_responses_flat.jsonl": ("otlp", FIRST),
-    "langfuse_koog.json": ("langfuse", AT_ONCE),
-    "langfuse_vercel_text.json": ("langfuse", FIRST), "langfuse_vercel_calls.json": ("langfuse", FIRST),
-    "langfuse_claude_agent.json": ("langfuse", [*FIRST[:2], ("assistant", "I look."), *FIRST[2:]]),
-    "langfuse_claude_agent_collapsed.json": ("langfuse", [*FIRST[:2], ("assistant", "I look."), *FIRST[2:]])}
+EXPECTED = orjson.loads((SHAPES / "expected.json").read_bytes())
 
 
 def read_shape(path: Path) -> tuple[Reading, AssembledSessions]:
@@ -59,12 +42,17 @@ def story(made: AssembledSessions) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_shape_reads_as_one_whole_conversation(name: str) -> None:
-    log_format, turns = EXPECTED[name]
-    reading, made = read_shape(SHAPES / name)
-    assert (reading.file.format, rejected_reasons(reading)) == (log_format, [])
-    assert made.sessions.height == 1 and story(made) == turns
-    assert sniff(SHAPES / name).certainty == "certain"
+def test_a_shape_is_read_as_expected_and_what_is_not_read_is_listed(name: str) -> None:
+    assert problems(SHAPES / name, EXPECTED[name]) == []
+
+
+def test_what_is_missing_or_lost_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "gateway_choices.jsonl"
+    expected = {**EXPECTED[name], "turns": EXPECTED[name]["turns"][1:]}
+    assert [each.partition(":")[0] for each in problems(SHAPES / name, expected)] == ["turns", "with an unknown field"]
+    monkeypatch.setattr(first_hour_misread, "sniff", lambda path: replace(sniff(path), uses=[
+        each for each in sniff(path).uses if each.read_as]))   # a list without what is not read
+    assert any("lost without a word: zz_unheard_of" in each for each in problems(SHAPES / name, EXPECTED[name]))
 
 
 def test_times_and_traces_of_flat_records_are_read() -> None:
