@@ -22,9 +22,9 @@ from extractors.formats import Emit, Format, LogRecord
 from extractors.formats.envelope import Envelope
 from extractors.formats.values import json_text
 
-_MOST_RECORDS = 40
+_MOST_RECORDS = 24
 _MOST_ELEMENTS = 20
-_MOST_BYTES = 1 << 17
+_MOST_BYTES = 1 << 16
 """Of the records that are read again for each field; at least one record is."""
 _MOST_REMOVALS = 400
 _DEEPEST = 12

@@ -61,6 +61,7 @@ def run(
         _plan(settings, json)
         return
     from pipelines.inspection.summary import summary
+    from pipelines.inspection.unread_fields import unread_fields
     from pipelines.running import run as running
 
     for option in unmatched:
@@ -69,7 +70,7 @@ def run(
     if ran is None:
         with bars():
             ran = running.run(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
-    made = {**summary(settings), "unread_fields": _unread_fields(settings, ran.stages), "seconds": round(ran.seconds, 3),
+    made = {**summary(settings), "unread_fields": unread_fields(settings), "seconds": round(ran.seconds, 3),
             "stages": ran.stages, "checks_failed": ran.broken}
     _tell(made)
     if json:
@@ -77,15 +78,6 @@ def run(
     _check(made, settings)
     if release:
         _release(settings)
-
-
-def _unread_fields(settings: Settings, stages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """Return the fields that are not read; None where nothing new was read, so nothing is looked into again."""
-    if not any(stage["computed"] for stage in stages):
-        return None
-    from pipelines.inspection.unread_fields import unread_fields
-
-    return unread_fields(settings)
 
 
 def _check(made: dict[str, Any], settings: Settings) -> None:
@@ -144,7 +136,7 @@ def _tell(made: dict[str, Any]) -> None:
     tell_changes(made["changed"])
     for sentence in made["open_decisions"]:
         say(f"[yellow]![/] {escape(printable(sentence))}.\n")
-    table("Fields that are not read", [_unread_row(row) for row in made["unread_fields"] or ()], right=("fields",))
+    table("Fields that are not read", [_unread_row(row) for row in made["unread_fields"]], right=("fields",))
     table("Rejected", made["left"], right=("n",))
     out, command = escape(made["out"]), escape(os.environ.get("TRACEROOM_COMMAND", "traceroom"))  # as it was called
     say("[bold]Next[/]")
