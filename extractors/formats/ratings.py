@@ -9,6 +9,7 @@ a ticket or a case. What is repeated for a session counts once a file. Does not 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from extractors.formats.feedback import is_measure, is_outcome, parse_row, words
@@ -43,13 +44,21 @@ def ratings_of(value: Any) -> Iterator[Rating]:
     """Yield the ratings of a record, then those of the objects around it (`metadata` …)."""
     record = object_of(value)
     for place in (record, *(opened(record[key]) for key in _AROUND if key in record)):
-        if not isinstance(place, dict):
+        names = [key for key in place if isinstance(key, str) and _may_rate(key)] if isinstance(place, dict) else []
+        if not names:
             continue
         comment = next((each for key, each in place.items() if isinstance(each, str) and each and isinstance(key, str)
                         and (words(key) in _COMMENTS or words(key).endswith("_comment"))), None)
-        for key, each in place.items():
-            if isinstance(key, str) and each not in (None, "", [], {}):
-                yield from _field(key, opened(each), comment)
+        for key in names:
+            if place[key] not in (None, "", [], {}):
+                yield from _field(key, opened(place[key]), comment)
+
+
+@lru_cache(4096)
+def _may_rate(key: str) -> bool:
+    """Return whether a field of that name can hold ratings."""
+    name = words(key)
+    return name in _HOLDERS or is_measure(name) or name in _RESULTS or is_outcome(key)
 
 
 def _field(key: str, value: Any, comment: str | None) -> Iterator[Rating]:
