@@ -17,6 +17,7 @@ import polars as pl
 from extractors.chunks import Chunk, Log, RejectedFile, opened
 from extractors.configuration import Source
 from extractors.content import head_of, records_of
+from extractors.field_uses import FieldReading, field_uses
 from extractors.formats import Format, Head, named, registered
 from extractors.formats.mapped import TABLES
 from extractors.inventory import SourceFile
@@ -37,6 +38,7 @@ _WEIGHTS = {"message": 3.0, "call": 3.0, "result": 2.0, "request": 3.0, "feedbac
 _GOOD_WORTH = 2.0
 """Worth a record of a general reading that no mapping needs to better."""
 _A_FIELD = 0.01
+_WITH_FIELDS = ("lines", "document", "table")
 _MOST_RECORDS = 1000
 
 
@@ -59,6 +61,8 @@ class Sniffed:
     """A proposed mapping."""
     mapped: Reading | None = None
     """What the mapping reads."""
+    uses: list[FieldReading] = field(default_factory=list)
+    """What each field of the records is read as, where records have fields."""
     note: str = ""
     """Why nothing could be read."""
 
@@ -102,9 +106,26 @@ def sniff(path: Path | str) -> Sniffed:
     elif is_general:
         certainty = "general"
     else:
-        certainty = "certain" if len(claimed) == 1 and not _n_rejected(reading) else "likely"
+        rivals = [each for each in claimed if each.rank < _GENERAL_RANK]   # a general shape fits what a format knows, too
+        certainty = "certain" if len(rivals) == 1 and not _n_rejected(reading) else "likely"
+    uses = _uses(log, chunk, named("mapped"), Source.model_validate({"fields": fields, "format": "mapped"})) if fields else (
+        _uses(log, chunk, chosen, Source()) if chosen is not None else [])
     return Sniffed(head.layout, chosen.name if chosen else None, certainty, [each.name for each in claimed], is_whole, reading,
-                   fields, mapped)
+                   fields, mapped, uses)
+
+
+def field_readings(file: SourceFile) -> list[FieldReading]:
+    """Return what is read of each field at the beginning of a file, by the format and the mapping that its source states.
+
+    Nothing where the file is in no known format, cannot be parsed, or has no fields. Errors: OSError."""
+    opening = opened(file)
+    if isinstance(opening, RejectedFile):
+        return []
+    log, chunks = opening
+    chunk = next(chunks)
+    if isinstance(chunk, RejectedFile):
+        return []
+    return _uses(log, _shortened(chunk, log)[0], named(log.format), file.source)
 
 
 def worth(reading: Reading) -> float:
@@ -139,8 +160,17 @@ def _read(log: Log, chosen: Format, chunk: Chunk, source: Source) -> Reading:
                       chunk, datetime.now(UTC))
 
 
+def _uses(log: Log, chunk: Chunk, log_format: Format, source: Source) -> list[FieldReading]:
+    """Return what a format reads of the records' fields; nothing where they have none."""
+    if log.layout not in _WITH_FIELDS:
+        return []
+    records = records_of(chunk.content, log.layout, log_format.whole, log.document)
+    values = (records.value(index)[0] for index in range(min(len(records.contents), _MOST_RECORDS)))
+    return field_uses([each for each in values if each is not None], log_format, source)
+
+
 def _proposed(log: Log, chunk: Chunk, head: Head, reading: Reading | None) -> tuple[Fields, Reading | None]:
-    if head.layout not in ("lines", "document", "table"):
+    if head.layout not in _WITH_FIELDS:
         return {}, None
     records = records_of(chunk.content, log.layout, document=log.document)
     values = [records.value(index)[0] for index in range(min(len(records.contents), _MOST_RECORDS))]

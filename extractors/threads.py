@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from extractors.call_ids import renumbered
 from extractors.formats import history_of
 from extractors.formats.history import Print, canonical, fingerprint, is_telling, n_known
 from warehouse.records import Decision
@@ -325,9 +326,10 @@ def turns_of(session_id: str, service: str, rows: list[int], columns: Columns) -
     waiting = _Waiting()
     decisions: list[Decision] = []
     answered: set[str] = set()
+    other_ids = renumbered(rows, columns)
     for row in rows:
         if columns["kind"][row] == "result":
-            call = waiting.take_answered(columns["call_id"][row], columns["tool"][row])
+            call = waiting.take_answered(other_ids.get(row, columns["call_id"][row]), columns["tool"][row])
             if call is None:
                 call_id = columns["call_id"][row]
                 again = call_id is not None and call_id in answered
@@ -346,6 +348,11 @@ def turns_of(session_id: str, service: str, rows: list[int], columns: Columns) -
             turns.append(turn)
             if turn["kind"] == "call":
                 waiting.add(turn)
+    decisions += [Decision(
+        stage="sessions", subject=columns["event_id"][row], kept=True, reason="renumbered_result",
+        file_id=columns["file_id"][row], detail=(
+            f"session {session_id}: a result for call {columns['call_id'][row]!r} is that of {call_id!r}, by their order."),
+    ) for row, call_id in other_ids.items()]
     decisions += [Decision(
         stage="sessions", subject=call["turn_id"], kept=True, reason="unanswered_call",
         detail=f"session {call['session_id']}: call {call['position']} has no result in the log; it is kept without an answer.",

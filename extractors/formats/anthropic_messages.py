@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
+from extractors.formats.completion_shapes import sides
+from extractors.formats.exchange import Exchanges, exchange_of, finish
 from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.provider_parts import anthropic_parts
 from extractors.formats.sampling import sampling, tokens

@@ -102,11 +102,14 @@ def parts(message: Any) -> Iterator[Row]:
     if not _TIMED.isdisjoint(message):
         instant = next((t for t in map(message.get, _TIME) if t is not None), None)
         shared = {"happened_at": microseconds(instant)} if instant is not None else {}
+    if _are_calls(message.get("content")):   # some write calls where the content stands, whatever the role
+        message = {**message, "role": "assistant", "content": None,
+                   "tool_calls": [*message["content"], *(message.get("tool_calls") or ())]}
     if message.get("role") in _RESULT_ROLES:
         yield {**_result(message), **shared}
         return
     content, lossy = text(message.get("content"))
-    calls = [*(message.get("tool_calls") or ()), *filter(None, (message.get("function_call"),))]
+    calls = [*_listed(message.get("tool_calls")), *filter(None, (message.get("function_call"),))]
     if content is None and isinstance(message.get("refusal"), str):
         content = message["refusal"]
     role = message.get("role")
@@ -147,6 +150,13 @@ def arguments_of(value: Any) -> tuple[str, list[str]]:
     return value, [] if isinstance(parsed_json(value), dict) else ["args_parse_error"]
 
 
+def _are_calls(content: Any) -> bool:
+    """Return whether a content is a list of calls as `tool_calls` holds them."""
+    return isinstance(content, list) and bool(content) and all(
+        isinstance(each, dict) and each.get("type", "function") == "function" and isinstance(each.get("function"), dict)
+        and isinstance(each["function"].get("name"), str) and "arguments" in each["function"] for each in content)
+
+
 def _part_text(part: Any) -> str | None:
     if not isinstance(part, dict) or part.get("type", "text") not in ("text", "input_text", "output_text", "refusal"):
         return None
@@ -154,6 +164,12 @@ def _part_text(part: Any) -> str | None:
     if isinstance(value, dict):
         value = value.get("value")
     return value if isinstance(value, str) else None
+
+
+def _listed(calls: Any) -> list[Any]:
+    """Return the calls of a message: a list or its JSON text; anything else but nothing is one call."""
+    calls = parsed_json(calls, calls) if isinstance(calls, str) else calls
+    return calls if isinstance(calls, list) else [calls] if calls else []
 
 
 def _call(call: Any, role: str | None) -> Row:
@@ -164,7 +180,8 @@ def _call(call: Any, role: str | None) -> Row:
     if isinstance(custom, dict):
         inner = {"name": custom.get("name"), "arguments": {"input": custom.get("input")}}
     arguments = next((inner[key] for key in ("arguments", "args", "input") if key in inner), None)
-    part = call_part(role, call.get("id") or None, function if isinstance(function, str) else inner.get("name"), arguments,
+    part = call_part(role, call.get("id") or call.get("toolCallId") or None,
+                     function if isinstance(function, str) else inner.get("name", inner.get("toolName")), arguments,
                      ["custom_tool"] if isinstance(custom, dict) else [])
     return {**part, "requestor": call.get("requestor") or role}
 

@@ -8,6 +8,7 @@ events, whole. Does not see the system prompt (no transcript holds it), nor what
 Of the tree: the last line's ancestors were taken, and with them the other lines of the same answers and the results of their
 calls: parallel calls and stream snapshots branch the tree without giving anything up. Does not see parents in other files: a
 line without a known parent goes on where the file stands, unless it is a prompt without any: that is the first prompt, edited.
+Where no line of a conversation has a known parent, it is no tree: its lines follow each other.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ def read(records: LogRecords, emit: Emit) -> None:
     for line in lines:
         with emit.guarded(line.record):
             teller.tell(line)
+            if not line.taken:
+                emit.reject(line.record, "branch_given_up", "the line is of a branch that was given up: its events are kept "
+                            "as candidates, and no session has them; no action needed")
 
 
 class _LineEmitter:
@@ -230,11 +234,13 @@ def _take(group: list[TranscriptLine], lines_by_id: dict[str | None, TranscriptL
     """Mark the lines of one conversation that were given up."""
     parents: dict[int, TranscriptLine] = {}   # the line before each, by identity
     before: TranscriptLine | None = None
+    is_tree = any(each.parent in lines_by_id for each in group if each.parent is not None)
     for each in group:
         value, parent = each.value, lines_by_id.get(each.parent) if each.parent is not None else None
-        is_first_prompt = (   # an edited first prompt begins the conversation again
+        is_first_prompt = is_tree and (   # an edited first prompt begins the conversation again
             each.has_message and value["type"] == "user" and "parentUuid" in value and value["parentUuid"] is None
-            and not (value.get("isCompactSummary") or value.get("isMeta") or each.record.value is not value))
+            and not (value.get("isCompactSummary") or value.get("isMeta") or each.record.value is not value)
+            and not any("tool_use_id" in block for block in each.blocks()))
         if parent is not None:
             parents[id(each)] = parent
         elif before is not None and not is_first_prompt:

@@ -13,10 +13,11 @@ from extractors.formats.values import object_of
 
 SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "chat_id",
             "gen_ai.conversation.id", "session.id")
+TRACE = ("trace_id", "traceId", "trace.id", "litellm_trace_id")
 _SERVICE = ("service", "service.name", "service_name", "app", "application")
-_IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "identity")
+_IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "end_user", "identity")
 _TIME = ("ts", "timestamp", "time", "at", "start_time", "started_at", "created_at", "@timestamp", "created")
-_SETS: dict[tuple[str, ...], frozenset[str]] = {names: frozenset(names) for names in (SESSION, _SERVICE, _IDENTITY)}
+_SETS: dict[tuple[str, ...], frozenset[str]] = {names: frozenset(names) for names in (SESSION, TRACE, _SERVICE, _IDENTITY)}
 FIELDS = ("session_id", "service", "identity", "time")
 """Our fields that a configuration may map to a dotted path of the record."""
 
@@ -43,6 +44,10 @@ class Envelope:
 
     def session_id(self, value: Any) -> str | None:
         return self._text("session_id", value, SESSION)
+
+    def trace_id(self, value: Any) -> str | None:
+        """Trace that the record states: what one request of a user set off, so a part of a session."""
+        return self._text("trace_id", value, TRACE)
 
     def service(self, value: Any) -> str | None:
         return self._service or known_service(self._text("service", value, _SERVICE))

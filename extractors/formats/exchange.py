@@ -21,15 +21,18 @@ from extractors.formats.chat import SPOKEN, emit_parts
 from extractors.formats.format import Emit, LogRecord, Row
 from extractors.formats.history import Print, print_of
 from extractors.formats.instants import earlier, microseconds
+from extractors.formats.ratings import rate
 from extractors.formats.tool_list import declare_all
-from extractors.formats.values import dumped, object_of, opened
+from extractors.formats.values import dumped
 
 _NORMAL = frozenset({None, "", "stop", "tool_calls", "function_call", "end_turn", "tool_use", "stop_sequence", "completed"})
 _CUT = frozenset({"length", "model_context_window_exceeded", "incomplete"})
-_REQUEST = ("request", "request_body", "requestBody", "req")
-_RESPONSE = ("response", "response_body", "responseBody", "res")
-_STARTED = ("ts", "timestamp", "start_time", "started_at", "request_time")
-_LATENCY = ("latency_ms", "duration_ms", "response_ms", "latency")
+_STARTED = ("ts", "timestamp", "start_time", "startTime", "started_at", "request_time",
+            "request_created_at")
+_ENDED = ("end_time", "endTime", "ended_at", "completed_at")
+_LATENCY = {"latency_ms": 1.0, "duration_ms": 1.0, "response_ms": 1.0, "latency": 1.0, "latency_sec": 1000.0,
+            "latency_s": 1000.0}
+"""Names of how long an answer took, and a unit of each in milliseconds."""
 
 
 @dataclass(slots=True)
@@ -44,6 +47,8 @@ class Exchange:
     model: Any = None
     """Kept where it is a text."""
     session_id: str | None = None
+    trace_id: str | None = None
+    """What names a conversation that no session id names."""
     system: Any = None
     """Item of the instructions, where they stand outside the history."""
     started_at: int | None = None
@@ -95,6 +100,8 @@ class Exchanges:
         self._sessions: dict[str, ToldConversation] = {}
         self._openings: dict[bytes, list[ToldConversation]] = {}
         self._declared: dict[str | None, Any] = {}
+        self._traces: dict[str, str] = {}
+        """Session of each trace."""
 
     def declare(self, tools: Any, service: str | None) -> None:
         """Declare the tools that a request offers, where they differ from those of the last one."""
@@ -121,7 +128,7 @@ class Exchanges:
             conversation = max(fits, key=lambda each: (each.system == exchange.system, each.position), default=None)
         new = None if conversation is None else self._new(conversation, exchange.items)
         if conversation is None or new is None:
-            session_id = exchange.session_id or f"~{exchange.record.record_id[:16]}"
+            session_id = exchange.session_id or self._named(exchange)
             conversation, new = ToldConversation(session_id, None, [], [], 0), exchange.items
         self._ask(exchange, conversation, new)
         answered = [[part for item in items for part in self._parts(item)] for items in exchange.answers if items]
@@ -134,9 +141,24 @@ class Exchanges:
         conversation.answer = prints_of(answered[0] if answered else [])
         conversation.position += len(conversation.answer)
         self._sessions[conversation.session_id] = conversation
+        self._link(exchange, conversation.session_id)
+        rate(self._emit, exchange.record, exchange.record.value, conversation.session_id)
         if all(each is not conversation for each in same):
             same.append(conversation)
         return conversation
+
+    def _named(self, exchange: Exchange) -> str:
+        """Return the name of a conversation without a session id: after its trace, else after its first record."""
+        trace = exchange.trace_id
+        return self._traces.get(trace, f"trace:{trace}") if trace is not None else f"~{exchange.record.record_id[:16]}"
+
+    def _link(self, exchange: Exchange, session_id: str) -> None:
+        """Say, once, of which session a trace is: other files may state the trace alone."""
+        trace = exchange.trace_id
+        if trace is not None and trace not in self._traces:
+            self._traces[trace] = session_id
+            if session_id != f"trace:{trace}":
+                self._emit.event(exchange.record, "link", place="trace", session_id=session_id, value=f"trace:{trace}")
 
     def _new(self, conversation: ToldConversation, items: list[Any]) -> list[Any] | None:
         """Items beyond what is known, None where `items` do not continue it."""
@@ -183,27 +205,23 @@ def opening(items: list[Any]) -> bytes:
     return orjson.dumps(items[:next(users, 0) + 1])
 
 
-def sides(value: Any) -> tuple[Row, Any]:
-    """Request (empty where there is none) and response of a record."""
-    values = []
-    for names in (_REQUEST, _RESPONSE):
-        side = next((value[name] for name in names if value.get(name) is not None), None) if isinstance(value, dict) else None
-        if isinstance(side, dict) and isinstance(side.get("body"), (dict, str)):
-            side = side["body"]
-        values.append(opened(side))
-    return object_of(values[0]), values[1]
-
-
 def times(value: Row, answered: Any, emit: Emit) -> tuple[int | None, int | None, float | None]:
     """When it was asked and answered (microseconds), and how long that took (ms); `answered`: as the response states it.
 
-    What is not stated follows from the latency; without one, an answer has the time of its question.
+    What is not stated follows from the latency; without one, an answer has the time of its question. A record whose time is
+    after its answer was written then: it was asked one latency before.
     """
     stated = emit.envelope.mapped("time", value)
     stated = stated if stated is not None else next((value[key] for key in _STARTED if key in value), None)
-    started, ended = microseconds(stated), microseconds(answered)
-    numbers = (value.get(key) for key in _LATENCY)
-    latency = next((float(each) for each in numbers if isinstance(each, (int, float)) and not isinstance(each, bool)), None)
+    over = next((value[key] for key in _ENDED if value.get(key) is not None), answered)
+    started, ended = microseconds(stated), microseconds(over)
+    numbers = ((value.get(key), unit) for key, unit in _LATENCY.items())
+    latency = next((
+        each * unit for each, unit in numbers if isinstance(each, (int, float)) and not isinstance(each, bool)), None)
+    if latency is None and over is not answered and started is not None and ended is not None and started <= ended:
+        latency = (ended - started) / 1000
+    if started is not None and ended is not None and started > ended:
+        started = earlier(ended, latency or 0.0)
     if ended is None and started is not None:
         ended = earlier(started, -(latency or 0.0))
     if started is None and ended is not None:
@@ -215,6 +233,7 @@ def exchange_of(record: LogRecord, emit: Emit, answered: Any, items: list[Any], 
                 **fields: Any) -> Exchange:
     """Return an exchange with the session, service, user and times that its record states; `fields` come before them."""
     envelope, (started, ended, latency) = emit.envelope, times(record.value, answered, emit)
-    stated = {"session_id": envelope.session_id(record.value), "service": envelope.service(record.value),
+    stated = {"session_id": envelope.session_id(record.value), "trace_id": envelope.trace_id(record.value),
+              "service": envelope.service(record.value),
               "identity": envelope.identity(record.value)}
     return Exchange(record, items, answers, started_at=started, ended_at=ended, latency_ms=latency, **{**stated, **fields})

@@ -33,7 +33,19 @@ _OTHERS = frozenset((
 def claims(head: Head) -> bool:
     """Rows with a session and an answer; and nothing in them of a conversation or of another log."""
     first = next(_rows(head.first), {})
-    return head.layout in ("lines", "document", "table") and _OTHERS.isdisjoint(first) and speaks(first)
+    return head.layout in ("lines", "document", "table") and _OTHERS.isdisjoint(first) and (
+        speaks(first) or _are_cases([next(_rows(each), {}) for each in head.objects]))
+
+
+def _are_cases(rows: list[Row]) -> bool:
+    """Whether the rows are tickets, cases or sessions with a status in words each: what became of them."""
+    columns = {words(name): name for name in rows[0]} if rows else {}
+    named = [column for name, column in columns.items() if name.rpartition("_")[2] in _STATES]
+    if columns.keys().isdisjoint(SESSIONS) or not columns.keys().isdisjoint(_EVENTS) or not named:
+        return False
+    stated = [row.get(named[0]) for row in rows if row.get(named[0]) not in (None, "")]
+    return bool(stated) and all(isinstance(each, str) and not each[:1].isdigit() and len(each.split()) <= _NAME_WORDS
+                                for each in stated)
 
 
 @each_record
@@ -86,7 +98,7 @@ _VALUES = ("value", "answer", "score", "rating", "label", "value_minor", "respon
 _PLAIN_VALUES = ("value", "answer", "score", "label", "value_minor", "response", "result", "string_value")
 _COMMENTS = ("comment", "explanation", "remark", "comments", "feedback_text", "free_text", "verbatim", "review", "reason",
              "rationale", "justification", "notes", "note", "details", "text", "message", "body")
-_MEASURES = frozenset((
+MEASURES = frozenset((
     "csat", "nps", "ces", "dsat", "rating", "ratings", "rated", "stars", "star", "score", "thumb", "thumbs", "satisfied",
     "satisfaction", "helpful", "helpfulness", "resolved", "solved", "verdict", "sentiment", "feedback", "vote", "voted",
     "reaction", "liked", "disliked", "upvote", "downvote", "quality", "correct", "accepted"))
@@ -96,6 +108,9 @@ _NO_MEASURE = frozenset(("id", "at", "time", "date", "timestamp", "by", "url", "
                          "source", "reason", "comment", "text", "user", "method"))
 _INSTANT = frozenset(("at", "on", "ts", "time", "date", "timestamp", "datetime", "created"))
 _SERVICES = frozenset(("service", "service_name", "app", "application"))
+_STATES = ("status", "outcome", "resolution")
+_EVENTS = frozenset(("event", "event_name", "event_type", "activity", "action", "transition", "operation", "concept_name"))
+"""Columns of rows that are one step of a case each."""
 _OUTCOMES = frozenset(("refund", "refunded", "chargeback", "dispute"))
 _PROSE_WORDS = 4
 _NAME_WORDS = 3
@@ -135,7 +150,7 @@ def parse_row(row: Row) -> FeedbackRow:
         used.update(pair)
         parsed.answers = [(_text(row[pair[0]]), _text(row[pair[1]]))]
     elif {*map(words, row)}.isdisjoint(_NAMES) or {*map(words, row)}.isdisjoint(_VALUES):   # else a long row without an answer
-        wide = [name for each, name in columns.items() if _is_measure(each, _MEASURES | _RESULTS) and name not in used
+        wide = [name for each, name in columns.items() if _is_measure(each, MEASURES | _RESULTS) and name not in used
                 and not isinstance(row[name], (dict, list)) and not is_prose(each)]
         used.update(wide)
         parsed.answers = [(name, _text(row[name])) for name in wide]
@@ -153,13 +168,13 @@ def speaks(row: Row) -> bool:
     """Whether a row names a session and holds an answer that nothing but feedback would be called."""
     columns = {words(name): name for name in row}
     return not columns.keys().isdisjoint((*SESSIONS, *_TRACES)) and (_pair(columns) is not None or any(
-        _is_measure(name, _MEASURES) and not isinstance(row[columns[name]], (dict, list)) for name in columns))
+        _is_measure(name, MEASURES) and not isinstance(row[columns[name]], (dict, list)) for name in columns))
 
 
 def is_outcome(name: str) -> bool:
     """Whether an answer to `name` is what became of the session, not an opinion on it."""
     parts = words(name).split("_")
-    return len(parts) <= _NAME_WORDS and (parts[-1] in ("status", "outcome") or not _OUTCOMES.isdisjoint(parts))
+    return len(parts) <= _NAME_WORDS and (parts[-1] in _STATES or not _OUTCOMES.isdisjoint(parts))
 
 
 @lru_cache(4096)
@@ -179,6 +194,11 @@ def _pair(columns: dict[str, str]) -> tuple[str, str] | None:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else dumped(value)
+
+
+def is_measure(name: str) -> bool:
+    """Return whether a field of that name (in `words`) holds an opinion."""
+    return _is_measure(name, MEASURES)
 
 
 def _is_measure(name: str, measures: frozenset[str]) -> bool:

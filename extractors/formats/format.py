@@ -98,6 +98,7 @@ class Emit:
         self.rejects: list[tuple[LogRecord, str, str]] = []
         self._fixed = {"file_id": file_id, "source": source, "format": format_name}
         self._counts: dict[str, int] = {}
+        self._ratings: set[tuple[str, str, str]] = set()
         self._blocks: list[pl.DataFrame] = []
 
     def event(self, record: LogRecord, kind: str, place: int | str | None = None, **fields: Any) -> Row:
@@ -116,6 +117,12 @@ class Emit:
         row = {"event_id": event_id, "record_id": record.record_id, "kind": kind, **self._fixed, **fields}
         self.events.append(row)
         return row
+
+    def is_new_rating(self, rating: tuple[str, str, str]) -> bool:
+        """Return whether a rating (session, name, answer) is the first such of the file; from now on it is not."""
+        is_new = rating not in self._ratings
+        self._ratings.add(rating)
+        return is_new
 
     def block(self, record_ids: list[str] | pl.Series, kind: str, **columns: Any) -> None:
         """Add one event for each of many records, with its record's id; `columns`: a list as long, or one value for all

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from extractors.formats.chat import message_part
-from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
+from extractors.formats.completion_shapes import sides
+from extractors.formats.exchange import Exchanges, exchange_of, finish
 from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.provider_parts import gemini_parts
 from extractors.formats.sampling import drawn, sampling, snake_case, tokens

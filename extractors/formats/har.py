@@ -20,7 +20,9 @@ _REQUEST = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid"
 _CALL = ("x-tool-call-id", "tool-call-id", "x-call-id")
 _IDENTITY = ("x-user-id", "x-user", "x-forwarded-user", "x-client-id")
 _RESOURCES = frozenset({"document", "stylesheet", "script", "image", "font", "media", "manifest", "texttrack", "preflight",
-                        "ping", "csp-violation-report"})
+                        "ping", "csp-violation-report", "iframe", "frame", "style", "track", "audio", "video", "object",
+                        "embed", "worker", "sharedworker", "serviceworker"})
+"""Kinds of parts of pages, in the words of Chrome's `_resourceType` and of the header `Sec-Fetch-Dest`."""
 _MIME_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascript", "application/javascript",
                "application/x-javascript", "application/font", "application/wasm")
 
@@ -86,12 +88,29 @@ def _headers(message: Row) -> dict[str, str]:
 
 
 def _is_resource(request: Row, response: Row, entry: Row) -> bool:
-    """Whether the entry fetched a part of a page: by the browser's word, else by what came back for a GET."""
-    kind = entry.get("_resourceType")
-    if isinstance(kind, str):
-        return kind.lower() in _RESOURCES and request["method"] in ("GET", "HEAD", "OPTIONS")
-    mime_type = str((response.get("content") or {}).get("mimeType") or "")
-    return request["method"] == "GET" and mime_type.startswith(_MIME_TYPES)
+    """Whether the entry fetched a page or a part of one: by the browser's word, else by what came back for a GET."""
+    kind = _kind(request, response, entry)
+    if kind is not None:
+        return kind in _RESOURCES and request["method"] in ("GET", "HEAD", "OPTIONS")
+    return request["method"] == "GET" and _mime_type(response).startswith(_MIME_TYPES)
+
+
+def _kind(request: Row, response: Row, entry: Row) -> str | None:
+    """Return what a browser says that an entry is for; None where nothing tells.
+
+    Chrome writes it beside the request. Firefox and Safari do not: there the request's own headers tell.
+    """
+    headers = _headers(request)
+    if isinstance(stated := entry.get("_resourceType") or headers.get("sec-fetch-dest"), str):
+        return stated.lower()
+    if "x-requested-with" in headers:
+        return "xhr"
+    return "document" if headers.get("accept", "").startswith("text/html") and (
+        _mime_type(response).startswith("text/html")) else None
+
+
+def _mime_type(response: Row) -> str:
+    return str((response.get("content") or {}).get("mimeType") or "")
 
 
 FORMAT = Format(name="har", claims=claims, read=read, sample=sample("har.json"), whole=True, rank=20)

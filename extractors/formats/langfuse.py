@@ -122,8 +122,11 @@ def _span(record: LogRecord, value: Row, emit: Emit) -> PlatformSpan:
         record, value, _DIALECT, lambda: {"model": model, "usage": _drawn(value)}, name=name,
         session_id=(emit.envelope.mapped("session_id", value) or _text(_get(value, "session_id"))
                     or emit.envelope.session_id(facts)),
-        service=emit.envelope.service(value) or known_service(object_of(facts.get("resourceAttributes")).get("service.name")),
+        service=emit.envelope.service(value) or emit.envelope.service(facts) or known_service(
+            object_of(facts.get("resourceAttributes")).get("service.name")),
         tools=[loaded(each) for each in declared],
+        rated={"scores": loaded(value.get("scores")) if value.get("type") != "TRACE" else None, "metadata": metadata},
+        trace_name=_text(value.get("name") if value.get("type") == "TRACE" else _get(value, "trace_name")),
         call_id=next((str(attributes[key]) for key in _CALL_IDS if attributes.get(key)), None),
         is_error=None if level is None else True if level == "ERROR" else False if ended_at is not None else None,
         problem=(_text(_get(value, "status_message")) or "error") if level == "ERROR" else None,

@@ -79,6 +79,7 @@ def _span(record: LogRecord, run: Row, emit: Emit) -> PlatformSpan:
         tools=inputs["tools"] if isinstance(inputs.get("tools"), list) else object_of(parameters).get("tools"),
         call_id=text_of(call_id) if run.get("run_type") == "tool" else None,
         is_error=True if error else False if run.get("status") == "success" else None, problem=text_of(error),
+        rated={"feedback_stats": _object(run.get("feedback_stats")), "metadata": metadata},
         attributes={**kept, "status": run.get("status"), "metadata": metadata, "events": run.get("events")})
 
 

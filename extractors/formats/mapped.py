@@ -1,9 +1,10 @@
 """Envelopes without a standard, as the configuration maps them: which field is the session, the time, the role, the content …
 
 Sees JSON records, rows of tables and documents; lists of messages inside them, and lists of calls inside messages (`messages`,
-`calls`); a call and its result in one record or in two. Where no field tells what a record is, what it holds does. Records of a
-session are put in order of time, those of one instant in file order. A record that holds nothing of what is mapped is a log
-event; a line of text is rejected. Where the configuration maps nothing, fields are looked for under our own names for them.
+`calls`); a call and its result in one record or in two, also where the tool is who speaks. Where no field tells what a record
+is, what it holds does. Records of a session are put in order of time, those of one instant in file order. A record that holds
+nothing of what is mapped is a log event; a line of text is rejected. Where the configuration maps nothing, fields are looked
+for under our own names for them.
 Does not see: anything that is not mapped; docs/configuration.md lists the fields.
 
 A path is a key, or keys and places in lists joined by dots; a key with dots in it counts too, and text that spells JSON is
@@ -25,6 +26,9 @@ from extractors.formats.mapped_words import KINDS, failed, kind_of, role_of, wen
 from extractors.formats.transcript import answer_of, name_of, nameless, written
 from extractors.formats.values import body, json_text, opened, query
 
+_WITH_RESULT = "~with result"
+"""Marks a call that a record of its result tells."""
+_LOOK_BACK = 64
 _SPOKEN = ("message", "call", "result")
 _SessionRows = dict[str | None, list[tuple[int | None, Row]]]
 """Events of each session, with their stated places."""
@@ -64,9 +68,27 @@ def _item(record: LogRecord, item: Item, session_id: str | None, rows_by_session
     fixed = item.fixed()
     if fixed["session_id"] is None:
         fixed["session_id"] = session_id
+    rows = rows_by_session.setdefault(fixed["session_id"], [])
     for number, part in enumerate(item.parts()):
+        if part.pop(_WITH_RESULT, False) and _is_waiting(part, rows):
+            continue
         row = emit.event(record, place=f"{item.scope.place}:{number}", **{**fixed, **part})
-        rows_by_session.setdefault(fixed["session_id"], []).append((item.position(), row))
+        rows.append((item.position(), row))
+
+
+def _is_waiting(call: Row, rows: list[tuple[int | None, Row]]) -> bool:
+    """Return whether an earlier record made the call that a result repeats: by id, else the same one without an answer."""
+    answers = 0
+    for _, row in reversed(rows[-_LOOK_BACK:]):
+        is_same = row.get("tool") == call["tool"]
+        if call["call_id"] is not None and row["kind"] == "call" and row["call_id"] == call["call_id"]:
+            return True
+        answers += is_same and row["kind"] == "result"
+        if call["call_id"] is None and is_same and row["kind"] == "call" and row["arguments"] == call["arguments"]:
+            answers -= 1
+            if answers < 0:
+                return True
+    return False
 
 
 def _number(rows: list[tuple[int | None, Row]]) -> None:
@@ -211,12 +233,15 @@ class Item:
         requestor = role if role in ("user", "assistant") else "assistant"
         is_result = kind == "result" or role == "tool"
         shared: Row = {"call_id": name_of(self.get("call_id")), "tool": name_of(self.get("tool"))}
+        arguments, lossy = arguments_of(opened(given) if isinstance(given, str) else given)
+        call: Row = {"kind": "call", "role": requestor, "requestor": requestor, **shared, "lossy": lossy,
+                     "arguments": given if isinstance(given, str) and not lossy else arguments, "latency_ms": self._latency()}
+        if is_result and given is not None and shared["tool"] is not None:
+            yield {**call, _WITH_RESULT: True}
         if not is_result:
             if (content := self.get("content")) is not None and content != given and content != answer:
                 yield {"kind": "message", "role": requestor, "content": text(content)[0], "usage": self._usage()}
-            arguments, lossy = arguments_of(opened(given) if isinstance(given, str) else given)
-            yield {"kind": "call", "role": requestor, "requestor": requestor, **shared, "lossy": lossy,
-                   "arguments": given if isinstance(given, str) and not lossy else arguments, "latency_ms": self._latency()}
+            yield call
         is_whole = kind is None and role is None and (self._says_error() is not None or (
             "result" in self._paths and self.scope.has(self._paths["result"])))
         if is_result or answer is not None or is_whole:   # a record that nobody speaks tells all of a call

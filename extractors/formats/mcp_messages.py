@@ -1,9 +1,9 @@
 """Messages of the Model Context Protocol, bare JSON-RPC or wrapped by a logger, of every revision up to 2026-07-28.
 
 In: a message, a batch of them, an object that holds some under any names (`{ts, dir, session, msg}` …), or a line of text with
-one at its end. Out: calls of tools with their results, declared tools; all other messages as log events.
-Sees: ids by session and direction (a label of any words: a request is answered by the other side), `1` apart from `"1"`,
-protocol errors, cancellations, calls that are asked again with more input (they stay one call).
+one in it. Out: calls of tools with their results, declared tools; all other messages as log events.
+Sees: ids by session (or server) and direction (a label of any words: a request is answered by the other side), `1` apart from
+`"1"`, protocol errors, cancellations, calls that are asked again with more input (they stay one call).
 Does not see: the direction of bare messages (an answer goes to the request that it fits), what a picture or a sound says, the
 conversation around the calls. What stands beside the text of an answer and is no text (links, pictures, structured content that
 says something else) is named in `lossy`; without any text, the structured content is it, as JSON.
@@ -11,6 +11,7 @@ says something else) is named in `lossy`; without any text, the structured conte
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +30,11 @@ _SERVER = ("server", "server_name", "serverName")
 _CALL = "tools/call"
 _CALL_IDS = ("tooluseid", "toolcallid")
 _LONGEST = 10_000
+_DECODER = json.JSONDecoder()
+_STARTS = re.compile(r"\[\s*\{|\{")
+_SIDE = re.compile(r"\bfrom (client|server|host)\b", re.IGNORECASE)
+_BRACKETS = re.compile(r"\[([A-Za-z][\w .@/-]*)\]")
+_LEVEL = re.compile(r"(?i:trace|debug|info|notice|warn(ing)?|err(or)?|fatal|critical|verbose)")
 Key = tuple[str | None, str]
 
 
@@ -58,10 +64,7 @@ def read(records: LogRecords, emit: Emit) -> None:
 def messages(value: Any) -> Iterator[Row]:
     """Yield the JSON-RPC messages in a record: itself, the elements of a batch, or what it holds under its names."""
     if isinstance(value, str):
-        start = re.search(r"\[?\s*\{", value) if '"jsonrpc"' in value else None
-        if start is None:
-            return
-        value = loaded(value[start.start():])
+        value = _spelled(value) if '"jsonrpc"' in value else None
     if isinstance(value, list):
         yield from (each for each in value if _is_message(each))
     elif _is_message(value):
@@ -72,6 +75,25 @@ def messages(value: Any) -> Iterator[Row]:
                 yield inner
             elif isinstance(inner, list) or (isinstance(inner, str) and inner.lstrip()[:1] in ("{", "[")):
                 yield from messages(inner)
+
+
+def _spelled(line: str) -> Any:
+    """Return the JSON in a line of text, whatever its logger wrote before and after it; None where there is none."""
+    for start in _STARTS.finditer(line):
+        try:
+            value, _ = _DECODER.raw_decode(line, start.start())
+        except (ValueError, RecursionError):
+            continue
+        if '"jsonrpc"' in line[start.start():]:
+            return value
+    return None
+
+
+def _words_around(line: str) -> Row:
+    """Return what the words before a message say: which side it is from, and which server a logger names in brackets."""
+    words = line.partition("{")[0]
+    side, names = _SIDE.search(words), [each for each in _BRACKETS.findall(words) if not _LEVEL.fullmatch(each)]
+    return {**({"dir": side[1]} if side else {}), **({"server": names[0]} if len(names) == 1 else {})}
 
 
 def _is_message(value: Any) -> bool:
@@ -104,14 +126,18 @@ class _McpReader:
         """Calls that wait for more input, by session, tool and arguments."""
         self._servers: dict[str | None, str] = {}
         self._counts: dict[str | None, int] = {}
+        self._scope: str | None = None
+        """Where the ids of the current message count: its session, else its server."""
 
     def take(self, record: LogRecord, message: Row) -> None:
-        around, parameters, envelope = object_of(record.value), object_of(message.get("params")), self._emit.envelope
+        around = _words_around(record.value) if isinstance(record.value, str) else object_of(record.value)
+        parameters, envelope = object_of(message.get("params")), self._emit.envelope
         stated = _stated(around, _SESSION, (str, int))
         session = envelope.session_id(around) or (
             str(stated) if stated is not None else envelope.session_id(parameters.get("_meta")))
         shared: Row = {"session_id": session, "happened_at": self._time(record.value, around),
                        "service": envelope.service(around) or _stated(around, _SERVER, str) or self._servers.get(session)}
+        self._scope = session or _stated(around, _SERVER, str)
         direction, method = _stated(around, _DIRECTION, (str, int)), message.get("method")
         label = None if direction is None else str(direction)
         if not isinstance(method, str):
@@ -132,14 +158,14 @@ class _McpReader:
         else:
             self._log(record, message, method, parameters, shared)
             if method == "notifications/cancelled":   # a call that its own side gave up; an answer is taken all the same
-                for request in self._waiting.get((session, dumped(parameters.get("requestId"))), []):
+                for request in self._waiting.get((self._scope, dumped(parameters.get("requestId"))), []):
                     if request.call is not None and request.label == label:
                         request.call["lossy"] = [*request.call["lossy"], "cancelled"]
         if "id" in message:
-            self._waiting.setdefault((session, dumped(message["id"])), []).append(_WaitingRequest(method, label, call))
+            self._waiting.setdefault((self._scope, dumped(message["id"])), []).append(_WaitingRequest(method, label, call))
 
     def _answered(self, record: LogRecord, message: Row, label: str | None, shared: Row) -> None:
-        key, result = (shared["session_id"], dumped(message.get("id"))), message.get("result")
+        key, result = (self._scope, dumped(message.get("id"))), message.get("result")
         waiting = self._waiting.get(key, [])
         request = next((each for each in reversed(waiting) if each.fits(label, result)), None)
         if request is not None:
@@ -151,18 +177,19 @@ class _McpReader:
                 shared["service"] = shared["service"] or server["name"]
             if isinstance(result.get("tools"), list) and (request is None or request.method == "tools/list"):
                 declare_all(result["tools"], self._emit, shared["service"])
+        session = shared["session_id"]
         if request is not None and (call := request.call) is not None:
             if isinstance(result, dict) and result.get("resultType") == "input_required":
-                self._again[shared["session_id"], call["tool"], call["arguments"]] = call
+                self._again[session, call["tool"], call["arguments"]] = call
                 self._log(record, message, "input_required", result, shared)
                 return
             fields = content_of(result) if "error" not in message else {"content": dumped(message["error"]), "is_error": True}
             if (latency := milliseconds(call["happened_at"], shared["happened_at"])) is not None:
                 call["latency_ms"] = latency
-            self._emit.event(record, "result", call_id=call["call_id"], tool=call["tool"], position=self._next(key[0]),
+            self._emit.event(record, "result", call_id=call["call_id"], tool=call["tool"], position=self._next(session),
                              **fields, **shared)
         elif request is None and isinstance(result, dict) and "content" in result and "action" not in result:
-            self._emit.event(record, "result", call_id=key[1], position=self._next(key[0]), **content_of(result), **shared)
+            self._emit.event(record, "result", call_id=key[1], position=self._next(session), **content_of(result), **shared)
         else:
             self._log(record, message, f"{request.method if request else 'unknown'} answer", result, shared)
 

@@ -77,7 +77,8 @@ def parts_of(value: Any, role: str) -> list[Row]:
     if isinstance(value, list):
         if value and all(isinstance(each, list) for each in value):     # a batch; each conversation has its own answer
             return parts_of(value[0], role)
-        if value and all(isinstance(each, dict) and "role" not in each and each.get("type") in _BLOCKS for each in value):
+        if value and all(isinstance(each, dict) and "role" not in each and (
+                each.get("type") in _BLOCKS or _is_sdk_call(each)) for each in value):
             return _blocks({"role": role}, value)
         return paired([part for each in value for part in parts_of(each, role)])
     if not isinstance(value, dict):
@@ -167,12 +168,17 @@ def _blocks(owner: Row, blocks: list[Any], calls: Iterable[Row] = ()) -> list[Ro
     return [*rows, *(call for call in calls if call.get("call_id") is None or call["call_id"] not in call_ids)]
 
 
+def _is_sdk_call(value: Any) -> bool:
+    """Return whether it is a call of the AI SDK, which states no type where it lists an answer's calls."""
+    return isinstance(value, dict) and "toolCallId" in value and "toolName" in value and ("input" in value or "args" in value)
+
+
 def _block(block: Any) -> Any:
     """Return a block of the AI SDK or of OpenAI as one of Anthropic's."""
     kind = block.get("type") if isinstance(block, dict) else None
     if kind in _TEXTS:
         return {"type": "text", "text": block.get("text")}
-    if kind == "tool-call":
+    if kind == "tool-call" or (kind is None and _is_sdk_call(block)):
         return {"type": "tool_use", "id": block.get("toolCallId"), "name": block.get("toolName"),
                 "input": block.get("input", block.get("args"))}
     if kind == "tool-result":
@@ -191,7 +197,15 @@ def prompt_parts(value: Any) -> list[Row]:
     inner = loaded(value)
     if isinstance(inner, str):
         return _transcript(inner) or [message_part("user", inner)]
-    return paired(_prompt_parts(inner))
+    return [] if is_collapsed(inner) else paired(_prompt_parts(inner))
+
+
+def is_collapsed(value: Any) -> bool:
+    """Return whether an object is what is left of a list of messages that a client made an object of: names of fields alone.
+
+    Each message of two fields became a pair: of `[{"content": …, "role": …}]` is left `{"content": "role"}`.
+    """
+    return value in ({"content": "role"}, {"role": "content"})
 
 
 def listed(value: Any) -> tuple[Any, Any] | None:

@@ -17,9 +17,11 @@ from typing import Any, Generic, TypeVar
 import orjson
 
 from extractors.formats.chat import SPOKEN, parts
+from extractors.formats.completion_shapes import exchanged, is_flat
 from extractors.formats.envelope import SESSION
 from extractors.formats.exchange import opening, prints_of, times
 from extractors.formats.format import Block, Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.ratings import rate
 from extractors.formats.sampling import laid, of_completion, sampling, tokens
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import object_of
@@ -38,10 +40,13 @@ class _CompletedSession:
 
 
 def claims(head: Head) -> bool:
-    """Return whether the first objects have a request with messages, and an answer with choices (or none at all)."""
-    request, response = head.first.get("request"), head.first.get("response")
-    if not head.is_json or not isinstance(request, dict):
+    """Return whether the first object has a request with messages, and an answer with choices (or none at all), or one of the
+    first is flat: messages, and beside them their answer."""
+    if not head.is_json or "trajectory_format" in head.first:
         return False
+    request, response = head.first.get("request"), head.first.get("response")
+    if not isinstance(request, dict):
+        return any(is_flat(each) for each in head.objects)
     answered = not isinstance(response, dict) or not response or "choices" in response or "error" in response
     return answered and isinstance(request.get("messages"), list)
 
@@ -60,9 +65,9 @@ def read_block(block: Block, emit: Emit) -> None:
         session: _CompletedSession | None = None
         if (short := repeats.shortened(line)) is not None:
             value, session = short
-            request = value.get("request")
-            if isinstance(request, dict):
-                request.update({name: repeats.meant(request[name]) for name in _TOOLS if name in request})
+            for holder in (value, value.get("request")):
+                if isinstance(holder, dict):
+                    holder.update({name: repeats.meant(holder[name]) for name in _TOOLS if name in holder})
             record = LogRecord(block.record_ids[index], block.lines[index], value)
             session = log.go_on(record, session)
         if session is None:
@@ -70,8 +75,9 @@ def read_block(block: Block, emit: Emit) -> None:
             session = log.take(whole) if whole is not None else None
             if session is not None and whole is not None:
                 for name in _TOOLS:
-                    if whole.value["request"].get(name):
-                        repeats.same(name, whole.value["request"][name], line)
+                    for holder in (whole.value, whole.value.get("request")):
+                        if isinstance(holder, dict) and holder.get(name):
+                            repeats.same(name, holder[name], line)
         if session is not None:
             repeats.tell(line, session)
 
@@ -84,44 +90,64 @@ class _CompletionLog:
         self._sessions: dict[str, _CompletedSession] = {}
         self._openings: dict[bytes, list[_CompletedSession]] = {}
         self._declared: dict[str | None, Any] = {}
+        self._traces: dict[str, str] = {}
+        """Session of each trace."""
 
     def take(self, record: LogRecord) -> _CompletedSession | None:
         """Tell a record that was parsed whole; returns its conversation, None where it has none."""
-        value = record.value if isinstance(record.value, dict) else {}
-        request = value.get("request")
-        messages = request.get("messages") if isinstance(request, dict) else None
-        if not isinstance(request, dict) or not isinstance(messages, list) or not messages:
-            self._emit.reject(record, "no_messages", "the record holds no request with messages; leave it out or repair it")
-            return None
         with self._emit.guarded(record):
+            value = exchanged(record.value)
+            request = value.get("request")
+            messages = request.get("messages") if isinstance(request, dict) else None
+            if not isinstance(request, dict) or not isinstance(messages, list) or not messages:
+                self._emit.reject(record, "no_messages", "the record holds no request with messages; leave it out or repair it")
+                return None
             service = self._declare(value, request)
-            session_id = self._emit.envelope.session_id(value)
-            same = self._openings.setdefault(opening(messages), []) if session_id is None else []
-            if session_id is not None:
-                session = self._sessions.get(session_id)
-            else:   # the conversation with the longest history that this one continues
-                fits = [each for each in same if _new(each, messages) is not None]
-                session = max(fits, key=lambda each: each.position, default=None)
-            new = _new(session, messages) if session is not None else None
-            if session is None or new is None:
-                session, new = _CompletedSession(session_id or f"~{record.record_id[:16]}", [], None, 0), messages
+            session, new = self._session_of(record, value, messages)
             _completion(record, value, new, session, service, self._emit)
+            rate(self._emit, record, value, session.session_id)
             session.messages = messages
-            if session_id is not None:
-                self._sessions[session_id] = session
-            elif not any(each is session for each in same):
-                same.append(session)
+            self._link(record, value, session)
             return session
         return None
 
+    def _session_of(self, record: LogRecord, value: Row, messages: list[Any]) -> tuple[_CompletedSession, list[Any]]:
+        """Return the conversation that a record goes on with, or a new one, and its messages that are new there."""
+        session_id = self._emit.envelope.session_id(value)
+        same = self._openings.setdefault(opening(messages), []) if session_id is None else []
+        if session_id is not None:
+            session = self._sessions.get(session_id)
+        else:   # the conversation with the longest history that this one continues
+            fits = [each for each in same if _new(each, messages) is not None]
+            session = max(fits, key=lambda each: each.position, default=None)
+        new = _new(session, messages) if session is not None else None
+        if session is None or new is None:
+            trace = self._emit.envelope.trace_id(value)
+            name = session_id or (self._traces.get(trace, f"trace:{trace}") if trace else f"~{record.record_id[:16]}")
+            session, new = _CompletedSession(name, [], None, 0), messages
+        if session_id is not None:
+            self._sessions[session_id] = session
+        elif not any(each is session for each in same):
+            same.append(session)
+        return session, new
+
+    def _link(self, record: LogRecord, value: Row, session: _CompletedSession) -> None:
+        """Say, once, of which session a trace is: other files may state the trace alone."""
+        trace = self._emit.envelope.trace_id(value)
+        if trace is None or trace in self._traces:
+            return
+        self._traces[trace] = session.session_id
+        if session.session_id != f"trace:{trace}":
+            self._emit.event(record, "link", place="link", session_id=session.session_id, value=f"trace:{trace}")
+
     def go_on(self, record: LogRecord, session: _CompletedSession) -> _CompletedSession | None:
         """Tell a record of which only the messages beyond the known ones were parsed; None: it does not go on so."""
-        value = record.value
+        value = exchanged(record.value)
         request = value.get("request")
         rest = request.get("messages") if isinstance(request, dict) else None
         session_id = self._emit.envelope.session_id(value)
-        stated = None if session.session_id.startswith("~") else session.session_id
-        if not isinstance(rest, list) or session_id != stated or (
+        stated = None if session.session_id.startswith(("~", "trace:")) else session.session_id
+        if not isinstance(request, dict) or not isinstance(rest, list) or session_id != stated or (
                 session_id is not None and self._sessions.get(session_id) is not session):
             return None
         new = _beyond(session, rest)
@@ -129,6 +155,8 @@ class _CompletionLog:
             return None
         with self._emit.guarded(record):
             _completion(record, value, new, session, self._declare(value, request), self._emit)
+            rate(self._emit, record, value, session.session_id)
+            self._link(record, value, session)
         session.messages += rest
         return session
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from extractors.formats.exchange import Exchanges, exchange_of, finish, sides
+from extractors.formats.completion_shapes import sides
+from extractors.formats.exchange import Exchanges, exchange_of, finish
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.provider_parts import responses_parts
 from extractors.formats.sampling import of_items, sampling, tokens

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from extractors.formats.chat import SPOKEN, parts
+from extractors.formats.completion_shapes import is_answered
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
+from extractors.formats.ratings import rate
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import list_under
 
@@ -17,11 +19,14 @@ _LOOK_AT = 5
 
 
 def claims(head: Head) -> bool:
-    """One of the first objects has a list of messages, and of its first messages most have roles: a line may be damaged."""
+    """One of the first objects has a list of messages, and of its first messages most have roles: a line may be damaged.
+
+    None has its answer beside them: that is a completion.
+    """
     if "trajectory_format" in head.first:   # an agent's own envelope, read by its own format
         return False
     starts = [each["messages"][:_LOOK_AT] for each in head.objects if isinstance(each.get("messages"), list)]
-    return head.is_json and any(
+    return head.is_json and not any(map(is_answered, head.objects)) and any(
         sum(isinstance(each, dict) and "role" in each for each in start) * 2 > len(start) for start in starts)
 
 
@@ -41,6 +46,7 @@ def read(record: LogRecord, emit: Emit) -> None:
         is_spoken = part["kind"] in SPOKEN
         emit.event(record, place=position if is_spoken else f"{position}r", position=position, **fixed, **part)
         position += is_spoken
+    rate(emit, record, value, fixed["session_id"])
     declare_all(value.get("tools") or value.get("functions"), emit, fixed["service"])
 
 

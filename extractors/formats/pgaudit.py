@@ -1,10 +1,12 @@
-"""What a PostgreSQL server's audit (pgaudit) wrote to its log: text with any prefix, csvlog or jsonlog.
+"""What a PostgreSQL server wrote to its log: its audit (pgaudit) as text with any prefix, csvlog or jsonlog; and without an
+audit the statements that it logs itself (`log_statement`, `log_min_duration_statement`) in csvlog or jsonlog.
 
 Sees statements with their parameters. Of a simple INSERT, UPDATE or DELETE it sees the rows that it surely made, changed or
 removed (numbers are those that the statement spells, parameters stay text; a column that is set to an expression is named in
 `lossy`); of any other shape (a query inside, ON CONFLICT, FROM, conditions beyond `column = value AND …`) the statement alone
 (in `value`). A statement over many lines is one; logged by session and by object it counts once; `<previously logged>` is
-looked up; what a logged ROLLBACK took back is no change. Other statements and lines are log events.
+looked up; what a logged ROLLBACK (without an audit: an error, too) took back is no change. Other statements and lines are log
+events.
 Does not see: types of parameters, null apart from an empty parameter, whether a transaction that no line ends was kept, how
 many rows a condition met where that was not logged.
 """
@@ -17,6 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import sqlglot
@@ -35,21 +38,44 @@ _CSV = re.compile(_TIME.pattern + ",")
 _PROCESS = re.compile(r"\[(\d+)\]|pid=(\d+)")
 _OPERATIONS = {"INSERT": "create", "UPDATE": "update", "DELETE": "delete"}
 _ENDS = ("COMMIT", "END", "PREPARE TRANSACTION", "BEGIN", "START TRANSACTION")
-_COLUMNS = {"time": 0, "process": 3, "session": 5, "transaction": 10, "message": 13}
-_OF_JSON = {"time": "timestamp", "process": "pid", "session": "session_id", "transaction": "txid", "message": "message"}
+_COLUMNS = {"time": 0, "process": 3, "session": 5, "transaction": 10, "severity": 11, "message": 13, "detail": 14}
+_OF_JSON = {"time": "timestamp", "process": "pid", "session": "session_id", "transaction": "txid", "message": "message",
+            "severity": "error_severity", "detail": "detail"}
+_SEVERITIES = frozenset({"LOG", "ERROR", "FATAL", "PANIC", "WARNING", "NOTICE", "INFO", *(f"DEBUG{n}" for n in range(1, 6))})
+_FEWEST_COLUMNS = 23
+_LOGGED = re.compile(r"(?:duration: [\d.]+ ms  )?(?:statement|execute [^:]+): (?P<statement>.*)\Z", re.DOTALL)
+_COMMAND = re.compile(r"(?:\s+|--[^\n]*\n|/\*.*?\*/)*(rollback\s+to|start\s+transaction|prepare\s+transaction|\w+)",
+                      re.IGNORECASE | re.DOTALL)
+_TABLE = re.compile(r"\b(?:insert\s+into|update|delete\s+from)\s+(?:only\s+)?([\w.$\"]+)", re.IGNORECASE)
+_PARAMETER = re.compile(r"\$\d+ = (?:'((?:[^']|'')*)'|NULL)")
+_BEGINS = ("BEGIN", "START TRANSACTION")
+_LOOK_AT = 1000
 
 
 def claims(head: Head) -> bool:
-    """Return whether the file holds an audit entry among the first lines, or as the message of the first objects."""
+    """Return whether the file holds an audit entry among the first lines, or as the message of the first objects; or is in
+    csvlog; or in jsonlog, with a statement among the first."""
     if head.layout == "text":
-        return any(_ENTRY.search(line) for line in head.text)
-    return head.is_json and any(isinstance(each.get("message"), str) and _ENTRY.match(each["message"]) for each in head.objects)
+        return any(_ENTRY.search(line) or _is_csvlog(line) for line in head.text)
+    return head.is_json and any(isinstance(each.get("message"), str) and bool(
+        _ENTRY.match(each["message"]) or ({"error_severity", "pid"} <= each.keys() and _LOGGED.match(each["message"])))
+        for each in head.objects)
+
+
+def _is_csvlog(line: str) -> bool:
+    row = _row(line) if _CSV.match(line) else None
+    severity = _COLUMNS["severity"]
+    return row is not None and (len(row) >= _FEWEST_COLUMNS or line.count('"') % 2 == 1) and (
+        len(row) > severity and row[severity] in _SEVERITIES)
 
 
 def read(records: LogRecords, emit: Emit) -> None:
     """One event a statement, or a row that it changed."""
-    log = _AuditLog(emit)
-    for entry in _entries(records, emit):
+    entries = _entries(records, emit)
+    first = list(islice(entries, _LOOK_AT))
+    is_audited = any(_AUDIT in each.text for each in first)
+    log = _AuditLog(emit) if is_audited else _StatementLog(emit)
+    for entry in chain(first, entries):
         with emit.guarded(entry.record):
             log.take(entry)
 
@@ -104,6 +130,17 @@ def _facts(text: str) -> Row:
             "message": text[len(before):] if mark else None}
 
 
+class _LoggedStatement(NamedTuple):
+    """A statement that writes, as logged."""
+
+    command: str
+    table: str
+    statement: str
+    parameters: list[str | None]
+    n_rows: str = ""
+    """How many rows it met, where that was logged."""
+
+
 class _AuditLog:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -136,35 +173,89 @@ class _AuditLog:
         self._statements[who] = self._statements[(*who, command, table)] = logged
         is_new = before is None or before[:2] != logged[:2] or before[2] == audit
         if command in _OPERATIONS and kind == "WRITE" and is_new and n_rows != "0":
-            self._changed(entry, command, table, statement, parameters, n_rows, lossy, shared)
+            given: list[str | None] = []   # an empty one may be null or empty, and is not known
+            if parameters not in ("", "<none>", "<not logged>"):
+                given = [each or None for each in next(csv.reader(io.StringIO(parameters, newline="")), [])]
+            self._changed(entry, _LoggedStatement(command, table, statement, given, n_rows), lossy, shared)
             return
         self._emit.event(entry.record, "log", tool=command, content=statement, lossy=lossy, arguments=dumped(
             {"class": kind, "object": table, "parameters": parameters, "rows": n_rows}), **shared)
+        self._end(entry, command)
+
+    def _end(self, entry: _AuditEntry, command: str) -> None:
+        """End the transaction of a process, where the command does: what a rollback took back is no change."""
         if command in ("ROLLBACK", "ABORT", *_ENDS):
             taken = self._open.pop(entry.facts.get("process"), [])
-            for row in taken if command not in _ENDS else ():
-                row.update(kind="log", lossy=[*row["lossy"], "rolled back"])
+            _roll_back(taken if command not in _ENDS else [])
 
-    def _changed(self, entry: _AuditEntry, command: str, table: str, statement: str, parameters: str, n_rows: str,
-                 lossy: list[str], shared: Row) -> None:
-        given: list[str | None] = []   # an empty one may be null or empty, and is not known
-        if parameters not in ("", "<none>", "<not logged>"):
-            given = [each or None for each in next(csv.reader(io.StringIO(parameters, newline="")), [])]
-        row_changes = changes(statement, given) if command == "INSERT" or n_rows in ("", "1") else None
+    def _changed(self, entry: _AuditEntry, logged: _LoggedStatement, lossy: list[str], shared: Row) -> list[Row]:
+        """Emit the row changes of a statement, or the statement alone; returns the events."""
+        n_rows, given = logged.n_rows, logged.parameters
+        row_changes = changes(logged.statement, given) if logged.command == "INSERT" or n_rows in ("", "1") else None
         if given and row_changes is not None:
             lossy = [*lossy, "parameters as text"]
-        if command != "INSERT" and not n_rows:
+        if logged.command != "INSERT" and not n_rows:
             lossy = [*lossy, "rows not counted"]
+        rows = []
         for change in row_changes or [StatementChange(None, None)]:
             self._n_changes += 1
             image: Row = {"before": change.before, "after": change.after}
             if row_changes is None:
-                image |= {"statement": statement, "parameters": given}
-            row = self._emit.event(
-                entry.record, "row_change", name=_OPERATIONS[command], tool=table.rpartition(".")[2].strip('"') or "unknown",
-                content=statement, arguments=dumped(change.before) if change.before else None,
-                position=self._n_changes, value=dumped(image), lossy=[*lossy, *change.lossy], **shared)
-            self._open.setdefault(entry.facts.get("process"), []).append(row)
+                image |= {"statement": logged.statement, "parameters": given}
+            rows.append(self._emit.event(
+                entry.record, "row_change", name=_OPERATIONS[logged.command],
+                tool=logged.table.rpartition(".")[2].strip('"') or "unknown", content=logged.statement,
+                arguments=dumped(change.before) if change.before else None,
+                position=self._n_changes, value=dumped(image), lossy=[*lossy, *change.lossy], **shared))
+        self._open.setdefault(entry.facts.get("process"), []).extend(rows)
+        return rows
+
+
+class _StatementLog(_AuditLog):
+    """The statements that a server without an audit logs before it carries them out."""
+
+    def __init__(self, emit: Emit) -> None:
+        super().__init__(emit)
+        self._last: dict[Any, list[Row]] = {}
+        """Changes of the last statement of each process."""
+        self._inside: set[Any] = set()
+        """Processes that are in a transaction."""
+
+    def take(self, entry: _AuditEntry) -> None:
+        entry.facts = entry.facts or _facts(entry.text)
+        process, message = entry.facts.get("process"), entry.facts.get("message")
+        match = _LOGGED.match(message) if isinstance(message, str) else None
+        if match is None or entry.facts.get("severity") != "LOG":
+            if entry.facts.get("severity") in ("ERROR", "FATAL"):   # it takes the statement back, or all of its transaction
+                _roll_back(self._open.pop(process, []) if process in self._inside else self._last.pop(process, []))
+            super().take(entry)
+            return
+        happened_at, lossy = _instant(entry.facts.get("time"))
+        transaction = entry.facts.get("transaction")
+        shared: Row = {"happened_at": happened_at, "service": self._service,
+                       "call_id": str(transaction) if str(transaction or 0) != "0" else None}
+        statement, detail = match["statement"], str(entry.facts.get("detail") or "")
+        command = " ".join(verb[1].upper().split()) if (verb := _COMMAND.match(statement)) else ""
+        given = [None if each[1] is None else each[1].replace("''", "'") for each in _PARAMETER.finditer(detail)]
+        if command in _OPERATIONS:
+            table = _TABLE.search(statement)
+            logged = _LoggedStatement(command, table[1] if table else "", statement, given)
+            self._last[process] = self._changed(entry, logged, lossy, shared)
+            return
+        self._emit.event(entry.record, "log", tool=command or None, content=statement, lossy=lossy,
+                         arguments=dumped({"parameters": given}), **shared)
+        self._last.pop(process, None)
+        self._end(entry, command)
+        if command in _BEGINS:
+            self._inside.add(process)
+        elif command in ("ROLLBACK", "ABORT", *_ENDS):
+            self._inside.discard(process)
+
+
+def _roll_back(rows: list[Row]) -> None:
+    """Make log events of the changes that were taken back."""
+    for row in rows:
+        row.update(kind="log", lossy=[*row["lossy"], "rolled back"])
 
 
 def _instant(text: Any) -> tuple[int | None, list[str]]:

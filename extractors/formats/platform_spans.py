@@ -13,7 +13,8 @@ work on one task (each has a session of its own).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,6 +27,7 @@ from extractors.formats.envelope import at
 from extractors.formats.format import Emit, LogRecord, LogRecords, Row
 from extractors.formats.history import Histories, Print, PromptHistory, is_telling, n_known, print_of
 from extractors.formats.instants import microseconds
+from extractors.formats.ratings import rate
 from extractors.formats.sampling import counts
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import dumped, object_of, written
@@ -62,6 +64,9 @@ class PlatformSpan:
     problem: str | None = None
     """What the platform says went wrong."""
     updated_at: int | None = None
+    trace_name: str | None = None
+    rated: Row = field(default_factory=dict)
+    """Fields that may hold ratings of the trace."""
     label: str | None = None
     """What the platform calls this kind of span."""
     message: str | None = None
@@ -157,6 +162,7 @@ def texts(facts: Row) -> str:
 _SYSTEM = ("system", "developer")
 _ROUGH = frozenset({"transcript", payloads.UNKNOWN})
 _DEEPEST = 256
+_HAS_ID = re.compile(r"\d{3}|[0-9a-f]{8}|[0-9A-F]{8}")
 
 
 @dataclass(slots=True)
@@ -278,6 +284,7 @@ def tell_all(spans: Iterable[PlatformSpan], emit: Emit, links: set[Key] | None =
     for span in sorted(by_key.values(), key=lambda each: each.order):
         if span.session_id:
             stated.setdefault(span.trace_id, span.session_id)
+    _name_services(by_key.values())
     sessions: dict[str, list[PlatformSpan]] = {}
     for span in by_key.values():
         sessions.setdefault(span.session_id or stated.get(span.trace_id) or alias(span.trace_id), []).append(span)
@@ -291,12 +298,28 @@ def tell_all(spans: Iterable[PlatformSpan], emit: Emit, links: set[Key] | None =
                 nameless.append(own)
             for span in of_session:
                 link(emit, span.record, session_id, span.trace_id, links)
+                rate(emit, span.record, span.rated, session_id, call_id=span.span_id)
                 tools = payloads.declared({"tools": span.tools} if span.tools else span.input) if span.kind == "model" else []
                 if tools and tools not in declared_tools.setdefault(span.service, []):
                     declared_tools[span.service].append(tools)
                     declare_all(tools, emit, span.service)
     for trace_id, span in gone_on(nameless):
         link(emit, span.record, alias(trace_id), span.trace_id, links)
+
+
+def _name_services(spans: Collection[PlatformSpan]) -> None:
+    """Give spans without a service that of their trace; where none is stated, the name that all traces of the file have.
+
+    A name with an id in it is one trace's own, and several names are those of operations: neither names a service.
+    """
+    by_trace: dict[str, set[str]] = {}
+    for span in spans:
+        by_trace.setdefault(span.trace_id, set()).update([span.service] if span.service else [])
+    names = {span.trace_name for span in spans if span.trace_name}
+    shared = next(iter(names)) if len(names) == 1 and not _HAS_ID.search(next(iter(names))) else None
+    for span in spans:
+        stated = by_trace[span.trace_id]
+        span.service = span.service or (next(iter(stated)) if len(stated) == 1 else shared if not stated else None)
 
 
 class _PlatformSession:
@@ -319,6 +342,7 @@ class _PlatformSession:
             by_trace.setdefault(span.trace_id, []).append(span)
         for members in by_trace.values():
             self._take_root(members)
+            self._take_instructions(members)
         # and plain spans without children that are named as a tool that a model called
         called = {part.get("tool") for each in self._models.values() for part in each.new if part["kind"] == "call"}
         tools = [span for span in self._spans if span.key not in self._models and (span.kind == "tool" or (
@@ -405,6 +429,21 @@ class _PlatformSession:
                 leaf.span.usage = {**(around.span.usage or {}), **(leaf.span.usage or {})} or None
                 leaf.span.model = leaf.span.model or around.span.model
             around.span.usage = None if counts(leaf.span.usage) else around.span.usage
+
+    def _take_instructions(self, members: list[PlatformSpan]) -> None:
+        """Give a trace's models the instructions, or the question, that its root states and none of them does."""
+        outside = [self._models[span.key] for span in members if span.key in self._models and self._tool_around(span) is None]
+        root = next((span for span in members if span.kind == "other" and self._tool_around(span) is None
+                     and isinstance(payloads.loaded(span.input), dict)), None)
+        if root is None or not outside or any(each.opening for each in outside):
+            return
+        prompt = PromptHistory(payloads.prompt_parts(root.input))
+        instructions = [part for part in prompt.parts if part.get("role") in _SYSTEM]
+        if not any(each.prompt.n_parts for each in outside):
+            outside[0].prompt = prompt
+        elif instructions:
+            for each in outside:
+                each.prompt = PromptHistory([*instructions, *(part for _, part in each.prompt.beyond(0))])
 
     def _take_root(self, members: list[PlatformSpan]) -> None:
         """Where no model's span of a trace was captured, or none as messages, its root tells the conversation."""

@@ -15,6 +15,8 @@ from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError
 
 Many = list[str] | None
+_NAMED = 3
+"""Unread fields that are named."""
 
 
 def run(
@@ -59,6 +61,7 @@ def run(
         _plan(settings, json)
         return
     from pipelines.inspection.summary import summary
+    from pipelines.inspection.unread_fields import unread_fields
     from pipelines.running import run as running
 
     for option in unmatched:
@@ -67,14 +70,24 @@ def run(
     if ran is None:
         with bars():
             ran = running.run(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
-    made = {**summary(settings), "seconds": round(ran.seconds, 3), "stages": ran.stages, "checks_failed": ran.broken}
+    made = {**summary(settings), "unread_fields": unread_fields(settings), "seconds": round(ran.seconds, 3),
+            "stages": ran.stages, "checks_failed": ran.broken}
     _tell(made)
     if json:
         data(made)
-    if ran.broken:
-        raise GateFailed(f"data-quality checks failed: {', '.join(ran.broken)}", made["warehouse"], "see docs/pipeline.md")
+    _check(made, settings)
     if release:
         _release(settings)
+
+
+def _check(made: dict[str, Any], settings: Settings) -> None:
+    """Raise an error where nothing was read, or a gate failed."""
+    if not made["n_events"]:
+        raise InputError(f"nothing was read of {many(made['n_files'], 'file')}", ", ".join(settings.logs) or settings.out,
+                         "run `traceroom sniff FILE`: it proposes a mapping for --config")
+    if made["checks_failed"]:
+        broken = ", ".join(made["checks_failed"])
+        raise GateFailed(f"data-quality checks failed: {broken}", made["warehouse"], "see docs/pipeline.md")
 
 
 def _release(settings: Settings) -> None:
@@ -123,10 +136,13 @@ def _tell(made: dict[str, Any]) -> None:
     tell_changes(made["changed"])
     for sentence in made["open_decisions"]:
         say(f"[yellow]![/] {escape(printable(sentence))}.\n")
+    table("Fields that are not read", [_unread_row(row) for row in made["unread_fields"]], right=("fields",))
     table("Rejected", made["left"], right=("n",))
     out, command = escape(made["out"]), escape(os.environ.get("TRACEROOM_COMMAND", "traceroom"))  # as it was called
     say("[bold]Next[/]")
     say(f"  {command} show --out {out} --rejected     list every rejected line, session and task, with its reason")
+    if made["unread_fields"]:
+        say(f"  {command} sniff FILE     show what each field of a file is read as, with an example of those that are not")
     if any(row["reason"] == "unknown_format" for row in made["left"]):
         say(f"  {command} sniff FILE     show what a file in an unknown format holds, and propose a mapping for --config")
     for environment in made["environments"][:1]:
@@ -136,6 +152,13 @@ def _tell(made: dict[str, Any]) -> None:
         say(f"  {command} serve {path}                serve it to an agent over MCP")
     say(f"  {command} review {out}     list the sessions whose review helps most\n")
     say(escape(made["statement"]))
+
+
+def _unread_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return unread fields as a table shows them: the first ones alone."""
+    more = "" if row["n"] <= _NAMED else f" and {row['n'] - _NAMED:,} more"
+    names = ", ".join(row["fields"][:_NAMED]) + more
+    return {"source": row["source"], "format": row["format"], "fields": row["n"], "which": names}
 
 
 def base_image(

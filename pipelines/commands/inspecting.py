@@ -20,6 +20,7 @@ from pipelines.screen import data, many, printable, say, table, tell_changes
 from warehouse.errors import InputError, Missing
 
 if TYPE_CHECKING:
+    from extractors.field_uses import FieldReading
     from extractors.reading import Reading
     from pipelines.settings import Settings
 
@@ -28,9 +29,11 @@ _TOOLS = 5
 """Tools that are named below a field."""
 _FAMILY_COLUMNS = ("name", "tasks", "sessions", "good", "rate", "sentence")
 _N_EVENTS = 12
+_N_FIELDS = 60
+_EXAMPLE = 40
 _CERTAINTY = {
-    "certain": "certain: no other format claims it, and nothing of it is left",
-    "likely": "likely: it is claimed by {claimed}, or some of it is left",
+    "certain": "certain: no other format claims it, and no record is rejected",
+    "likely": "likely: it is claimed by {claimed}, or some records are rejected",
     "general": "by its general shape alone",
     "unknown": "no format claims it",
 }
@@ -213,7 +216,8 @@ def sniff(
     file: Annotated[Path, typer.Argument(help="Log file, compressed or not.")],
     events: Annotated[int, typer.Option(help="Number of events to show.")] = _N_EVENTS, json: Json = False
 ) -> None:
-    """Detect the format of a log file, show its first events, and propose a mapping for an unknown format."""
+    """Detect the format of a log file, show its first events and what each field is read as, and propose a mapping for an
+    unknown format."""
     from extractors.sniffing import sniff as detect
     from pipelines.inspection.services import beginnings_in
 
@@ -228,6 +232,7 @@ def sniff(
             "configuration": sniffed.snippet or None, "events": counts,
             "left": rejected.select("reason", "detail").to_dicts() if rejected is not None else [],
             "first": _event_rows(reading, events) if reading else [],
+            "fields": [{"field": each.path, "read_as": list(each.read_as), "example": each.example} for each in sniffed.uses],
             "begins": beginnings_in(reading.events) if reading else []})
         return
     if sniffed.note:
@@ -241,6 +246,7 @@ def sniff(
         typer.echo(sniffed.snippet)
     if reading is not None and rejected is not None:
         table(f"First events of {reading.events.height:,}", _event_rows(reading, events))
+        _tell_fields(sniffed.uses)
         say("Events: " + (", ".join(f"{kind} {n:,}" for kind, n in counts.items()) or "none"))
         for sentence in beginnings_in(reading.events):
             say(f"{escape(printable(sentence))}.")
@@ -250,6 +256,18 @@ def sniff(
             say(f"[yellow]![/] and {rejected.height - 3:,} more.")
     if sniffed.format is None and not sniffed.fields and not sniffed.note:
         say("No mapping fits either: no field names a speaker, a tool, a request or an event.")
+
+
+def _tell_fields(uses: list[FieldReading]) -> None:
+    """Print what each field is read as, those that are not read first."""
+    if not uses:
+        return
+    unread = [each for each in uses if not each.read_as]
+    rows = [{"field": each.path, "read as": ", ".join(each.read_as) or "not read", "example": each.example[:_EXAMPLE]}
+            for each in (*unread, *(each for each in uses if each.read_as))]
+    table(f"{many(len(uses), 'field')}, {len(unread):,} not read", rows[:_N_FIELDS])
+    if len(rows) > _N_FIELDS:
+        say(f"and {len(rows) - _N_FIELDS:,} more; --json lists all.")
 
 
 def _event_rows(reading: Reading, n_events: int) -> list[dict[str, Any]]:

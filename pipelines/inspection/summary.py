@@ -33,7 +33,8 @@ def summary(settings: Settings) -> dict[str, Any]:
         precision, n_rewards = published_precision(store)
         return {
             "out": settings.out, "warehouse": str(catalog_of(settings.warehouse)), "n_files": store.count("raw.files"),
-            "n_records": store.count("raw.records"), "n_sessions": store.count("core.sessions"),
+            "n_records": store.count("raw.records"), "n_events": store.count("core.events") + store.count("raw.declarations"),
+            "n_sessions": store.count("core.sessions"),
             "n_calls": store.read("select count(*) from core.turns where kind = 'call'").item(),
             "n_tools": store.count("core.tools"), "n_tasks": store.count("mart.tasks"),
             "n_published": published.get("task", 0) + published.get("failure", 0),

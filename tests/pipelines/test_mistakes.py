@@ -71,7 +71,8 @@ def test_a_variable_that_says_nothing_known_is_refused_before_a_run_begins(varia
 def test_a_file_in_no_known_format_is_left_and_it_is_said_what_to_do(held: bytes, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(held)
     done = called("run", tmp_path / "a.log", "--out", tmp_path / "out", "--no-image")
-    assert done.returncode == 0 and "unknown_format" in done.stderr and "traceroom sniff FILE" in done.stderr
+    assert done.returncode == 2 and "unknown_format" in done.stderr and "traceroom sniff FILE" in done.stderr
+    assert "nothing was read of 1 file; run `traceroom sniff FILE`" in " ".join(done.stderr.split())
 
 
 def test_every_command_has_a_sentence_and_an_example_that_it_takes() -> None:

@@ -78,3 +78,24 @@ def test_parts_of_pages_are_log_lines_and_nothing_vanishes(tmp_path: Path) -> No
     assert 'no answer net::ERR' in (reading.events["lossy"].to_list()[5] or "")
     assert reading.events["latency_ms"].to_list()[-1] is None
     assert reading.decisions.filter(~pl.col("kept"))["reason"].to_list() == ["malformed_record"]
+
+
+def test_browsers_tell_pages_apart_from_calls_alike(tmp_path: Path) -> None:
+    """One visit as Chrome exports it (with `_resourceType`) and as Firefox does (with the headers of the request)."""
+    page = {"content": {"mimeType": "text/html; charset=utf-8", "text": "<p>17</p>"}}
+    visit = [("document", "document", "GET", page), ("stylesheet", "style", "GET", {}), ("document", "iframe", "GET", page),
+             ("document", "document", "POST", page), ("fetch", "empty", "GET", page), ("xhr", "empty", "POST", {})]
+    accepted = {"document": "text/html,application/xhtml+xml", "iframe": "text/html,*/*"}
+
+    def headers(kind: str, is_old: bool) -> dict[str, Any]:
+        stated = [] if is_old else [{"name": "Sec-Fetch-Dest", "value": kind}]
+        return {"headers": [{"name": "Accept", "value": accepted.get(kind, "*/*")}, *stated]}
+
+    chrome = read_all(tmp_path, *(entry(method, answered=answered, _resourceType=kind) for kind, _, method, answered in visit))
+    firefox = read_all(tmp_path, *(
+        entry(method, answered=answered, prompt=headers(kind, False)) for _, kind, method, answered in visit))
+    assert chrome.events["kind"].to_list() == firefox.events["kind"].to_list() == [
+        "log", "log", "log", "request", "request", "request"]
+    older = read_all(tmp_path, entry(prompt=headers("document", True), answered=page), entry(
+        prompt=headers("empty", True), answered=page))
+    assert older.events["kind"].to_list() == ["log", "request"]

@@ -138,3 +138,20 @@ def test_turns_in_files_of_their_own_are_one_session_also_where_no_history_is_re
     made = assemble(pl.concat([each.events for each in readings]), readings[0].declarations)
     assert made.turns["content"].to_list() == ["one", "Answer one", "two", "Answer two"]
     assert made.sessions["session_id"].to_list() == ["s"]
+
+
+@pytest.mark.parametrize(("names", "service"), [
+    (("desk", "desk"), "desk"), (("desk", "title"), None), (("agent.6f8d2449", "agent.6f8d2449"), None)])
+def test_the_name_that_all_traces_have_names_the_service(names: tuple[str, str], service: str | None) -> None:
+    rows = [observation(number, "GENERATION", PROMPT, "done", trace_id=f"t{number}", trace_name=name)
+            for number, name in enumerate(names)]
+    emit = read_platform_log("langfuse", *rows)
+    assert {row["service"] for row in emit.events if row["kind"] == "message"} == {service}
+
+
+def test_a_service_in_a_traces_metadata_is_that_of_its_observations() -> None:
+    trace = {"id": "t", "timestamp": "2026-03-02T10:00:00Z", "name": "turn", "sessionId": "s", "userId": "u",
+             "bookmarked": False, "metadata": '{"service": "desk"}',
+             "observations": [observation(1, "GENERATION", PROMPT, "done", trace_id="t")]}
+    emit = read_platform_log("langfuse", trace)
+    assert {row["service"] for row in emit.events if row["kind"] == "message"} == {"desk"}

@@ -204,3 +204,15 @@ def test_any_json_under_any_mapping_becomes_events_or_a_reject(values: list[Any]
     spoken_of = {row["record_id"] for row in emit.events} | {record.record_id for record, _, _ in emit.rejects}
     assert spoken_of == {record.record_id for record in records}
     assert len({row["event_id"] for row in emit.events}) == len(emit.events)
+
+
+@pytest.mark.parametrize("answer", ["returned", "text"])
+def test_a_record_that_the_tool_speaks_tells_its_call_too(answer: str, tmp_path: Path) -> None:
+    fields = {"session_id": "s", "role": "who", "content": "text", "tool": "fn", "arguments": "given", "result": "returned"}
+    asked = {"s": "a", "who": "user", "text": "go"}
+    spoken = {"s": "a", "who": "tool", "fn": "look", "given": {"at": 1}, answer: "found"}
+    rows = event_rows(mapped(tmp_path, [asked, spoken, spoken], **fields), "kind", "tool", "content")
+    assert rows == [("message", None, "go"), *[("call", "look", None), ("result", "look", "found")] * 2]
+    called = {"s": "a", "who": "assistant", "fn": "look", "given": {"at": 1}}
+    rows = event_rows(mapped(tmp_path, [asked, called, called, spoken, spoken], **fields), "kind", "tool", "content")
+    assert [row[0] for row in rows] == ["message", "call", "call", "result", "result"], "another record made the call"

@@ -146,3 +146,18 @@ def test_a_lone_tool_list_stays_a_tool_list() -> None:
     head = head_of(orjson.dumps(message(1, result={"tools": [{"name": "a", "inputSchema": {}}]})))
     log_format = recognise(head) if head is not None else None
     assert log_format is not None and log_format.name == "tool_list"
+
+
+def test_json_between_other_words_and_servers_that_number_alike(tmp_path: Path) -> None:
+    """What a host's log writes before and after a message: its side, its server, its metadata."""
+    def line(second: int, server: str, side: str, inner: dict[str, Any]) -> str:
+        words = f"2026-03-02T10:00:0{second}.000Z [{server}] [info] Message from {side}: "
+        return words + orjson.dumps(inner).decode() + " { metadata: undefined }\n"
+
+    lines = [line(0, "pond", "client", call(1, "look")), line(1, "hill", "client", call(1, "look")),
+             line(2, "pond", "server", text_result(1, "water")), line(3, "hill", "server", text_result(1, "grass"))]
+    (tmp_path / "mcp.log").write_text("".join(lines))
+    reading = read(SourceFile(tmp_path / "mcp.log", "mcp.log"))
+    results = reading.events.filter(kind="result").select("service", "content", "latency_ms").sort("service").rows()
+    assert reading.file.format == "mcp" and [row[:2] for row in results] == [("hill", "grass"), ("pond", "water")]
+    assert reading.events.filter(kind="call")["latency_ms"].to_list() == [2000.0, 2000.0]

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""What somebody's first hour with their own logs is like.
+
+    benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--part misread]
+
+The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
+`sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
+where nothing is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import first_hour_misread  # noqa: E402 (a script of its own, from anywhere)
+
+PARTS = ("misread",)
+
+
+def main() -> int:
+    """Measure the parts, and print the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--shapes", type=Path, default=ROOT / "tests" / "extractors" / "formats" / "shapes")
+    parser.add_argument("--part", choices=PARTS, action="append")
+    arguments = parser.parse_args()
+    measured = {}
+    if "misread" in (arguments.part or PARTS):
+        measured = first_hour_misread.measure(arguments.shapes)
+    shapes = measured.pop("shapes", {})
+    print(json.dumps({"benchmark": "first_hour", "data": arguments.shapes.name, "figures": measured, "shapes": shapes}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
