@@ -427,31 +427,21 @@ class EpisodeState:
     def _may_have_moved(self, name: Name, text: str, since: int) -> bool:
         """Return whether a document names what a write call named, of a tool of which nothing was seen with such documents.
 
-        What a document shows that the tool keeps is no way to another one (a product that many orders name), nor is a field
-        that both have, nor a number or several words that the answer shows and that name nothing known (a street)."""
-        unseen = [write for write in self.write_calls[since:] if name not in write.documents
+        A call whose answer tells another document of the class changed that one. A field that both have links nothing, nor does
+        a number, or several words, that the answer shows and that name nothing known (a street)."""
+        unseen = [write for write in self.write_calls[since:] if all(kind != name[0] for kind, _ in write.documents)
                   and self._programs.relation(write.tool, name[0]) is None and not self._keeps_all(write)]
         if not unseen:
             return False
         in_document, fields = ids_in(text), fields_in(text)
-        return any(read(name) is None  # a day that both say links nothing
-                   for write in unseen for name in (in_document - (fields & write.fields)) & (
-                       with_parts(write.whole_names) - self._kept_names(write))
-                   if not ((name.isdecimal() or " " in name) and write.only_answers(name) and not self._is_key(name)))
+        links = ((write, link) for write in unseen
+                 for link in (in_document - (fields & write.fields)) & with_parts(write.whole_names))
+        return any(read(link) is None and not self._is_said_alone(write, link) for write, link in links)  # a day links nothing
 
-    def _is_key(self, name: str) -> bool:
-        return any(self._at_first((kind, name)) is not None for kind in self._programs.classes)
-
-    def _kept_names(self, write: WriteCall) -> frozenset[str]:
-        """Return the names of the documents that a write call names and its tool keeps, and what these show."""
-        kept: set[str] = set()
-        for kind in sorted(self._programs.classes) if write.whole_names else ():
-            if self._programs.relation(write.tool, kind) != "keeps":
-                continue
-            for name in write.whole_names:
-                text = self._at_first((kind, name))
-                kept |= {name, *ids_in(text)} if text is not None else set()
-        return frozenset(kept)
+    def _is_said_alone(self, write: WriteCall, name: str) -> bool:
+        """Return whether only the answer of a write call has this number, or these words, and no known document its name."""
+        return (name.isdecimal() or " " in name) and write.only_answers(name) and all(
+            self._at_first((kind, name)) is None for kind in self._programs.classes)
 
     def _keeps_all(self, write: WriteCall) -> bool:
         return self._programs.get(write.tool, UNKNOWN).keeps_all
