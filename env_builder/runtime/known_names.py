@@ -28,6 +28,8 @@ FEWEST = 5
 """Different values of an argument from which it can be seen to name."""
 NEARLY_ALL = 0.95
 """Share of these that must be known from elsewhere."""
+MOSTLY = 0.8
+"""Share of these that other tools must be asked for alone, for a value that stands nowhere to be doubtful."""
 MANY_TIMES = 6
 """Times that each value of an argument was given on average, from which on its values are a list to choose from."""
 OPEN = 3
@@ -99,9 +101,9 @@ class KnownNames:
         return None if doubted or any((tool, str(name)) not in self._arguments for name in arguments) else []
 
     def doubtful(self, tool: str, arguments: Any) -> list[str]:
-        """Return the values of a call that the log has nowhere, of arguments whose values are mostly known from elsewhere."""
+        """Return the values of a call that the log has nowhere, of arguments whose values others are mostly asked for alone."""
         return sorted(value for name, value in _scalars(arguments)
-                      if (tool, name) in self._mostly_known and not _is_quantity(value) and not self._is_shown(value)
+                      if (tool, name) in self._looked_up and not _is_quantity(value) and not self._is_shown(value)
                       and value not in self._given[tool, name])
 
     def _see_documents(
@@ -130,8 +132,10 @@ class KnownNames:
         n_known = {own: sum(self._is_met(value, own) for value in counts) for own, counts in self._given.items()}
         many = {own for own, counts in self._given.items() if len(counts) >= FEWEST}
         self._naming = {own for own in many if n_known[own] >= NEARLY_ALL * len(self._given[own])}
-        self._mostly_known = {own for own in many - self._naming if 2 * n_known[own] >= len(self._given[own])}
-        """(tool, argument) whose values are known from elsewhere more often than not, too seldom to name."""
+        n_looked_up = {own: sum(bool(self._asked_alone.get(value, set()) - {own[0]}) for value in self._given[own])
+                       for own in many - self._naming}
+        self._looked_up = {own for own, n in n_looked_up.items() if n >= MOSTLY * len(self._given[own])}
+        """(tool, argument) whose values other tools are mostly asked for alone, too seldom to be sure that it names."""
         names = {name for _, name in self._naming}
         self._naming |= {own for own, n in n_known.items() if own[1] in names and n == len(self._given[own])}
         self._naming_anywhere = names - {name for tool, name in many - self._naming}

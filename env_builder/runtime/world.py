@@ -74,7 +74,7 @@ class World:
         return self._known_names.strangers(tool, parsed(key))
 
     def doubtful(self, tool: str, key: str) -> list[str]:
-        """Return the values of a call that stand nowhere, of arguments whose values mostly do. `key`: canonical arguments."""
+        """Return the values of a call that may not exist: looked up nowhere, where others are. `key`: canonical arguments."""
         return self._known_names.doubtful(tool, parsed(key))
 
     def spelled(self, tool: str, key: str) -> str | None:

@@ -217,20 +217,27 @@ def test_an_attempt_in_other_words_counts_as_the_accepted_call() -> None:
     assert not judged("call", {"calls": [quoting], "at_least": 1}, {"door": "D-1", "note": "x"}, nothing).passed
 
 
-def test_a_value_that_stands_nowhere_is_doubtful_where_the_others_mostly_stand_somewhere() -> None:
-    rows = [row("doors", {}, " ".join(f"D-{n}" for n in range(6))),
-            *(row("pass", {"door": f"D-{n}", "word": f"w{n}", "count": 3 + n}, "done") for n in range(8))]
-    names = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in rows})
-    assert names.strangers("pass", {"door": "D-77"}) is None, "two of eight doors stand nowhere else"
+LOOKED_UP = [*(row("see", {"door": f"D-{n}"}, "a door") for n in range(7)),
+             *(row("pass", {"door": f"D-{n}", "word": f"w{n}", "count": 3 + n}, "done") for n in range(8))]
+
+
+def test_a_value_that_stands_nowhere_is_doubtful_where_the_others_are_mostly_looked_up() -> None:
+    names = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in LOOKED_UP})
+    assert names.strangers("pass", {"door": "D-77"}) is None, "one of eight doors was never looked up"
     assert names.doubtful("pass", {"door": "D-77", "word": "w99", "count": 99}) == ["D-77"]
     assert names.doubtful("pass", {"door": "D-7"}) == [] == names.doubtful("pass", {"door": "D-2"})
 
 
+def test_a_value_that_others_show_but_nobody_looks_up_is_new_by_nature() -> None:
+    rows = [row("list", {}, " ".join(f"m{n}@x.org" for n in range(6))),
+            *(row("invite", {"mail": f"m{n}@x.org"}, "sent") for n in range(8))]
+    names = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in rows})
+    assert names.doubtful("invite", {"mail": "m99@x.org"}) == []
+
+
 def test_what_a_tool_confirms_is_not_given_to_a_doubtful_name() -> None:
-    rows = [row("doors", {}, " ".join(f"D-{n}" for n in range(6))),
-            *(row("pass", {"door": f"D-{n}"}, "done") for n in range(8))]
-    program = {"tool": "pass", "effect": "unknown", "class": None, "relation": {}, "takes": ["door"], "repeats": True,
-               "rules": [{"rule": "recorded"}, {"rule": "constant", "content": "done"}]}
-    state = EpisodeState(World([], rows), {"pass": program}, View(None, frozenset()))
-    assert state.call("pass", {"door": "D-2"}).content == "done"
-    assert state.call("pass", {"door": "D-77"}).tier == "unknown"
+    program = {"tool": "pass", "effect": "unknown", "class": None, "relation": {}, "takes": ["count", "door", "word"],
+               "repeats": True, "rules": [{"rule": "recorded"}, {"rule": "constant", "content": "done"}]}
+    state = EpisodeState(World([], LOOKED_UP), {"pass": program}, View(None, frozenset()))
+    assert state.call("pass", {"door": "D-2", "word": "w2", "count": 5}).content == "done"
+    assert state.call("pass", {"door": "D-77", "word": "w2", "count": 5}).tier == "unknown"
