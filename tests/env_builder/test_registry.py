@@ -107,10 +107,10 @@ def test_the_image_alone_answers_and_takes_mounted_tasks(base_image: str, tmp_pa
         "name": "read_sign", "arguments": {"at": "gate"}}}]
     lines = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in asked)
     mounted = ["-v", f"{room / 'tasks.jsonl'}:/room/tasks.jsonl:ro"]
-    for command in ([*run, made.image_id], [*run, *mounted, made.image_id, "--task", TASK]):
+    for command, talk in (([*run, made.image_id], []), ([*run, *mounted, made.image_id, "--task", TASK], ["say", "finish"])):
         done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True, timeout=60)
         listed, called = [json.loads(line)["result"] for line in done.stdout.splitlines()]
-        assert [tool["name"] for tool in listed["tools"]] == ["open_door", "read_sign"]
+        assert [tool["name"] for tool in listed["tools"]] == ["open_door", "read_sign", *talk]
         assert called["content"][0]["text"] == "Mind the gap\n — 雨"
     done = subprocess.run([*run, made.image_id, "--task", TASK], input=lines, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "no task" in done.stderr
