@@ -160,7 +160,7 @@ class AgentSession:
         channel = await processes.next()
         params = processes.reset_params(self.rollout.task_id, self.rollout.seed, self.rollout.perturbations)
         observation = await channel.request("traceroom/reset", {**params, "talk": self.rollout.talk}, self.session_id)
-        self.instructions = observation["instructions"]
+        self.instructions = observation.get("instructions", "")  # a room of an older run gives none
         self.beginning = {"messages": observation["messages"], "limits": observation["limits"]}
         self.channel = channel
         return channel
