@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What somebody's first hour with their own logs is like.
 
-    benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--part misread]
+    benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--part misread|mcp]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
 `sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
-where nothing is.
+where nothing is. `mcp_solved`: share of an environment's published tasks (ENV, else one built from the sample) whose known
+solution an MCP client carries out alone, of `n_mcp_tasks` (benchmarks/first_hour_mcp.py).
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import first_hour_misread  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks import first_hour_mcp, first_hour_misread  # noqa: E402 (a script of its own, from anywhere)
 
-PARTS = ("misread",)
+PARTS = ("misread", "mcp")
 
 
 def main() -> int:
@@ -28,10 +30,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shapes", type=Path, default=ROOT / "tests" / "extractors" / "formats" / "shapes")
     parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--environment", type=Path)
     arguments = parser.parse_args()
-    measured = {}
-    if "misread" in (arguments.part or PARTS):
+    measured, parts = {}, arguments.part or PARTS
+    if "misread" in parts:
         measured = first_hour_misread.measure(arguments.shapes)
+    if "mcp" in parts:
+        with tempfile.TemporaryDirectory() as scratch:
+            measured |= first_hour_mcp.measure((arguments.environment or first_hour_mcp.from_sample(Path(scratch))).resolve())
     shapes = measured.pop("shapes", {})
     print(json.dumps({"benchmark": "first_hour", "data": arguments.shapes.name, "figures": measured, "shapes": shapes}))
     return 0

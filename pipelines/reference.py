@@ -69,6 +69,7 @@ VARIABLES = {
     "TRACEROOM_FIRST_DAY": "First day of Dagster's daily partitions",
     "TRACEROOM_FRESH_BY": "When every table must be up to date each day: a cron expression in UTC, default 0 6 * * *",
     "TRACEROOM_IMAGE": "`off`: Dagster's runs build no images",
+    "TRACEROOM_GRADE_TOKEN": "Token that graders need, for `serve --grade`; without it one is drawn and printed",
     "TRACEROOM_INBOX": "Folders or buckets that logs arrive in, for Dagster",
     "TRACEROOM_KEY": "Key of pseudonyms: 16 random characters or more (docs/privacy.md)",
     "TRACEROOM_KEY_FILE": "File that holds it, if TRACEROOM_KEY is not set",

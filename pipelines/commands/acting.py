@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -226,6 +228,8 @@ def serve(
     seed: Seed = 0, perturbation: Perturbations = None, bind: Bind = None, config: BindingsConfig = None, ask: AskModel = False,
     talk: Annotated[Literal["auto", "on", "off"], typer.Option(
         help="Tools `say` and `finish` over MCP; auto: where a task has a user.")] = "auto",
+    grade: Annotated[bool, typer.Option("--grade", help=(
+        "Let a second MCP client grade, at /grade; it needs the token that is printed, or TRACEROOM_GRADE_TOKEN."))] = False,
     openenv: Annotated[bool, typer.Option("--openenv", help="Run an OpenEnv server instead: HTTP and WebSocket.")] = False,
     container: Annotated[bool, typer.Option("--container", help="Run the environment in a container.")] = False,
     journals: Annotated[Path | None, typer.Option(
@@ -242,11 +246,19 @@ def serve(
 
     bound = playing.bindings(environment, bind or (), config)
     rollout = Rollout(task_id, seed, tuple(perturbation or ()), bound, playing.live(ask), TALK[talk])
+    token = os.environ.get("TRACEROOM_GRADE_TOKEN") or secrets.token_urlsafe() if grade else None
     if openenv:
+        if grade:
+            raise InputError("an OpenEnv server grades by itself", "--grade", "leave it out")
         from pipelines.serving import openenv_server
         start = partial(openenv_server.serve, say=lambda text: say(escape(text)))
     else:
         from pipelines.serving import mcp_server
-        start = partial(mcp_server.serve)
-    start(environment, rollout, host, port, container=container, journals=journals, limit=episodes, idle_s=idle,
-          ready=lambda url: say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C"))
+        start = partial(mcp_server.serve, grader_token=token)
+
+    def ready(url: str) -> None:
+        say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C")
+        if token:
+            say(f"graders: {escape(url.removesuffix('mcp'))}grade, with the header Authorization: Bearer {escape(token)}")
+
+    start(environment, rollout, host, port, container=container, journals=journals, limit=episodes, idle_s=idle, ready=ready)

@@ -39,6 +39,7 @@ from starlette.types import Receive, Scope, Send
 
 from env_builder.runtime import mcp
 from env_builder.runtime.files import rows_of
+from pipelines.serving.grader_endpoint import GraderEndpoint
 from pipelines.serving.listening import BACKLOG, allow_open_files, listen
 from pipelines.serving.sessions import BOUND_PROCESSES, AgentSession, AgentSessions, Rollout, ServingProcesses, process_starter
 from warehouse.errors import InputError, TraceroomError
@@ -91,8 +92,12 @@ def _busy(status: int, what: str, verb: str = "wait") -> HttpReply:
 class McpApplication:
     """The ASGI application."""
 
-    def __init__(self, sessions: AgentSessions, rollout: Rollout, task_ids: Sequence[str], name: str, host: str) -> None:
+    def __init__(
+        self, sessions: AgentSessions, rollout: Rollout, task_ids: Sequence[str], name: str, host: str,
+        grader: GraderEndpoint | None = None,
+    ) -> None:
         self._sessions = sessions
+        self._grader = grader
         self._rollout = rollout
         self._task_ids = task_ids
         self._name = name
@@ -174,7 +179,9 @@ class McpApplication:
 
     async def _answer_other(self, scope: Scope, receive: Receive, send: Send, session: AgentSession | None) -> None:
         """Answer what is no request of an open session to `/mcp`."""
-        if scope["path"] != "/mcp":
+        if scope["path"] == "/grade" and self._grader is not None:
+            await (await self._grade(scope, self._grader, receive))(scope, receive, send)
+        elif scope["path"] != "/mcp":
             scope["traceroom.session"] = session
             await self._routes(scope, receive, send)
         elif scope["method"] == "POST":
@@ -187,6 +194,20 @@ class McpApplication:
         else:
             await self._sessions.end(session.session_id)  # the journal is stored before the end is confirmed
             await HttpReply(200, None)(scope, receive, send)
+
+    async def _grade(self, scope: Scope, grader: GraderEndpoint, receive: Receive) -> HttpReply:
+        """Answer a grader."""
+        headers = dict(scope["headers"])
+        if not grader.admits(headers.get(b"authorization", b"").decode("latin-1")):
+            refused = _error(401, mcp.INVALID_REQUEST, "a grader needs the token")
+            return refused._replace(headers=(("WWW-Authenticate", "Bearer"),))
+        if scope["method"] != "POST":
+            return HttpReply(405, None, (("Allow", "POST"),))
+        message = await _message(receive)
+        refusal = _refusal(message, headers)
+        if refusal is not None or "id" not in message or "method" not in message:
+            return refusal or HttpReply(202, None)
+        return HttpReply(200, await grader.reply(message))
 
     async def _open(self, scope: Scope, message: dict[str, Any]) -> HttpReply:
         """Open a session, if the message is `initialize`; with a task, its episode begins."""
@@ -290,25 +311,32 @@ def _refusal(message: Any, headers: dict[bytes, bytes]) -> HttpReply | None:
 
 def application(
     environment: Path, rollout: Rollout, *, container: bool = False, journals: Path | None = None,
-    host: str = "127.0.0.1", limit: int = LIMIT, idle_s: float = IDLE_S,
+    host: str = "127.0.0.1", limit: int = LIMIT, idle_s: float = IDLE_S, grader_token: str | None = None,
 ) -> McpApplication:
-    """Return the web application; `environment` is OUT/environments/<name>. TraceroomError if no process can start."""
+    """Return the web application; `environment` is OUT/environments/<name>. With `grader_token`, a client that has it grades at
+    `/grade`. TraceroomError if no process can start, InputError where there are no rewards to grade with."""
+    if grader_token is not None and (rollout.bindings or rollout.ask is not None):
+        raise InputError("episodes with real tools or a model cannot be graded while they are served", "--grade",
+                         "write their journals with --journals, and grade these with: traceroom grade")
     start = process_starter(environment, container, rollout.bindings)
     processes = ServingProcesses(start, str(environment), BOUND_PROCESSES if rollout.bindings else 1, rollout)
     task_ids = [task["task_id"] for task in rows_of(environment / "tasks.jsonl")]
     sessions = AgentSessions(processes, environment.name, journals, limit, idle_s)
-    return McpApplication(sessions, rollout, task_ids, environment.name, host)
+    sessions.is_graded = grader_token is not None
+    grader = None if grader_token is None else GraderEndpoint(environment, sessions, grader_token)
+    return McpApplication(sessions, rollout, task_ids, environment.name, host, grader)
 
 
 def serve(
     environment: Path, rollout: Rollout, host: str = "127.0.0.1", port: int = 8765, *,
     container: bool = False, journals: Path | None = None, limit: int = LIMIT, idle_s: float = IDLE_S,
-    ready: Callable[[str], None] = print,
+    grader_token: str | None = None, ready: Callable[[str], None] = print,
 ) -> None:
     """Serve until interrupted or terminated; calls `ready` with the URL of the MCP endpoint. InputError: the port is taken."""
     with listen(host, port) as listening:
         allow_open_files()
-        app = application(environment, rollout, container=container, journals=journals, host=host, limit=limit, idle_s=idle_s)
+        app = application(environment, rollout, container=container, journals=journals, host=host, limit=limit, idle_s=idle_s,
+                          grader_token=grader_token)
         gc.freeze()  # what was loaded is never garbage, and what thousands of sessions hold seldom is
         gc.set_threshold(50_000, 20, 50)
         ready(f"http://{host}:{listening.getsockname()[1]}/mcp")

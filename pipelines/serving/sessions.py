@@ -25,6 +25,8 @@ BOUND_PROCESSES = 8
 """Number of processes if real tools are bound: a process waits while one of them answers."""
 CONTAINER_LIMITS = image.ContainerLimits(memory_mb=2048, seconds=10 * 365 * 86400.0)
 """Limits of a container that plays many episodes, for as long as the server runs."""
+MOST_ENDED = 1024
+"""Episodes that are remembered for a grader after they ended."""
 SWEEP_S = 1.0
 """Seconds between two searches for idle sessions."""
 
@@ -178,14 +180,14 @@ class AgentSession:
             supplied = await channel.send("traceroom/supply", answer, self.session_id)
             return supplied if "result" in supplied else reply
 
-    async def close(self) -> list[dict[str, Any]] | None:
-        """End the episode and return its journal; None if the client never asked for anything."""
+    async def close(self) -> dict[str, Any] | None:
+        """End the episode and return its `journal`, and how it `ended`; None if the client never asked for anything."""
         if self._begun is not None:
             await asyncio.wait([self._begun])
         if self.channel is None:
             return None
-        journal = (await self.channel.request("traceroom/close", None, self.session_id))["journal"]
-        return list(journal) if self.is_played else None
+        closed: dict[str, Any] = await self.channel.request("traceroom/close", None, self.session_id)
+        return closed if self.is_played else None
 
 
 class AgentSessions:
@@ -193,6 +195,8 @@ class AgentSessions:
 
     def __init__(self, processes: ServingProcesses, name: str, journals: Path | None, limit: int, idle_s: float) -> None:
         self.limit = limit
+        self.is_graded = False
+        """Are episodes that ended kept for a grader?"""
         self.n_lost = 0
         """Episodes whose journal was lost with their process."""
         self.processes = processes
@@ -200,6 +204,7 @@ class AgentSessions:
         self._journals = journals
         self._idle_s = idle_s
         self._by_id: dict[str, AgentSession] = {}
+        self._ended: dict[str, dict[str, Any]] = {}
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -219,12 +224,28 @@ class AgentSessions:
         if session is None:
             return
         try:
-            journal = await asyncio.shield(asyncio.ensure_future(session.close()))
+            closed = await asyncio.shield(asyncio.ensure_future(session.close()))
         except TraceroomError:
             self.n_lost += 1
             return
-        if journal is not None and self._journals is not None:
-            append_row(self._journals, {**session.rollout.row(self._name), "journal": journal})
+        if closed is None:
+            return
+        row = {**session.rollout.row(self._name), "journal": closed["journal"]}
+        if self._journals is not None:
+            append_row(self._journals, row)
+        if self.is_graded:
+            self._ended[session_id] = {**row, "ended": closed["ended"]}
+            for old in list(self._ended)[:-MOST_ENDED]:
+                del self._ended[old]
+
+    async def episodes(self, only: str | None = None) -> dict[str, dict[str, Any]]:
+        """Return the rows of the episodes that were played here, by session, the ended ones first. `only`: of this one."""
+        rows = {name: row for name, row in self._ended.items() if only in (None, name)}
+        for name, session in list(self._by_id.items()):
+            if only in (None, name) and session.channel is not None and session.is_played:
+                result = await session.channel.request("traceroom/journal", None, name)
+                rows[name] = {**session.rollout.row(self._name), "journal": result["journal"], "ended": result["ended"]}
+        return rows
 
     async def close(self) -> None:
         """End every session, then the processes."""

@@ -27,7 +27,7 @@ from pipelines.serving import mcp_server
 from pipelines.serving.sessions import Rollout
 from tests.conftest import ROOT
 from tests.endpoint import answering
-from tests.rooms import OPEN, TASK, write_room
+from tests.rooms import OPEN, TASK, write_rewards, write_room
 from warehouse.errors import InputError, Unavailable
 
 PATIENCE_S = 200.0   # of a machine that is busy
@@ -116,6 +116,53 @@ def test_the_official_client_plays_an_episode_a_session(url: str, journals: Path
     assert {row["task_id"] for row in rows} == {TASK}
     played = [[step.get("tool") for step in row["journal"]] for row in rows]
     assert ["read_sign", "open_door"] in played and ["open_door"] in played
+
+
+def test_a_second_client_grades_what_the_first_one_plays_over_mcp_alone(tmp_path: Path) -> None:
+    own = write_room(tmp_path / "environments" / "hall")
+    write_rewards(own)
+    process, url = started(own, "--task", TASK, "--grade", TRACEROOM_GRADE_TOKEN="a-token")
+    grade_url = url.removesuffix("mcp") + "grade"
+
+    async def play() -> None:
+        async with httpx2.AsyncClient(headers={"Authorization": "Bearer a-token"}, timeout=PATIENCE_S) as http, \
+                streamable_http_client(grade_url, http_client=http) as streams, ClientSession(*streams) as grader:
+            await grader.initialize()
+            assert [tool.name for tool in (await grader.list_tools()).tools] == ["episodes", "grade"]
+            assert (await grader.call_tool("episodes", {})).structured_content == {"episodes": []}
+            async with streamable_http_client(url) as others, ClientSession(*others) as agent:
+                await agent.initialize()
+                await agent.call_tool("say", {"text": "Which one?"})
+                (episode,) = (await grader.call_tool("episodes", {})).structured_content["episodes"]
+                assert (episode["task_id"], episode["steps"], episode["ended"]) == (TASK, 1, None)
+                before = await grader.call_tool("grade", {"episode": episode["episode"]})
+                await agent.call_tool("open_door", {"door": "7"})
+                await agent.call_tool("finish", {})
+            after = await grader.call_tool("grade", {"episode": episode["episode"]})
+            assert before.structured_content["reward"] == 0 and before.structured_content["failed"]
+            assert after.structured_content == {"episode": episode["episode"], "task_id": TASK, "reward": 1.0, "failed": []}
+            (ended,) = (await grader.call_tool("episodes", {})).structured_content["episodes"]
+            assert (ended["steps"], ended["ended"]) == (3, "terminated")
+            with pytest.raises(MCPError, match="no episode 'none' here"):
+                await grader.call_tool("grade", {"episode": "none"})
+        async with httpx2.AsyncClient(timeout=PATIENCE_S) as http:
+            hello = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+            for headers in ({}, {"Authorization": "Bearer another"}):
+                assert (await http.post(grade_url, json=hello, headers=headers)).status_code == 401
+
+    try:
+        run(play())
+    finally:
+        stopped(process)
+
+
+def test_a_server_without_rewards_or_with_real_tools_does_not_grade(tmp_path: Path) -> None:
+    own = write_room(tmp_path / "environments" / "hall")
+    with pytest.raises(InputError, match="no rewards to grade with"):
+        mcp_server.application(own, Rollout(TASK), grader_token="a-token")
+    write_rewards(own)
+    with pytest.raises(InputError, match="cannot be graded while they are served"):
+        mcp_server.application(own, Rollout(TASK, bindings={"open_door": "http:x"}), grader_token="a-token")
 
 
 def test_the_newest_client_falls_back_to_a_revision_with_sessions(url: str) -> None:
