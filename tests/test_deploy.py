@@ -31,7 +31,8 @@ SECRETS = {"TRACEROOM_MODEL_KEY": "m0del-5ecret", "AWS_SECRET_ACCESS_KEY": "aws-
 
 ELSEWHERE = {
     "TRACEROOM_BASE_IMAGE": "runs in containers build no images", "TRACEROOM_COMMAND": "of ./traceroom",
-    "TRACEROOM_DEBUG": "of the command line", "TRACEROOM_KEY_FILE": "compose asks for the key itself",
+    "TRACEROOM_DEBUG": "of the command line", "TRACEROOM_GRADE_TOKEN": "of `serve`",
+    "TRACEROOM_KEY_FILE": "compose asks for the key itself",
     "TRACEROOM_OPENENV_PYTHON": "of `serve`", "TRACEROOM_UI_TOKEN": "of `ui`"}
 """Variables that no run in a container needs, and why."""
 

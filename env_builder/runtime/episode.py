@@ -399,10 +399,6 @@ class EpisodeState:
             name, words = self._programs.plain(name)
         if self._uncertain and not self._uncertain.isdisjoint(words or (name[1],)):
             return None
-        text = self._at_present(name, words)
-        return None if text is not None and self._uncertain and not self._uncertain.isdisjoint(ids_in(text)) else text
-
-    def _at_present(self, name: Name, words: frozenset[str] | None) -> str | None:
         if not self.write_calls and not self._taught.documents:
             return self._begun[name] if name in self._begun else self._at_first(name)
         if name not in self._now:
