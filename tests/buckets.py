@@ -1,4 +1,4 @@
-"""A server of S3 on this machine, on a port that was free: moto's, which keeps its buckets in memory."""
+"""A server of S3 on this machine, on a port that was free: moto's (s3_server.py), which keeps its buckets in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def serving(said: Path) -> Iterator[str]:
         port = probe.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     with said.open("w") as output, subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=output, stderr=output,
+            [sys.executable, Path(__file__).with_name("s3_server.py"), "127.0.0.1", str(port)], stdout=output, stderr=output,
             env=os.environ | {"INITIAL_NO_AUTH_ACTION_COUNT": "100000"}) as process:
         try:
             _wait(url, process)

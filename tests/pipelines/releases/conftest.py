@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +12,7 @@ import boto3
 import pytest
 
 from pipelines.releases.registry import Registry, source
+from tests.buckets import serving
 
 Put = Callable[..., str]
 
@@ -24,24 +20,8 @@ Put = Callable[..., str]
 @pytest.fixture(scope="session")
 def bucket_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield a server that speaks S3 on this machine; gives its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    said = tmp_path_factory.mktemp("bucket") / "said"
-    with said.open("w") as output, subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stdout=output, stderr=output) as process:
-        try:
-            url = f"http://127.0.0.1:{port}"
-            while True:
-                assert process.poll() is None, f"the server ended: {said.read_text()}"
-                try:
-                    urllib.request.urlopen(f"{url}/moto-api/", timeout=5).close()
-                    break
-                except OSError:
-                    time.sleep(0.05)
-            yield url
-        finally:
-            process.terminate()
+    with serving(tmp_path_factory.mktemp("bucket") / "output") as url:
+        yield url
 
 
 @pytest.fixture
