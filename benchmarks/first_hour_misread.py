@@ -1,8 +1,8 @@
 """How many shapes of logs are read wrongly, or lose something that `sniff` does not list.
 
 In: files in the shapes that real clients write, and what must come of each (`expected.json` next to them): its format, turns,
-feedback, outcomes, row changes, requests, service. Each shape is read as it is and, where it is JSON, once more with a field
-that nobody knows in every record. A shape is misread if anything expected is missing or other, or if a value of the records is
+feedback, outcomes, row changes, requests, service. Each shape is read as it is and, where it is JSON, once more with an
+unknown field in every record. A shape is misread if anything expected is missing or other, or if a value of the records is
 in no event, while `sniff` does not list its field.
 Sees: values of three letters or more, by their text. Does not see: a value that is held in the wrong place, but for what is
 expected.
@@ -119,7 +119,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _with_unknown_field(path: Path) -> bytes | None:
-    """Return the file with a field that nobody knows in each record; None where it holds no JSON."""
+    """Return the file with an unknown field in each record; None where it holds no JSON."""
     content = path.read_bytes()
     try:
         if path.suffix == ".jsonl":

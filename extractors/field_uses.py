@@ -10,7 +10,6 @@ archives, databases and XML; why a format that reads a field of one of two names
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -171,7 +170,7 @@ def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def pair_name(values: list[Any]) -> str | None:
-    """Return the field that names each element of a list of pairs (`[{"key": …, "value": …}]`); None where it is none."""
+    """Return the field that names each element of a list of pairs (`[{"key": …, "value": …}]`); None if none does."""
     return next((name for name in _PAIR_NAMES if values and all(
         isinstance(each, dict) and isinstance(each.get(name), str) and each.keys() <= {name, "value"}
         for each in values)), None)
@@ -199,4 +198,4 @@ def _short(value: Any) -> str:
 
 def n_unread(uses: list[FieldReading]) -> int:
     """Return how many fields are not read."""
-    return Counter(not each.read_as for each in uses)[True]
+    return sum(not each.read_as for each in uses)

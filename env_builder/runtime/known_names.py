@@ -8,7 +8,8 @@ if all others of its name do. Of numbers, answers and documents do not count: am
 A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused:
 it changes nothing, whatever the tool would say. So is one with an argument that no successful call of the tool has, if the
 service refuses such calls on record (`REFUSED`). A call whose naming arguments all exist is one that may well have worked, also
-with a value that is new by nature (an account number), if it looks like others that were given.
+with a value that is new by nature (an account number), if it looks like others that were given. A value that stands nowhere, of
+an argument whose values other tools are mostly asked for alone, is *doubtful*: it may name nothing, and is not surely refused.
 
 Sees: values as whole words of answers, values inside of objects and lists, values of several words if each has a digit (phone
 and account numbers). Does not see: entities that exist and that no session met; refusals for other reasons.

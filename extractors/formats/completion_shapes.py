@@ -3,7 +3,7 @@
 In: a record of a gateway, a wrapper or a client. Out: its request and its response (`sides`), and a record shaped as
 `{"request": {"messages": […]}, "response": {"choices": […]}}` (`exchanged`).
 Sees: request and response under a name each, bodies as JSON text; flat records, whose own fields are the request (settings may
-stand in an object beside the history); answers as a completion, choices, a message or several, parts, chunks of a stream, a
+stand in an object next to the history); answers as a completion, choices, a message or several, parts, chunks of a stream, a
 stream as text, plain text, or one of these inside an object. Does not see: an answer under a name that is not listed here.
 """
 
@@ -31,7 +31,7 @@ _MOST_DEPTH = 4
 
 
 def sides(value: Any) -> tuple[Row, Any]:
-    """Request (empty where there is none) and response of a record."""
+    """Return a record's request (empty if there is no request) and its response."""
     if not isinstance(value, dict):
         return {}, None
     request, response = object_of(_side(value, _REQUEST)), _side(value, _RESPONSE)
@@ -62,7 +62,7 @@ def exchanged(value: Any) -> Row:
 
 
 def is_flat(value: Any) -> bool:
-    """Return whether a record holds messages and, beside them, their answer as a chat completion's."""
+    """Return whether a record holds messages and also their answer as a chat completion's."""
     if not isinstance(value, dict) or isinstance(value.get("request"), dict):
         return False
     request, answer = sides(value)
@@ -71,7 +71,7 @@ def is_flat(value: Any) -> bool:
 
 
 def is_answered(value: Any) -> bool:
-    """Return whether a record holds a model's answer, of any API, beside its messages."""
+    """Return whether a record holds a model's answer, of any API, next to its messages."""
     return is_flat(value) or _is_other_api(sides(value)[1])
 
 
@@ -89,7 +89,7 @@ def _is_history(value: Any) -> bool:
 
 
 def _completion(answer: Any, depth: int = 0) -> Row | None:
-    """Return an answer as a completion with its choices; None where it is none, or another API's."""
+    """Return an answer as a completion with its choices; None for anything else, also another API's answer."""
     answer = opened(answer)
     if isinstance(answer, str):
         return _streamed(stream_events(answer)) or (_of_message({"content": answer}) if answer else None)

@@ -98,7 +98,7 @@ def _is_resource(request: Row, response: Row, entry: Row) -> bool:
 def _kind(request: Row, response: Row, entry: Row) -> str | None:
     """Return what a browser says that an entry is for; None where nothing tells.
 
-    Chrome writes it beside the request. Firefox and Safari do not: there the request's own headers tell.
+    Chrome writes it next to the request. Firefox and Safari do not: there the request's own headers tell.
     """
     headers = _headers(request)
     if isinstance(stated := entry.get("_resourceType") or headers.get("sec-fetch-dest"), str):

@@ -21,7 +21,7 @@ _LOOK_AT = 5
 def claims(head: Head) -> bool:
     """One of the first objects has a list of messages, and of its first messages most have roles: a line may be damaged.
 
-    None has its answer beside them: that is a completion.
+    None also holds its answer: that is a completion.
     """
     if "trajectory_format" in head.first:   # an agent's own envelope, read by its own format
         return False

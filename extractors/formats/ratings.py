@@ -1,4 +1,4 @@
-"""Ratings that a record of a conversation carries beside it: feedback on the session that the record is of.
+"""Ratings in the record of a conversation: feedback on the session that the record is of.
 
 In: a record (or its metadata) and its session. Out: a feedback event for each rating, an outcome event for what became of the
 case. Sees: fields that are named as ratings are (`thumbs`, `csat_score`, `user_rating`, `resolved` …), objects and lists of

@@ -116,7 +116,7 @@ class _Watch(threading.Thread):
 
 def release() -> None:
     """Free objects in cycles, and give the pages of freed memory back to the system (glibc; elsewhere the allocator's choice).
-    What is freed in small pieces stays resident otherwise, beside what the next step takes from another allocator."""
+    What is freed in small pieces stays resident otherwise, in addition to what the next step takes from another allocator."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:

@@ -37,7 +37,7 @@ class GraderEndpoint:
     """Answers the requests of graders."""
 
     def __init__(self, environment: Path, sessions: AgentSessions, token: str) -> None:
-        """InputError where no rewards stand beside the environment."""
+        """InputError if the run that the environment is of has no rewards."""
         rewards = environment.absolute().parent.parent / "rewards" / environment.name
         if not rewards.is_dir():
             raise InputError("there are no rewards to grade with", str(rewards), "serve the environment in its run's folder")

@@ -50,7 +50,7 @@ class WorldsApp(App):
         return own[0].app.reset(start) if own else self.common.reset(start)
 
     def next_episode(self, state: AppState, start: Start, from_reset: bool) -> AppState:
-        """Begin anew: the next session may be of another world. What was learnt stays in the world that it was learnt in."""
+        """Reset every world: the next session may be of another one. What was learnt in one world stays known there."""
         begun = self.reset(start)
         if isinstance(state, OpenState) and isinstance(begun, OpenState) and len(state.possible) == 1:
             own = next(number for number, each in enumerate(state.states) if each is state.possible[0])

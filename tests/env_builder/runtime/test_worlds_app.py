@@ -49,6 +49,32 @@ def test_an_open_episode_answers_what_all_worlds_tell(worlds: WorldsApp) -> None
     assert [show(state, key) for key in "abd"] == ['{"owner": "Ann"}', None, None]
 
 
+@pytest.fixture
+def mostly_one() -> WorldsApp:
+    return WorldsApp(app(), [
+        SessionsApp(app(b="Bob", c="Cay"), frozenset(f"s{n}" for n in range(9))),
+        SessionsApp(app(b="Ben", c="Con"), frozenset(("t1",)))])
+
+
+def test_an_open_episode_begins_where_nearly_all_sessions_are(mostly_one: WorldsApp) -> None:
+    state = mostly_one.reset(Start(None))
+    assert show(state, "b") == '{"owner": "Bob"}'
+    state.learn("show", {"locker": "b"}, '{"owner": "Ben"}')
+    assert show(state, "c") == '{"owner": "Con"}', "what was learnt tells that it is the other world"
+    assert show(mostly_one.next_episode(state, Start(None), True), "c") == '{"owner": "Cay"}', "the next one begins as usual"
+
+
+def test_what_was_learnt_in_a_world_stays_known_there(mostly_one: WorldsApp) -> None:
+    state = mostly_one.reset(Start(None))
+    assert show(state, "e") is None
+    state.learn("show", {"locker": "e"}, '{"owner": "Eve"}')
+    later = mostly_one.next_episode(state, Start(None), True)
+    assert show(later, "e") == '{"owner": "Eve"}'
+    later.call("show", {"locker": "b"})
+    later.learn("show", {"locker": "b"}, '{"owner": "Ben"}')
+    assert show(later, "e") is None, "the other world never showed it"
+
+
 @pytest.mark.parametrize(("owner", "expected"), [("Bob", ["Cay", None]), ("Ben", ["Con", "Dan"]), ("Zoe", [None, None])])
 def test_what_is_learnt_tells_the_world(worlds: WorldsApp, owner: str, expected: list[str | None]) -> None:
     state = worlds.reset(Start(None))
