@@ -17,6 +17,7 @@ from .clock import after, read
 from .confirmations import EpisodeWrite
 from .expressions import DONE, FRESH, LAST, NOW, Scope
 from .joints import apart, joined
+from .known_names import values_in
 from .notations import read_in, written_in
 from .numbering import Form, drawn, number_of
 from .precedents import PastCall, PastCalls, followed
@@ -61,6 +62,10 @@ class Taught:
         """Tool -> (arguments, answer) of its calls of this session that worked."""
         self.earlier: dict[Name, list[Row]] = {}
         """Answers as `answers`, that speak for none but sessions before this one."""
+        self.shown: set[str] = set()
+        """Words of answers of this session that worked: what they name exists."""
+        self.shown_first: set[str] = set()
+        """Those of answers before any write call that matters to them."""
 
     def copy(self) -> Taught:
         twin = Taught()
@@ -68,6 +73,7 @@ class Taught:
         twin.documents, twin.begun = dict(self.documents), dict(self.begun)
         twin.session_answers = {tool: list(answers) for tool, answers in self.session_answers.items()}
         twin.made, twin.earlier = dict(self.made), dict(self.earlier)
+        twin.shown, twin.shown_first = set(self.shown), set(self.shown_first)
         twin.tables = {name: table.copy() for name, table in self.tables.items()}
         twin.implied = {name: table.copy() for name, table in self.implied.items()}
         return twin
@@ -89,6 +95,13 @@ class Taught:
             if untouched:
                 self.begun[name] = text
 
+    def see_words(self, content: str, untouched: bool) -> None:
+        """Take in what an answer names. `untouched`: no write call matters to it."""
+        words = set(values_in(content))
+        self.shown |= words
+        if untouched:
+            self.shown_first |= words
+
     def begin_session(self, apart: frozenset[str]) -> None:
         """Forget what write calls made of entities; what was answered speaks for another session from now on.
 
@@ -107,6 +120,8 @@ class Taught:
             if rows[-1]["session"] is None:
                 rows[:] = [{**row, "session": "", "n_write_calls": 0} for row in rows]
         self.session_answers, self.made = {}, {}
+        self.shown_first = set() if apart else self.shown_first
+        self.shown = set(self.shown_first)
 
 
 UNTAUGHT = Taught()
@@ -279,7 +294,7 @@ class EpisodeState:
         if not is_assumed or answered.is_error or not program.is_possible_write:
             return False
         exists = self.names_known(program["tool"], key)
-        return exists is False or (exists is None and not self._are_made_here(
+        return exists is False or (exists is None and not self._exist_here(
             self._world.doubtful(program["tool"], self._as_given(program["tool"], key))))
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
@@ -310,6 +325,8 @@ class EpisodeState:
             origin = Origin(makes, arguments, answered, self._programs.bare) if makes else None
             self._taught.trace(origin, {self._programs.bare(name): parse(text) for name, text in documents})
         after = self.after(tool, arguments)
+        if not is_error:
+            self._taught.see_words(content, after == [])
         if after is not None:
             row = {"content": content, "is_error": is_error, "session": None, "after": after,
                    "n_write_calls": len(self.write_calls)}
@@ -361,11 +378,11 @@ class EpisodeState:
         strangers = self._world.strangers(tool, self._as_given(tool, key))
         if not strangers:
             return None if strangers is None else True
-        return self._are_made_here(strangers)
+        return self._exist_here(strangers)
 
-    def _are_made_here(self, names: Iterable[str]) -> bool:
-        """Return whether write calls of this episode name all of these."""
-        return all(any(name in write.names for write in self.write_calls) for name in names)
+    def _exist_here(self, names: Iterable[str]) -> bool:
+        """Return whether write calls of this episode name all of these, or answers that it was taught show them."""
+        return all(name in self._taught.shown or any(name in write.names for write in self.write_calls) for name in names)
 
     def _as_given(self, tool: str, key: str) -> str:
         """Return canonical arguments as the agent gave them."""

@@ -116,7 +116,7 @@ class KnownNames:
             if session == BEGUN:
                 self._see(document, BEGUN)
             else:
-                seen_in[session].update(_values_in(document))
+                seen_in[session].update(values_in(document))
         self._document_values = frozenset[str]().union(*seen_in.values())
         self._earlier_values: dict[tuple[str, str], set[str]] = defaultdict(set)
         """(tool, argument) -> values that a document had shown to the session."""
@@ -125,7 +125,7 @@ class KnownNames:
 
     def _see(self, text: str, tool: str) -> None:
         """Note what a tool's answer shows."""
-        for value in _values_in(text):
+        for value in values_in(text):
             self._shown_by[value].add(tool)
 
     def _sort_arguments(self) -> None:
@@ -159,7 +159,7 @@ class KnownNames:
     def _refuses(self, tool: str, given_arguments: Any, answer: str) -> int:
         """Return what a refused call counts for: nothing without an argument of its own, all if the answer names that."""
         foreign = self._foreign(tool, given_arguments)
-        return 0 if not foreign else 1 if set(foreign).isdisjoint(_values_in(answer)) else REFUSED
+        return 0 if not foreign else 1 if set(foreign).isdisjoint(values_in(answer)) else REFUSED
 
     def _foreign(self, tool: str, arguments: Any) -> list[str]:
         """Return the names of arguments that no successful call of the tool has, sorted; none if no call has any."""
@@ -203,7 +203,7 @@ def _shape(value: str) -> str:
     return _DIGIT.sub("0", _LETTER.sub("a", value))
 
 
-def _values_in(text: str) -> Iterator[str]:
+def values_in(text: str) -> Iterator[str]:
     """Yield the words of a text, and what several words in a row with a digit each make together."""
     yield from (word.strip(".") for word in _WORD.findall(text))
     for piece in _BREAK.split(text):

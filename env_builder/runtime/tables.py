@@ -78,17 +78,23 @@ class Table:
 
 
 def rows_in(rule: dict[str, Any], arguments: dict[str, Any], answer: Any) -> Iterator[Row]:
-    """Yield the rows that an answer shows, with the arguments that describe them; a list of values as a row by their places."""
+    """Yield the rows that an answer shows, with the arguments that describe them; a list of cells as a row by their places."""
     field = rule.get("field")
     lists = [answer if field is None else answer.get(field) if isinstance(answer, dict) else None]
     for _ in range(rule["depth"]):
         lists = [item for items in lists if isinstance(items, list) for item in items]
     columns = {name: arguments[name] for name in rule["columns"] if name in arguments}
     for each in lists:
-        row = {str(place): value for place, value in enumerate(each)} if isinstance(each, list) else each
+        row = {str(place): value for place, value in enumerate(each)} if _is_cells(each) else each
         if isinstance(row, dict):
             yield {**{name: value for name, value in columns.items() if row.get(name) is None},
                    **{name: value for name, value in row.items() if value is not None or name not in columns}}
+
+
+def _is_cells(value: Any) -> bool:
+    """Return whether the value is the cells of a row, not a list of further rows."""
+    return isinstance(value, list) and not any(isinstance(item, dict) for item in value) and not all(
+        isinstance(item, list) for item in value)
 
 
 def words_of(value: Any) -> frozenset[str]:
