@@ -256,14 +256,19 @@ class EpisodeState:
             return False
         if answered.tier != "recorded" and len(arguments) > 1 and not program.takes >= arguments.keys():
             return True
-        if not program.is_possible_write:
+        own = program["tool"], key
+        if not program.is_possible_write or (answered.tier == "recorded" and self._was_taught_twice(own)):
             return False
         if answered.tier == "induced" and not program.changes_what_it_names and self._is_given_again(program, key, arguments):
             return True
-        own = program["tool"], key
         after = (self.after(program["tool"], arguments) or ()) if answered.tier == "recorded" else ()
         return not program.get("repeats", True) and (self._possible_writes.count(own) > len(after) or (
             answered.tier == "derived" and any((write.tool, write.key) == own for write in self.write_calls)))
+
+    def _was_taught_twice(self, question: Name) -> bool:
+        """Return whether the real tool gave its last two answers to the question in this session alike."""
+        last = self._taught.answers.get(question, ())[-2:]
+        return len(last) > 1 and last[0]["content"] == last[1]["content"] and last[0]["session"] is last[1]["session"] is None
 
     def _is_given_again(self, program: Ready, key: str, arguments: dict[str, Any]) -> bool:
         """Was a value given that this tool was given before in this episode, and never got twice in the log? It may be used up.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from .canonical import canonical
 from .expressions import NoValue, evaluate
@@ -91,7 +91,7 @@ def rows_in(rule: dict[str, Any], arguments: dict[str, Any], answer: Any) -> Ite
                    **{name: value for name, value in row.items() if value is not None or name not in columns}}
 
 
-def _is_cells(value: Any) -> bool:
+def _is_cells(value: Any) -> TypeGuard[list[Any]]:
     """Return whether the value is the cells of a row, not a list of further rows."""
     return isinstance(value, list) and not any(isinstance(item, dict) for item in value) and not all(
         isinstance(item, list) for item in value)

@@ -72,6 +72,13 @@ def test_speaks_of_rows_that_other_tools_listed_and_of_those_it_was_taught() -> 
     assert answers.call("tide_at", question) == ("spring", False, "derived")
 
 
+def test_a_list_of_records_within_a_list_is_no_row_of_cells() -> None:
+    ways = [step("ways", {"day": f"day {day}"}, json.dumps([TIDES, TIDES[:1]])) for day in range(3)]
+    assert documents.find_rows([one.call for one in ways])["ways"]["depth"] == 2
+    cells = [step("cells", {"day": f"day {day}"}, json.dumps([["P1", 3, None], ["P2", 4, ["high"]]])) for day in range(3)]
+    assert documents.find_rows([one.call for one in cells])["cells"]["depth"] == 1
+
+
 def test_of_a_row_only_that_is_known_which_all_answers_agree_on() -> None:
     rule = {"depth": 2, "columns": ["day"]}
     shown = [*rows_in(rule, {"day": "d1"}, [[{"port": "P1", "left": {"a": 3, "b": 1}, "day": None}]]),

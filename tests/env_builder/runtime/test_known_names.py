@@ -161,6 +161,28 @@ def test_what_all_calls_answer_is_no_answer_to_one_that_names_nothing(effect: st
     assert episode.difference()["write_calls"] == [["open", '{"door":"D-25","how":"key"}']]
 
 
+def test_what_an_answer_of_the_session_shows_is_known_to_exist_there() -> None:
+    programs = {"doors": {"tool": "doors", "effect": "read", "relation": {}, "rules": [{"rule": "recorded"}]},
+                "open": {"tool": "open", "effect": "unknown", "relation": {}, "rules": [{"rule": "constant", "content": "done"}]}}
+    episode = EpisodeState(World([], ROWS), programs, View(None, frozenset()))
+    episode.learn("doors", {"floor": 3}, "error: no such floor as D-77")
+    assert episode.call("open", {"door": "D-77", "how": "key"}).tier == "unknown", "a refusal shows nothing"
+    episode.learn("doors", {"floor": 4}, '["D-77"]')
+    assert episode.call("open", {"door": "D-77", "how": "key"}).content == "done"
+    assert episode.call("open", {"door": "D-78", "how": "key"}).tier == "unknown"
+    assert episode.next_episode(View(None, frozenset()), True).call("open", {"door": "D-77", "how": "key"}).content == "done"
+
+
+def test_what_the_real_tool_answered_twice_alike_it_answers_again() -> None:
+    program = {"tool": "read", "effect": "unknown", "presumed": "read", "relation": {}, "repeats": False,
+               "rules": [{"rule": "recorded"}]}
+    episode = EpisodeState(World([], []), {"read": program}, View(None, frozenset()))
+    for answer, tier in (("closed", "unknown"), ("closed", "unknown"), ("open", "recorded")):
+        assert episode.call("read", {"sign": 7}).tier == tier
+        episode.learn("read", {"sign": 7}, answer)
+    assert episode.call("read", {"sign": 7}).tier == "unknown", "it has changed"
+
+
 def judged(kind: str, parameters: dict[str, Any], attempt: dict[str, Any], difference: dict[str, Any]) -> CheckResult:
     """Judge an episode with one call that nobody knows the answer to, and that names what exists."""
     call = {"kind": "call", "tool": "open", "arguments": attempt, "is_error": True, "tier": "unknown", "content": "unknown"}
