@@ -163,7 +163,8 @@ def test_what_all_calls_answer_is_no_answer_to_one_that_names_nothing(effect: st
 
 def test_what_an_answer_of_the_session_shows_is_known_to_exist_there() -> None:
     programs = {"doors": {"tool": "doors", "effect": "read", "relation": {}, "rules": [{"rule": "recorded"}]},
-                "open": {"tool": "open", "effect": "unknown", "relation": {}, "rules": [{"rule": "constant", "content": "done"}]}}
+                "open": {"tool": "open", "effect": "unknown", "relation": {},
+                         "rules": [{"rule": "constant", "content": "done"}]}}
     episode = EpisodeState(World([], ROWS), programs, View(None, frozenset()))
     episode.learn("doors", {"floor": 3}, "error: no such floor as D-77")
     assert episode.call("open", {"door": "D-77", "how": "key"}).tier == "unknown", "a refusal shows nothing"
@@ -176,8 +177,8 @@ def test_what_an_answer_of_the_session_shows_is_known_to_exist_there() -> None:
 def test_what_the_real_tool_answered_twice_alike_it_answers_again() -> None:
     program = {"tool": "read", "effect": "unknown", "presumed": "read", "relation": {}, "repeats": False,
                "rules": [{"rule": "recorded"}]}
-    episode = EpisodeState(World([], []), {"read": program}, View(None, frozenset()))
-    for answer, tier in (("closed", "unknown"), ("closed", "unknown"), ("open", "recorded")):
+    episode = EpisodeState(World([], [row("read", {"sign": 7}, "closed")]), {"read": program}, View(None, frozenset()))
+    for answer, tier in (("closed", "recorded"), ("closed", "unknown"), ("open", "recorded")):
         assert episode.call("read", {"sign": 7}).tier == tier
         episode.learn("read", {"sign": 7}, answer)
     assert episode.call("read", {"sign": 7}).tier == "unknown", "it has changed"
