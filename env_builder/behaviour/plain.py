@@ -31,8 +31,10 @@ def constant(evidence: ToolEvidence) -> Induced:
 
 
 def _several_in_one(evidence: ToolEvidence) -> bool:
-    """Was the tool called twice in a session? If never, a number in its one answer may count its calls."""
-    counts = Counter(step.call.session_id for step in evidence.steps if not step.call.failed)
+    """Was the tool called twice in a session, or in a world that sessions share? If never, a number in its one answer may count
+    its calls."""
+    is_shared = evidence.service.starts_from == "shared"
+    counts = Counter("" if is_shared else step.call.session_id for step in evidence.steps if not step.call.failed)
     return max(counts.values(), default=0) > 1
 
 

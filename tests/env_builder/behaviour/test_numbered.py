@@ -13,7 +13,7 @@ from env_builder.runtime.world import View, World
 from warehouse.records import Session, Tool, Turn, frame
 
 
-def room(answer: str, n_calls: int) -> EpisodeState:
+def room(answer: str, n_calls: int, starts_from: str = "reset") -> EpisodeState:
     """Return a room of ten sessions that queue a letter each, `n_calls` times."""
     turns = [dict.fromkeys(Turn.model_fields) | {
         "turn_id": f"{n}.{place}", "session_id": f"s{n}", "service": "main", "position": place, "kind": "call",
@@ -24,9 +24,15 @@ def room(answer: str, n_calls: int) -> EpisodeState:
         for n in range(10)]
     tools = frame(Tool, [dict.fromkeys(Tool.model_fields) | {
         "service": "main", "tool": "queue", "input_schema": "{}", "declared": False, "n_calls": 10}])
-    built = world.build(frame(Session, sessions), frame(Turn, turns), tools, {})
+    built = world.build(frame(Session, sessions), frame(Turn, turns), tools, {"main": starts_from})
     rows = rows_of("main", built.facts, built.recorded, induce(built, tools))
     return EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
+
+
+def test_a_number_that_stayed_the_same_in_a_world_of_all_sessions_counts_nothing() -> None:
+    state = room("1001;queued", 1, "shared")
+    state.call("queue", {"to": "somebody", "kind": "x"})
+    assert state.call("queue", {"to": "another", "kind": "y"}) == ("1001;queued", False, "derived")
 
 
 @pytest.mark.parametrize(("answer", "n_calls", "second"), [
