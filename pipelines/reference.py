@@ -1,10 +1,11 @@
-"""The reference pages, made from the code: commands, keys of the configuration, tables, entry points, variables.
+"""The reference pages, made from the code: commands, keys of the configuration, tables, entry points, variables; and what the
+warehouse says of its tables and columns.
 
-    python -m pipelines.reference          writes docs/reference/*.md (also: just reference)
+    python -m pipelines.reference          writes docs/reference/*.md and warehouse/comments.sql (also: just reference)
 
-In: the command line, the models of the configuration and the tables, the installed entry points, the sources. Out: pages as
-text (`pages`); a test compares docs/reference with them. Finds environment variables that the sources name in `os.environ`;
-does not find those that libraries read.
+In: the command line, the models of the configuration and the tables, the installed entry points, the sources. Out: pages and
+comments as text (`pages`, `comments`); a test compares the files with them. Finds environment variables that the sources name
+in `os.environ`; does not find those that libraries read.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from warehouse import records
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "reference"
+COMMENTS = ROOT / "warehouse" / "comments.sql"
 _MADE = "<!-- made by `just reference` -->"
 _PACKAGES = ("extractors", "env_builder", "pipelines", "warehouse")
 GROUPS = {
@@ -185,7 +187,7 @@ def _tables() -> Iterator[str]:
         text = _sentence(record.__doc__).replace(f" (`{table}`)", "")
         yield from (f"## `{table}`", "", text, "", "| column | type | holds |", "|---|---|---|")
         for name, kind in records.frame_schema(record).items():
-            yield f"| `{name}` | `{kind}` | {_sentence(record.model_fields[name].description)} |"
+            yield f"| `{name}` | `{kind}` | {_holds(record, name)} |"
         yield ""
 
 
@@ -197,6 +199,91 @@ def tables() -> dict[str, type[records.Record]]:
             named = re.search(r"[(]`((?:raw|core|mart)[.]\w+)`", record.__doc__ or "")
             by_table.update({named[1]: record} if named else {})
     return by_table
+
+
+INTERNAL_TABLES: dict[str, tuple[str, dict[str, str]]] = {
+    "raw.schema_version": ("Layout of this warehouse", {
+        "version": "Number of the layout", "fingerprint": "Digest of the SQL that made the tables"}),
+    "raw.stages": ("What each stage was last computed from", {
+        "stage": "Name of the stage", "digest": "Digest of its inputs, settings and code",
+        "versions": "JSON: table -> digest of its content", "seconds": "Time that it took", "counts": "JSON: what it counted",
+        "done_at": "When it was computed"}),
+    "raw.partitions": ("The same of each service's share of a stage that is computed service by service", {
+        "stage": "Name of the stage", "service": "Name of the service", "digest": "Digest of the share's inputs",
+        "decisions": "JSON: rows of mart.decisions that came with it"}),
+    "raw.audits": ("What was played against each task, so that nothing is played again while what it depends on is unchanged", {
+        "service": "Name of the service", "audit_id": "Digest of what was played", "code": "Digest of the code that played it",
+        "audited": "Result, deflated JSON"}),
+    "raw.cache": ("Results of functions of their arguments alone", {
+        "stage": "Name of the stage", "cache_id": "Digest of the arguments", "code": "Digest of the code",
+        "value": "Result, deflated JSON"})}
+"""Tables that hold how far a run is, which have no record: (what they hold, column -> what it holds)."""
+
+
+COLUMNS = {
+    "service": "Service that it belongs to", "session_id": "Id of the session, as the log has it",
+    "source": "Name of the source that it was read from", "tool": "Name of the tool", "happened_at": "When it happened",
+    "file_id": "Chunk of the log that it was read from (`raw.files`)", "kind": "What kind it is",
+    "byte_offset": "Where the record begins in its unpacked file", "n_bytes": "Size in bytes",
+    "record_id": "Record that it was read from (`raw.records`)",
+    "line": "1-based line of its file, or element of a whole-file format",
+    "description": "Description that the log declares", "latency_ms": "Milliseconds until the answer",
+    "model": "Model that wrote it, as the log names it", "n_calls": "Number of tool calls",
+    "is_error": "Whether the answer says that the call failed", "key": "Key of the row or entity",
+    "task_id": "Id of the task", "split": "train, validation or held_out", "rate_low": "Lower end of the interval of `rate`",
+    "family": "Id of the family of tasks", "n_tasks": "Number of tasks", "goal_id": "Id of the goal",
+    "rubric_id": "Id of the rubric", "n_records": "Number of records of the chunk", "read_at": "When it was read",
+    "path": "Path of the file", "started_at": "When its first event happened", "ended_at": "When its last event happened",
+    "day": "UTC day (YYYY-MM-DD) of its first event", "n_messages": "Number of messages",
+    "role": "Who speaks: system, user, assistant or tool", "call_id": "Id of the call, as the log has it",
+    "requestor": "Who made the call: the agent, or the user", "answered_at": "When the answer came",
+    "feedback_id": "Id of the rating", "name": "Name of the rating, as the log has it",
+    "value": "Value of the rating, as the log has it", "correction_id": "Id of the correction",
+    "author": "Who made the correction", "why": "Reason that the author gave", "review_id": "Id of the review",
+    "reviewer": "Who reviewed the session", "is_right": "Whether the reviewer agrees that the session succeeded",
+    "reason": "Reason that the reviewer gave", "change_id": "Id of the change", "table_name": "Table of the changed row",
+    "operation": "insert, update or delete", "after": "JSON of the row after the change",
+    "declared": "Whether the log declares the tool", "low": "Lower end of the interval of the probability",
+    "side": "Whether the signal votes for success or for failure", "n_votes": "Number of sessions that it votes on",
+    "condition_id": "Id of the condition", "segment_of": "Task whose sessions this one is a part of",
+    "n_sessions": "Number of sessions", "difficulty_band": "How often sessions succeed: rarely, sometimes, often or mostly",
+    "first_at": "When its first session began", "fact_id": "Id of the fact",
+    "derivation": "How the fact is known: observed, or derived from calls", "observed_at": "When it was observed",
+    "recorded_id": "Id of the recorded answer", "content": "Answer, byte for byte",
+    "valid_from": "Instant from which it holds", "valid_to": "Instant until which it holds",
+    "event_id": "Event that shows it (`core.events`)",
+    "effect": "What a call does: read, write, pure, constant, outside or unknown",
+    "n_support": "Number of calls that the program answers as recorded",
+    "n_against": "Number of calls that the program answers otherwise", "slots": "JSON: slot -> value",
+    "goal": "What the user wants, in words", "starts_at": "Instant at which the episode begins",
+    "environment": "Name of the environment", "content_digest": "Digest of the environment's files",
+    "rewards_digest": "Digest of the rewards' files", "image_id": "Id of the container image", "n_tools": "Number of tools",
+    "n_rows": "Number of rows", "sha256": "SHA-256 of the file", "kept": "Whether the stage kept the subject"}
+"""What a column of this name holds, where its record does not say more."""
+
+
+def comments() -> str:
+    """Return the SQL that writes into a warehouse what its tables and columns hold."""
+    described = {table: (_first_sentence(record.__doc__ or ""), {name: _holds(record, name) for name in record.model_fields})
+                 for table, record in tables().items()}
+    lines = ["-- What the tables and columns hold, made from warehouse/records.py by `just reference`."]
+    for table, (text, columns) in sorted((described | INTERNAL_TABLES).items()):
+        lines.append(f"comment on table {table} is {_literal(text)};")
+        lines += (f"comment on column {table}.{name} is {_literal(column)};" for name, column in columns.items())
+    return "\n".join(lines) + "\n"
+
+
+def _holds(record: type[records.Record], column: str) -> str:
+    return _sentence(record.model_fields[column].description) or COLUMNS[column]
+
+
+def _first_sentence(text: str) -> str:
+    return re.sub(r" [(]`[\w.]+`[)]", "", _sentence(text)).partition(". ")[0].rstrip(".")
+
+
+def _literal(text: str) -> str:
+    quoted = text.replace("\\|", "|").replace("'", "''")
+    return f"'{quoted}'"
 
 
 def _stages() -> Iterator[str]:
@@ -268,6 +355,7 @@ def write() -> None:
         page.unlink()
     for name, text in pages().items():
         (FOLDER / name).write_text(text, "utf-8", newline="\n")
+    COMMENTS.write_text(comments(), "utf-8", newline="\n")
 
 
 if __name__ == "__main__":

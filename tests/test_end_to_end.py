@@ -12,6 +12,8 @@ import pytest
 from env_builder import image
 from env_builder.process import EnvironmentProcess, start_process
 from env_builder.runtime import Environment
+from warehouse.schema import layout
+from warehouse.store import Store
 
 Start = Callable[[str], EnvironmentProcess]
 
@@ -67,6 +69,22 @@ def test_known_solutions_earn_one_and_silence_nothing(
             silent = played(room, [])
         assert silent == [{"kind": "finish"}]
         assert grader.grade_journal(task_id, silent).reward == 0.0
+
+
+def test_ready_views_answer_what_people_ask(sample_environment: Path) -> None:
+    with Store.open(sample_environment.parent.parent / "warehouse.duckdb", write=False) as store:
+        rows_by_view = {name: store.read(f"select * from {name}") for name in layout().views if name.startswith("main.")}
+        published = store.read("select sum(n_tasks)::bigint from mart.environments").item()
+        steps = store.read("select kind, count(*) as n from core.turns group by kind")
+    n_steps = dict(steps.iter_rows())
+    assert len(rows_by_view) >= 10
+    assert (len(rows_by_view["main.messages"]), len(rows_by_view["main.calls"])) == (n_steps["message"], n_steps["call"])
+    tasks, lineage = rows_by_view["main.tasks"], rows_by_view["main.lineage"]
+    assert 0 < tasks["is_verified"].sum() <= published, "variants are published too"
+    assert set(lineage["task_id"]) == set(tasks["task_id"]) and set(lineage["session_id"]) <= set(
+        rows_by_view["main.sessions"]["session_id"])
+    first = lineage.row(0, named=True)
+    assert json.loads(Path(first["path"]).read_bytes()[first["byte_offset"]:][:first["n_bytes"]])
 
 
 def test_the_grader_believes_no_content_of_a_journal(

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pipelines.reference import FOLDER, VARIABLES, pages, tables, used_variables
+from pipelines.reference import COMMENTS, FOLDER, VARIABLES, comments, pages, tables, used_variables
 from tests.command_line import called
 
 PAGES = pages()
@@ -16,6 +16,10 @@ PAGES = pages()
 def test_a_page_is_what_the_code_says(name: str) -> None:
     page = FOLDER / name
     assert page.is_file() and page.read_text("utf-8") == PAGES[name], "write the reference anew: just reference"
+
+
+def test_the_warehouse_is_commented_as_the_records_say() -> None:
+    assert COMMENTS.read_text("utf-8") == comments(), "write the reference anew: just reference"
 
 
 def test_nothing_is_left_of_pages_that_are_no_longer_made() -> None:

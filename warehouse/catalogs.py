@@ -32,7 +32,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import duckdb
 
 from warehouse.errors import InputError, Missing, NotAWarehouse, StoreError, Unavailable
-from warehouse.schema import layout, schema_text
+from warehouse.schema import comments_text, layout, schema_text
 
 _NAME = "warehouse"
 """What a connection calls it."""
@@ -196,6 +196,7 @@ class DuckDBFile(Catalog):
 
     def create(self, connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(schema_text())
+        connection.execute(comments_text())
 
     def insert_new(self, table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
         names = ", ".join(columns)

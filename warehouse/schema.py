@@ -54,6 +54,12 @@ def schema_text() -> str:
 
 
 @cache
+def comments_text() -> str:
+    """Return the SQL that says what its tables and columns hold."""
+    return files("warehouse").joinpath("comments.sql").read_text("utf-8")
+
+
+@cache
 def layout() -> Layout:
     """Return the tables of today's schema."""
     with duckdb.connect() as connection:
@@ -81,5 +87,5 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[Column,
 
 
 def fingerprint() -> str:
-    """Digest of the schema's text."""
-    return hashlib.sha256(schema_text().encode()).hexdigest()
+    """Digest of the schema's text, with its comments."""
+    return hashlib.sha256((schema_text() + comments_text()).encode()).hexdigest()

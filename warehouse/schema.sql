@@ -161,3 +161,61 @@ create or replace view mart.funnel as
     from mart.decisions
     group by stage, kept, reason
     order by stage, kept desc, n desc, reason;
+
+-- Ready views, for people who ask in SQL: one line a session, a call, a task, …
+create or replace view sessions as
+    select session_id, service, source, format, started_at, ended_at, identity, n_messages, n_calls,
+        probability as success_probability, low as success_low, high as success_high
+    from core.sessions left join mart.outcomes using (session_id)
+    order by started_at, session_id;
+create or replace view messages as
+    select session_id, service, position, happened_at, role, content, model
+    from core.turns where kind = 'message'
+    order by session_id, position;
+create or replace view calls as
+    select session_id, service, position, happened_at, tool, arguments, content as answer, is_error, latency_ms, requestor
+    from core.turns where kind = 'call'
+    order by session_id, position;
+create or replace view tool_errors as
+    select service, tool, content as answer, count(*) as n, count(distinct session_id) as n_sessions,
+        min(happened_at) as first_at, max(happened_at) as last_at
+    from core.turns where kind = 'call' and is_error
+    group by service, tool, content
+    order by n desc, service, tool, answer;
+create or replace view tools as
+    select service, tool, description, declared, n_calls, effect, n_support, n_against,
+        fidelity, abstains, cassette_fidelity, cassette_abstains
+    from core.tools left join mart.behaviours using (service, tool)
+    order by service, tool;
+create or replace view feedback as
+    select session_id, service, f.happened_at, f.name, f.value, f.source, probability as success_probability
+    from core.feedback as f join core.sessions using (session_id) left join mart.outcomes using (session_id)
+    order by f.happened_at, f.feedback_id;
+create or replace view families as
+    select family, f.service, coalesce(n.name, f.goal) as name, n.sentence, f.n_sessions, f.n_tasks, f.n_good, f.rate,
+        f.rate_low, f.rate_high, f.difficulty_band, f.first_at, f.last_at
+    from mart.families as f left join mart.names as n using (family)
+    order by f.service, name, family;
+create or replace view tasks as
+    select task_id, t.service, t.family, t.goal, t.split, len(t.session_ids) as n_sessions, t.rate, t.difficulty_band,
+        bool_or(d.stage = 'verify' and d.kept) as is_verified, min(d.stage) filter (not d.kept) as reject_stage,
+        min(d.reason) filter (not d.kept) as reject_reason
+    from mart.tasks as t left join mart.decisions as d on d.subject = t.task_id
+    group by all
+    order by t.service, t.family, task_id;
+create or replace view rejected as
+    select stage, reason, count(*) as n, min(subject) as example, arg_min(detail, subject) as detail
+    from mart.decisions where not kept
+    group by stage, reason
+    order by stage, n desc, reason;
+create or replace view lineage as
+    select distinct task_id, session_id, record_id, path, line, r.byte_offset, r.n_bytes
+    from (select task_id, unnest(session_ids) as session_id from mart.tasks)
+    join core.events using (session_id) join raw.records as r using (record_id) join raw.files as f on f.file_id = r.file_id
+    order by task_id, session_id, path, line, record_id;
+create or replace view sources as
+    select source, format, count(distinct path) as n_files, sum(n_records)::bigint as n_records, sum(n_bytes)::bigint as n_bytes,
+        min(day) as first_day, max(day) as last_day
+    from raw.files
+    group by source, format
+    order by source, format;

@@ -64,6 +64,17 @@ def test_every_table_has_a_record(path: Path) -> None:
     assert set(names) - {"raw.schema_version", "raw.stages", "raw.partitions", "raw.audits", "raw.cache"} == set(TABLES)
 
 
+def test_every_table_and_every_column_says_what_it_holds(path: Path) -> None:
+    with Store.open(path) as store:
+        silent = store.read(
+            "select schema_name || '.' || table_name as name from duckdb_tables() where comment is null union all "
+            "select column_name from duckdb_columns() join duckdb_tables() using (schema_name, table_name) "
+            "where duckdb_columns.comment is null order by all")["name"].to_list()
+        assert silent == []
+        of_a_tool = "select comment from duckdb_columns() where table_name = 'turns' and column_name = 'tool'"
+        assert store.read(of_a_tool).item() == "Name of the tool"
+
+
 @settings(max_examples=25, deadline=None)
 @given(ids=st.lists(st.text("abc", min_size=1, max_size=2), max_size=8), again=st.lists(st.text("abc", min_size=1, max_size=2)))
 def test_appending_adds_each_key_once(ids: list[str], again: list[str]) -> None:
