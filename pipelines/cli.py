@@ -10,11 +10,13 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 from typer.core import TyperCommand
 
-from pipelines.commands import acting, building, forgetting, inspecting, releasing, reviewing, rolling, trying
+from pipelines import screen
+from pipelines.commands import acting, building, diagnosing, forgetting, inspecting, releasing, reviewing, rolling, trying
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -47,6 +49,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("forget", forgetting.forget, "--subject - --out out --dry-run"),
     ("pseudonym", forgetting.pseudonym, "'Emma Smith' --kind name"),
     ("base-image", building.base_image, "--suite bookworm"),
+    ("doctor", diagnosing.doctor, "--out out"),
 )
 """Name, function, and arguments of the example below its help."""
 FORMER_COMMANDS = {"collect": "gc", "fetch": "pull", "unknowns": "coverage", "withdraw": "yank"}
@@ -73,9 +76,26 @@ class AliasedCommand(TyperCommand):
 
 app = typer.Typer(
     name="traceroom", no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
-    help="Turn the logs of work that already happens into environments where a model can practise that work.",
     epilog="Begin with: traceroom run LOGS --out out. COMMAND --help lists a command's options, with an example; "
            "docs/tutorial.md goes through it step by step.")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"traceroom {version('traceroom')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option(
+        "--version", callback=_print_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Turn the logs of work that already happens into environments where a model can practise that work."""
+
+
 for command, function, arguments in COMMANDS:
     app.command(command, cls=AliasedCommand, epilog=f"Example: traceroom {command} {arguments}")(function)
     for former, present in FORMER_COMMANDS.items():
@@ -85,10 +105,11 @@ for command, function, arguments in COMMANDS:
 
 def main() -> None:
     """Run the command line and exit with its code. The one boundary where every error becomes a sentence."""
+    screen.begin()
     try:
         app(prog_name="traceroom")
     except TraceroomError as error:
-        _fail(str(error), error.exit_code)
+        _fail(str(error), error.exit_code, error=error)
     except SystemExit as exiting:
         if exiting.code == STOPPED:  # typer's word for Ctrl-C
             _fail("Stopped. What was committed stays; run the same command again to continue.", STOPPED)
@@ -106,9 +127,13 @@ def main() -> None:
               "run again with TRACEROOM_DEBUG=1 and report what it prints.", 2, True)
 
 
-def _fail(sentence: str, code: int, is_unexpected: bool = False) -> None:
+def _fail(sentence: str, code: int, is_unexpected: bool = False, error: TraceroomError | None = None) -> None:
+    """Exit with the sentence on stderr; under --json also with a document on stdout, unless the command printed one."""
     from rich.markup import escape
 
+    if "--json" in sys.argv and not screen.has_printed_data():
+        parts = (sentence, "", "") if error is None else (error.what, error.where, error.hint)
+        screen.data({"error": {**dict(zip(("what", "where", "hint"), parts, strict=True)), "exit_code": code}})
     if is_unexpected and os.environ.get("TRACEROOM_DEBUG"):
         traceback.print_exc()
     say(f"[bold red]✗[/] {escape(sentence)}")

@@ -23,8 +23,22 @@ def say(text: str) -> None:
     console.print(text)
 
 
+_PRINTED: list[bool] = []
+
+
+def begin() -> None:
+    """Begin a command: it has printed nothing yet."""
+    _PRINTED.clear()
+
+
+def has_printed_data() -> bool:
+    """Return whether this process printed a document to stdout."""
+    return bool(_PRINTED)
+
+
 def data(document: object) -> None:
     """Print one JSON document to stdout."""
+    _PRINTED.append(True)
     typer.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
 
 

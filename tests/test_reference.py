@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +46,17 @@ def test_the_shell_completes_commands_and_options(shell: str) -> None:
         done = called(_TRACEROOM_COMPLETE=f"complete_{shell}", COMP_WORDS=typed, COMP_CWORD=str(typed.count(" ")),
                       _TYPER_COMPLETE_ARGS=typed, _TYPER_COMPLETE_FISH_ACTION="get-args")
         assert wanted in done.stdout and other not in re.sub(r"[^\w-]", " ", done.stdout).split()
+
+
+def test_the_shell_completes_environments_tasks_and_perturbations(
+    sample_environment: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(sample_environment.parents[2])
+    environment = str(sample_environment.relative_to(Path.cwd()))
+    task_id = json.loads((sample_environment / "tasks.jsonl").read_text("utf-8").splitlines()[0])["task_id"]
+    for typed, wanted in (
+        (f"traceroom play {environment[:-2]}", environment), (f"traceroom play {environment} {task_id[:4]}", task_id),
+        (f"traceroom serve {environment} --perturbation fau", "faults"), ("traceroom rollout x --policy or", "oracle"),
+    ):
+        done = called(_TRACEROOM_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=str(typed.count(" ")))
+        assert wanted in done.stdout.split(), typed

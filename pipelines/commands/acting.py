@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
+from pipelines.commands.completing import complete_task
 from pipelines.commands.options import AskModel, Bind, BindingsConfig, Directory, Json, Mode, Perturbations, Rewards, Seed
 from pipelines.inspection.tasks import task_rows
 from pipelines.screen import data, say, table
@@ -21,7 +23,8 @@ from warehouse.errors import GateFailed, InputError, Missing
 
 def play(
     environment: Directory,
-    task: Annotated[str, typer.Argument(help="Task id, or the beginning of it if no other task begins so.")],
+    task: Annotated[str, typer.Argument(
+        help="Task id, or the beginning of it if no other task begins so.", autocompletion=complete_task)],
     script: Annotated[Path | None, typer.Option(
         help='File of JSON lines {"tool", "arguments"} or {"say"}, instead of typing.', show_default=False)] = None,
     seed: Seed = 0, perturbation: Perturbations = None, bind: Bind = None, config: BindingsConfig = None, ask: AskModel = False,
@@ -60,7 +63,7 @@ def _find_task(environment: Path, beginning: str) -> str:
     if len(matches) > 1:
         raise InputError(f"{len(matches)} tasks begin so", beginning, f"give more of it: {', '.join(matches[:3])}")
     if not matches:
-        raise Missing.named("task", beginning, ids, f"list them with: traceroom tasks {environment}")
+        raise Missing.named("task", beginning, ids, f"list them with: traceroom tasks {shlex.quote(str(environment))}")
     return matches[0]
 
 
@@ -164,7 +167,8 @@ def verify(
 def attack(
     environment: Directory,
     task: Annotated[str | None, typer.Argument(
-        help="Task id, or the beginning of it if no other task begins so. Default: all tasks.", show_default=False)] = None,
+        help="Task id, or the beginning of it if no other task begins so. Default: all tasks.", show_default=False,
+        autocompletion=complete_task)] = None,
     rewards: Rewards = None, json: Json = False,
 ) -> None:
     """Attack the rewards of published tasks with parts of their known solutions; show which attacks earn the reward.
@@ -222,9 +226,10 @@ def _attack_totals(attacks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def serve(
     environment: Directory,
-    task: Annotated[str | None, typer.Option(help="Task to play; without it, sessions choose, or play no task.")] = None,
+    task: Annotated[str | None, typer.Option(
+        help="Task to play; without it, sessions choose, or play no task.", autocompletion=complete_task)] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8765,
     seed: Seed = 0, perturbation: Perturbations = None, bind: Bind = None, config: BindingsConfig = None, ask: AskModel = False,
     talk: Annotated[Literal["auto", "on", "off"], typer.Option(
         help="Tools `say` and `finish` over MCP; auto: where a task has a user.")] = "auto",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -138,7 +139,8 @@ def _tell(made: dict[str, Any]) -> None:
         say(f"[yellow]![/] {escape(printable(sentence))}.\n")
     table("Fields that are not read", [_unread_row(row) for row in made["unread_fields"]], right=("fields",))
     table("Rejected", made["left"], right=("n",))
-    out, command = escape(made["out"]), escape(os.environ.get("TRACEROOM_COMMAND", "traceroom"))  # as it was called
+    command = escape(shlex.quote(os.environ.get("TRACEROOM_COMMAND", "traceroom")))  # as it was called
+    out = escape(shlex.quote(made["out"]))
     say("[bold]Next[/]")
     say(f"  {command} show --out {out} --rejected     list every rejected line, session and task, with its reason")
     if made["unread_fields"]:
@@ -146,7 +148,7 @@ def _tell(made: dict[str, Any]) -> None:
     if any(row["reason"] == "unknown_format" for row in made["left"]):
         say(f"  {command} sniff FILE     show what a file in an unknown format holds, and propose a mapping for --config")
     for environment in made["environments"][:1]:
-        path = escape(environment["path"])
+        path = escape(shlex.quote(environment["path"]))
         say(f"  {command} tasks {path}")
         say(f"  {command} play {path} TASK            play a task yourself, and see your grade")
         say(f"  {command} serve {path}                serve it to an agent over MCP")

@@ -8,21 +8,23 @@ from typing import Annotated, Literal
 import typer
 
 from env_builder.runtime.perturbations import SWITCHES
+from pipelines.commands.completing import complete_environment, complete_perturbation
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
 Out = Annotated[str, typer.Option("--out", help="Output folder of the run: warehouse, environments, rewards, datasets.")]
 RunConfig = Annotated[str | None, typer.Option("--config", help="TOML file that the run used.", show_default=False)]
 
-Directory = Annotated[Path, typer.Argument(help="Environment folder: OUT/environments/NAME.")]
+Directory = Annotated[Path, typer.Argument(
+    help="Environment folder: OUT/environments/NAME.", autocompletion=complete_environment)]
 Rewards = Annotated[Path | None, typer.Option(help="Rewards folder. Default: OUT/rewards/NAME.", show_default=False)]
 Mode = Annotated[str, typer.Option("--mode", help="Scale of the reward: eval in [0, 1]; train in [-1, 1], with penalties.")]
 Seed = Annotated[int, typer.Option(help="Random seed; 0 replays exactly as recorded.")]
 Perturbations = Annotated[list[str] | None, typer.Option(
     "--perturbation", help=f"Perturbation of the tools' behaviour: {', '.join(SWITCHES)}. May be repeated.",
-    show_default=False)]
+    show_default=False, autocompletion=complete_perturbation)]
 Bind = Annotated[list[str] | None, typer.Option(
     "--bind", help="TOOL=SOURCE: let a real tool answer calls without a recorded answer. May be repeated.",
-    show_default=False)]
+    show_default=False, autocompletion=complete_perturbation)]
 BindingsConfig = Annotated[str | None, typer.Option(
     "--config", help="TOML file whose `bindings` table applies too; --bind takes precedence.", show_default=False)]
 AskModel = Annotated[bool, typer.Option(

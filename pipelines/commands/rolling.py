@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
+from pipelines.commands.completing import complete_policy, complete_task
 from pipelines.commands.options import Directory, Json, Perturbations, Rewards, RolloutFolder, Seed, TaskSplit, Temperature
 from pipelines.inspection.tasks import task_rows
 from pipelines.screen import bars, data, say, table
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 
 def rollout(
     environment: Directory,
-    policy: Annotated[str, typer.Option(help="Policy: openai:MODEL@URL, script:FILE, replay or oracle.")],
+    policy: Annotated[str, typer.Option(
+        help="Policy: openai:MODEL@URL, script:FILE, replay or oracle.", autocompletion=complete_policy)],
     n: Annotated[int | None, typer.Option(
         "--tasks", min=1, help="Number of tasks to play; beyond the last task, the first comes again with the next seed.",
         show_default="all")] = None,
     group: Annotated[int, typer.Option(min=1, help="Episodes per task, all from the same start.")] = 1,
     task: Annotated[list[str] | None, typer.Option(
-        help="Play only this task (id or the beginning of it). May be repeated.", show_default=False)] = None,
+        help="Play only this task (id or the beginning of it). May be repeated.", show_default=False,
+        autocompletion=complete_task)] = None,
     split: TaskSplit = None,
     band: Annotated[Literal["rarely", "sometimes", "often", "mostly"] | None, typer.Option(
         "--difficulty", help="Play only tasks at which this policy succeeds this often, and those that it has not tried.",
@@ -170,7 +173,7 @@ def _tell(kept: Kept, environment: Path, orders: Sequence[Order], group: int, pl
 
 def evaluate(
     environment: Directory,
-    policy: Annotated[str, typer.Option(help="Policy to evaluate, as for rollout.")],
+    policy: Annotated[str, typer.Option(help="Policy to evaluate, as for rollout.", autocompletion=complete_policy)],
     log: Annotated[list[Path] | None, typer.Option(
         help="Rollouts of another policy: a folder or its trajectories.jsonl. May be repeated.", show_default=False)] = None,
     group: Annotated[int, typer.Option(min=1, help="Episodes per task that the policy plays.")] = 1,

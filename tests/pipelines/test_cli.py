@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,44 @@ def test_former_names_of_commands_and_options_work_and_are_hidden(traceroom: Tra
 def test_an_unknown_option_is_no_traceback(traceroom: Traceroom) -> None:
     done = traceroom("run", "--inclde", "logs")
     assert done.returncode == 2 and "--include" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_the_version_is_told(traceroom: Traceroom) -> None:
+    done = traceroom("--version")
+    assert done.returncode == 0 and re.fullmatch(r"traceroom \d+\.\d+\.\d+\n", done.stdout)
+
+
+@pytest.mark.parametrize("command", ["serve", "ui"])
+def test_a_port_that_does_not_exist_is_no_traceback(traceroom: Traceroom, environment: Path, command: str) -> None:
+    done = traceroom(command, *([environment] if command == "serve" else []), "--port", "99999")
+    assert done.returncode == 2 and "65535" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_errors_are_documents_where_a_document_is_asked_for(traceroom: Traceroom, tmp_path: Path) -> None:
+    done = traceroom("tasks", tmp_path / "nothing", "--json")
+    error = json.loads(done.stdout)["error"]
+    assert done.returncode == error["exit_code"] == 2
+    assert "nothing" in error["what"] and error["hint"] in done.stderr
+
+
+def test_doctor_says_what_is_missing(traceroom: Traceroom, ran: Path, tmp_path: Path) -> None:
+    done = traceroom("doctor", "--out", ran, "--json")
+    states = {each["check"]: each["state"] for each in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 0 and states["packages"] == states["warehouse"] == "ok" and states["model"] == "note"
+    (tmp_path / "bad.toml").write_text("logs = 3")
+    (tmp_path / "warehouse.duckdb").write_text("no database")
+    done = traceroom("doctor", "--out", tmp_path, "--config", tmp_path / "bad.toml", "--json",
+                     TRACEROOM_MODEL="m", TRACEROOM_MODEL_URL="http://127.0.0.1:9/v1", TRACEROOM_KEY="short")
+    checks = {each["check"]: each for each in json.loads(done.stdout)["checks"]}
+    failed = {name for name, each in checks.items() if each["state"] == "failed"}
+    assert done.returncode == 1 and failed == {"configuration", "warehouse", "model", "key"}
+    assert all(checks[name]["hint"] for name in failed), "each says what to do"
+
+
+def test_paths_in_printed_commands_are_quoted(tmp_path: Path, traceroom: Traceroom) -> None:
+    (tmp_path / "log.jsonl").write_text('{"messages": [{"role": "user", "content": "Hello"}]}\n')
+    done = traceroom("run", tmp_path / "log.jsonl", "--out", tmp_path / "with space", "--no-image")
+    assert f"show --out '{tmp_path}/with space'" in done.stderr
 
 
 def test_show_counts_what_came_in_and_what_left(ran: Path, traceroom: Traceroom) -> None:
