@@ -23,8 +23,10 @@ def joined(arguments: dict[str, Any], joints: Iterable[Sequence[str]]) -> dict[s
     return {**arguments, **more} if more else arguments
 
 
-def apart(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments as agents give them."""
+def apart(arguments: Any) -> Any:
+    """Return the arguments as agents give them; what is no object stays as it is."""
+    if not isinstance(arguments, dict):
+        return arguments
     return {name: value for name, value in arguments.items() if not is_joint(name, arguments)}
 
 

@@ -76,6 +76,14 @@ def test_what_is_joined_comes_apart() -> None:
     assert joined({"row": "A", "number": None}, [["number", "row"]]) == {"row": "A", "number": None}
 
 
+def test_a_call_without_arguments_in_an_object_is_graded_as_any_other() -> None:
+    programs = {"lend": {"tool": "lend", "effect": "write", "relation": {}, "rules": [{"rule": "recorded"}],
+                         "joint": [["shelf", "place"]]}}
+    state = EpisodeState(World([], []), programs, View(None, frozenset()))
+    for arguments in ("null", "[1]", '"x"'):
+        assert state.names_known("lend", arguments) is None
+
+
 def test_writes_are_played_on_records_named_by_two_arguments() -> None:
     theatre, choose, turns, sessions, at = Theatre(), random.Random(7), [], [], EPOCH
     for place in range(120):
