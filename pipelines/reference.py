@@ -78,6 +78,7 @@ VARIABLES = {
     "TRACEROOM_MODEL": "Language model, used if the configuration has `ask = true`, and by `grade --ask`",
     "TRACEROOM_MODEL_KEY": "Key of its endpoint",
     "TRACEROOM_MODEL_URL": "Its endpoint, OpenAI-compatible: `http://HOST:PORT/v1`",
+    "TRACEROOM_NIGHTLY": "When the nightly run begins, HH:MM in UTC; default 02:30",
     "TRACEROOM_OPENENV_PYTHON": "Interpreter with OpenEnv's package, for `serve --openenv`",
     "TRACEROOM_OUT": "Folder that Dagster's runs write to",
     "TRACEROOM_OWNERS": "Owners of Dagster's assets: addresses and `team:NAME`, separated by commas",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -57,6 +58,13 @@ def schema_text() -> str:
 def comments_text() -> str:
     """Return the SQL that says what its tables and columns hold."""
     return files("warehouse").joinpath("comments.sql").read_text("utf-8")
+
+
+@cache
+def comments() -> dict[str, str]:
+    """Return what each table (`core.turns`) and each of its columns (`core.turns.tool`) holds."""
+    lines = re.findall(r"^comment on (?:table|column) (\S+) is '(.*)';$", comments_text(), re.M)
+    return {name: text.replace("''", "'") for name, text in lines}
 
 
 @cache

@@ -44,6 +44,7 @@ from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.errors import InputError, TraceroomError
 from warehouse.lock import writing
+from warehouse.schema import comments, layout
 from warehouse.store import Store
 
 POOL = "warehouse_writer"
@@ -98,12 +99,25 @@ def key_of(table: str) -> dg.AssetKey:
     return dg.AssetKey(table.split("."))
 
 
+def _described(table: str, stage: Stage) -> str:
+    """Say what a row of the table is, and what its stage does."""
+    return f"{comments()[table]}.\n\nStage `{stage.name}`: {stage.description}"
+
+
+def _columns_of(table: str) -> dg.TableSchema:
+    """Return the table's columns with what they hold."""
+    return dg.TableSchema([
+        dg.TableColumn(column.name, column.kind, comments()[f"{table}.{column.name}"],
+                       dg.TableColumnConstraints(nullable=column.is_nullable)) for column in layout().columns[table]])
+
+
 def _asset_of(stage: Stage) -> dg.AssetsDefinition:
     inputs = [key_of(table) for other in STAGES if other.name in stage.after for table in other.table_names]
     specs = [
         dg.AssetSpec(
-            key_of(table), deps=inputs, group_name=stage.name, description=stage.description, kinds={"duckdb"},
-            owners=owners(), tags={"layer": table.split(".")[0], "stage": stage.name}, freshness_policy=made_by())
+            key_of(table), deps=inputs, group_name=stage.name, description=_described(table, stage), kinds={"duckdb"},
+            metadata={"dagster/column_schema": _columns_of(table)}, owners=owners(),
+            tags={"layer": table.split(".")[0], "stage": stage.name}, freshness_policy=made_by())
         for table in stage.table_names]
 
     @dg.multi_asset(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,10 +31,22 @@ AUTOMATIC = os.environ.get("TRACEROOM_AUTOMATION") == "on"
 everything = dg.define_asset_job(
     "everything", selection=dg.AssetSelection.all(), description="Logs in, environments out.",
     run_tags={"traceroom/asked_by": "hand", **run_tags()})
+
+
+def night_time() -> tuple[int, int]:
+    """Hour and minute in UTC at which the nightly run begins (TRACEROOM_NIGHTLY). Raises InputError."""
+    text = os.environ.get("TRACEROOM_NIGHTLY") or "02:30"
+    if not (parts := re.fullmatch(r"([01]\d|2[0-3]):([0-5]\d)", text)):
+        raise InputError(f"invalid time {text!r} (expected HH:MM)", "TRACEROOM_NIGHTLY", "give such as 02:30, in UTC")
+    return int(parts[1]), int(parts[2])
+
+
+_HOUR, _MINUTE = night_time()
 nightly = dg.build_schedule_from_partitioned_job(
-    everything, name="nightly", hour_of_day=2, minute_of_hour=30, tags={"traceroom/asked_by": "nightly", **run_tags()},
+    everything, name="nightly", hour_of_day=_HOUR, minute_of_hour=_MINUTE,
+    tags={"traceroom/asked_by": "nightly", **run_tags()},
     default_status=dg.DefaultScheduleStatus.RUNNING if AUTOMATIC else dg.DefaultScheduleStatus.STOPPED,
-    description="At 02:30 UTC: the newest day, and every file that came late for an older one.")
+    description=f"At {_HOUR:02}:{_MINUTE:02} UTC: the newest day, and every file that came late for an older one.")
 FileMarks = dict[str, list[str]]
 """Place -> a mark that changes when it is written, and a digest of its content."""
 

@@ -275,6 +275,7 @@ print([{name: value for name, value in request.tags.items() if not name.startswi
 @pytest.mark.parametrize(("variable", "told", "asked", "says"), [
     ("TRACEROOM_FRESH_BY", "nonsense", made_by, "'nonsense' is no cron expression .*; give such as 0 6 "),
     ("TRACEROOM_FRESH_BY", "0 * * * *", made_by, ".* is no cron expression of an hour of the day"),
+    ("TRACEROOM_NIGHTLY", "25:00", automation.night_time, r"invalid time '25:00' \(expected HH:MM\); give such as 02:30"),
     ("TRACEROOM_FIRST_DAY", "foo", daily, "'foo' is no day; write it as 2015-01-01"),
     ("TRACEROOM_OWNERS", "team:desk, desk", owners, "'desk' is neither .*; give such as team:desk,ada@example.org")])
 def test_a_variable_that_dagster_cannot_take_is_named(
@@ -285,6 +286,22 @@ def test_a_variable_that_dagster_cannot_take_is_named(
         asked()
     monkeypatch.setenv(variable, "")
     asked()
+
+
+def test_the_night_begins_when_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule = defs.get_repository_def().get_schedule_def("nightly")
+    assert automation.night_time() == (2, 30) and schedule.cron_schedule == "30 2 * * *"
+    monkeypatch.setenv("TRACEROOM_NIGHTLY", "23:05")
+    assert automation.night_time() == (23, 5)
+
+
+def test_every_table_has_a_description_and_every_column_of_it() -> None:
+    specs = {spec.key.to_user_string(): spec for asset in assets for spec in asset.specs}
+    turns = specs["core/turns"]
+    assert turns.description is not None and turns.description.startswith("One step of a session")
+    assert len({spec.description for spec in specs.values()}) == len(specs)
+    columns = turns.metadata["dagster/column_schema"].columns
+    assert {column.name: column.description for column in columns}["tool"] == "Name of the tool"
 
 
 def evaluated(instance: DagsterInstance, cursor: str | None) -> SensorResult | SkipReason:
