@@ -16,7 +16,18 @@ import typer
 from typer.core import TyperCommand
 
 from pipelines import screen
-from pipelines.commands import acting, building, diagnosing, forgetting, inspecting, releasing, reviewing, rolling, trying
+from pipelines.commands import (
+    acting,
+    auditing,
+    building,
+    diagnosing,
+    forgetting,
+    inspecting,
+    releasing,
+    reviewing,
+    rolling,
+    trying,
+)
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
 
@@ -30,6 +41,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("review", reviewing.review, "out --limit 10 --export cases.jsonl"),
     ("coverage", inspecting.coverage, "--out out"),
     ("sniff", inspecting.sniff, "/var/log/agents/today.jsonl"),
+    ("audit", auditing.audit, "/var/log/agents"),
     ("tasks", inspecting.tasks, _ENVIRONMENT),
     ("play", acting.play, f"{_ENVIRONMENT} 3f0c --script moves.jsonl"),
     ("grade", acting.grade, f"{_ENVIRONMENT} journals.jsonl --steps --json"),
