@@ -42,11 +42,12 @@ def quiet() -> dict[str, Any]:
     return {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def part_of_sample(folder: Path) -> Path:
+def part_of_sample(folder: Path, n: int = 20) -> Path:
+    """Write the first sessions of the sample, its tools and its feedback into a folder."""
     shutil.copytree(SAMPLE, folder)
     for file in (folder / "logs").glob("*.jsonl"):
         lines = file.read_text("utf-8").splitlines(keepends=True)
-        file.write_text("".join(lines[:20]), "utf-8")
+        file.write_text("".join(lines[:n]), "utf-8")
     return folder
 
 
