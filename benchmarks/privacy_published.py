@@ -29,12 +29,19 @@ Named = tuple[str, bytes]
 def left_in(out: Path, originals: Iterable[str]) -> dict[str, list[str]]:
     """File (and what is inside of it) -> the originals that stand in it, of those that do."""
     sought = {each.lower().encode(): each for each in originals}
+    patterns = pl.Series([[each.decode("latin-1") for each in sought]], dtype=pl.List(pl.String))
     found: dict[str, list[str]] = {}
     for name, content in everything(out):
         lower = content.lower()
-        if here := {each for each in sought if each in lower}:
+        if _holds_any(lower, patterns) and (here := {each for each in sought if each in lower}):
             found[name] = sorted(sought[each] for each in here)
     return found
+
+
+def _holds_any(content: bytes, patterns: pl.Series) -> bool:
+    """Return whether any of the patterns stands in the bytes: one pass for all of them. Latin-1 writes each byte as one
+    character, so that bytes which are no text are searched too."""
+    return bool(pl.Series([content.decode("latin-1")]).str.contains_any(patterns).item())
 
 
 def everything(out: Path) -> Iterator[Named]:

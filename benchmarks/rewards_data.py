@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fidelity_data import environments
+from fidelity_data import build, environments
 
 from env_builder.runtime import Environment
 
@@ -33,6 +33,12 @@ class Place(NamedTuple):
 
     environment: Environment
     task_id: str
+
+
+def whole(options: RewardsOptions) -> Path:
+    """Return what a run of all logs made: before, or for the first part that wants it; the other parts look into the same."""
+    out = options.scratch.parent / "whole.out"
+    return options.built or (out if out.exists() else build(options.data, out).out)
 
 
 def places(out: Path) -> dict[str, Place]:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import get_args
 
 import polars as pl
-from fidelity_data import build, sample
-from rewards_data import RewardsOptions
+from fidelity_data import sample
+from rewards_data import RewardsOptions, whole
 
 from env_builder.audit import DEEP, wilson
 from env_builder.audit.attackers import Operator
@@ -68,7 +68,7 @@ def attackers(options: RewardsOptions) -> dict[str, float]:
 
 
 def _plays(options: RewardsOptions) -> pl.DataFrame:
-    return _played(options.built or build(options.data, options.scratch / "out").out, options.sample)
+    return _played(whole(options), options.sample)
 
 
 @lru_cache(1)

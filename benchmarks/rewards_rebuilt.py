@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import polars as pl
-from fidelity_data import build
-from rewards_data import RewardsOptions
+from rewards_data import RewardsOptions, whole
 
 from env_builder import image
 from env_builder.runtime.canonical import canonical, digest
@@ -26,7 +25,7 @@ Snapshot = dict[str, tuple[int, int, str]]
 def rebuilt(options: RewardsOptions) -> dict[str, float]:
     """Files of rooms that are written anew and layers of images that are new, after one rubric of each service has changed."""
     out = options.scratch / "rebuilt"
-    shutil.copytree(options.built or build(options.data, options.scratch / "out").out, out)
+    shutil.copytree(whole(options), out)
     settings = Settings(logs=(), out=str(out), image=_has_engine())
     with Store.open(settings.warehouse) as store:
         environments(store, settings)

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fidelity_data import build, rows, sample, truth
+from fidelity_data import rows, sample, truth
 from fidelity_sessions import sessions as steps_of
-from rewards_data import PASSES, Place, RewardsOptions, Tally, places, play
+from rewards_data import PASSES, Place, RewardsOptions, Tally, places, play, whole
 
 from env_builder.runtime.answers import failed, parse
 
@@ -81,12 +81,12 @@ def probes(options: RewardsOptions) -> dict[str, float]:
 
 def _rooms(options: RewardsOptions) -> dict[str, Place]:
     """Places of the run; both parts measure the same one."""
-    return _made(options.data, options.built, options.scratch.parent)
+    return _of_run(whole(options))
 
 
 @cache
-def _made(data: Path, built: Path | None, scratch: Path) -> dict[str, Place]:
-    return places(built or build(data, scratch / "whole.out").out)
+def _of_run(out: Path) -> dict[str, Place]:
+    return places(out)
 
 
 def _omissions(steps: list[dict[str, Any]], writes: set[str]) -> Iterator[tuple[str, str, str]]:

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fidelity_data import build, rows, truth
-from rewards_data import RewardsOptions
+from fidelity_data import rows, truth
+from rewards_data import RewardsOptions, whole
 
 from env_builder.runtime.canonical import canonical
 from warehouse.store import Store
@@ -21,8 +21,7 @@ MOST_SHOWN = 20
 
 def variants(options: RewardsOptions) -> dict[str, float]:
     """Figures of new tasks, of the run that other parts measure too."""
-    whole = options.scratch.parent / "whole.out"
-    out = options.built or (whole if whole.exists() else build(options.data, whole).out)
+    out = whole(options)
     path = options.data / "truth" / "sessions.jsonl"
     labels = truth(options.data) if path.exists() else {}
     meant = {name: row for name, row in labels.items() if "intended" in row}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -96,10 +96,8 @@ VARIABLES = {
 
 def pages() -> dict[str, str]:
     """Return the text of each page, by its name."""
-    generators = {"commands": _commands(), "stages": _stages(), "configuration": _configuration(), "tables": _tables(),
-                  "extensions": _extensions(), "variables": _variables()}
-    return {f"{name}.md": "\n".join([f"# {name.capitalize()}", "", _MADE, "", *lines]).rstrip() + "\n"
-            for name, lines in generators.items()}
+    return {f"{name}.md": "\n".join([f"# {name.capitalize()}", "", _MADE, "", *lines()]).rstrip() + "\n"
+            for name, lines in PAGES.items()}
 
 
 def _commands() -> Iterator[str]:
@@ -311,13 +309,20 @@ def _variables() -> Iterator[str]:
         yield f"| `{name}` | {VARIABLES.get(name, '')} | {', '.join(f'`{path}`' for path in sorted(paths))} |"
 
 
+_READING = ("environ", "getenv", "envvar")
+"""Words of which a source has one where it reads a variable."""
+
+
 def used_variables() -> dict[str, set[str]]:
     """Find names in `os.environ[…]`, `os.environ.get(…)`, `os.getenv(…)` and `envvar=…` of the sources, written there or as a
     constant of the module; each with its files."""
     variables: dict[str, set[str]] = {}
     for package in _PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            for name in _names(ast.parse(path.read_text("utf-8"))):
+            text = path.read_text("utf-8")
+            if not any(word in text for word in _READING):
+                continue
+            for name in _names(ast.parse(text)):
                 variables.setdefault(name, set()).add(path.relative_to(ROOT).as_posix())
     return variables
 
@@ -342,6 +347,12 @@ def _names(tree: ast.Module) -> Iterator[str]:
             yield name_node.value
         elif isinstance(name_node, ast.Name) and name_node.id in constants:
             yield constants[name_node.id]
+
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "commands": _commands, "stages": _stages, "configuration": _configuration, "tables": _tables, "extensions": _extensions,
+    "variables": _variables}
+"""Name of a page -> what makes its lines."""
 
 
 def _sentence(text: str | None) -> str:

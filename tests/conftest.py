@@ -75,6 +75,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if isinstance(item, pytest.Function) and not item.get_closest_marker("xdist_group") and _shares_a_fixture(item):
             item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
     yield
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            show_group(item)
     slow = [item for item in items if item.get_closest_marker("slow")]
     if config.getoption("--all"):
         items.sort(key=lambda item: (not item.get_closest_marker("timeout"), not item.get_closest_marker("slow")))
@@ -82,6 +85,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[LEFT_OUT] = len(slow)
     config.hook.pytest_deselected(items=slow)
     items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def show_group(item: pytest.Item) -> None:
+    """Write a test's group at the end of its id, where the scheduler of pytest-xdist looks for it.
+
+    pytest-xdist 3.8 writes it where pytest 9.2 no longer reads it, and deals the tests out as if they had no group
+    (https://github.com/pytest-dev/pytest-xdist/issues/1386).
+    """
+    group = item.get_closest_marker("xdist_group")
+    if group and not item.nodeid.endswith(f"@{group.args[0]}"):
+        item._id = type(item._id).parse(f"{item.nodeid}@{group.args[0]}")
 
 
 def _shares_a_fixture(item: pytest.Function) -> bool:

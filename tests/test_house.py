@@ -19,6 +19,8 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import house_docs  # noqa: E402
 import house_source  # noqa: E402
 
+pytestmark = pytest.mark.xdist_group("tests/test_house.py")
+"""One worker reads all sources, and each of them once."""
 PACKAGES = ("warehouse", "extractors", "env_builder", "pipelines")
 RUNTIME = ROOT / "env_builder" / "runtime"
 BELOW = {

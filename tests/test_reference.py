@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from pipelines.reference import COMMENTS, FOLDER, VARIABLES, comments, pages, tables, used_variables
+from pipelines.reference import COMMENTS, FOLDER, PAGES, VARIABLES, comments, pages, tables, used_variables
 from tests.command_line import called
 
-PAGES = pages()
+made = cache(pages)
+"""Not at import: every worker imports this file, and few run it."""
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_a_page_is_what_the_code_says(name: str) -> None:
-    page = FOLDER / name
-    assert page.is_file() and page.read_text("utf-8") == PAGES[name], "write the reference anew: just reference"
+    page = FOLDER / f"{name}.md"
+    assert page.is_file() and page.read_text("utf-8") == made()[page.name], "write the reference anew: just reference"
 
 
 def test_the_warehouse_is_commented_as_the_records_say() -> None:
@@ -25,19 +27,20 @@ def test_the_warehouse_is_commented_as_the_records_say() -> None:
 
 
 def test_nothing_is_left_of_pages_that_are_no_longer_made() -> None:
-    assert sorted(path.name for path in FOLDER.glob("*.md")) == sorted(PAGES)
+    assert sorted(path.name for path in FOLDER.glob("*.md")) == sorted(made())
 
 
 def test_every_variable_that_is_read_is_explained() -> None:
-    assert sorted(set(used_variables()) ^ set(VARIABLES)) == [], "say in VARIABLES of pipelines/reference.py what it is for"
-    assert {"TRACEROOM_KEY", "TRACEROOM_KEY_FILE"} <= set(used_variables()), "names that a constant holds"
+    used = set(used_variables())
+    assert sorted(used ^ set(VARIABLES)) == [], "say in VARIABLES of pipelines/reference.py what it is for"
+    assert {"TRACEROOM_KEY", "TRACEROOM_KEY_FILE"} <= used, "names that a constant holds"
 
 
 def test_every_option_and_every_column_has_a_sentence() -> None:
-    empty = [line for name in ("commands.md", "configuration.md") for line in PAGES[name].splitlines()
+    empty = [line for name in ("commands.md", "configuration.md") for line in made()[name].splitlines()
              if line.startswith("| `") and "|  |" in line]
     assert empty == [] and {"core.events", "mart.tasks", "raw.files"} <= set(tables())
-    assert all(command in PAGES["commands.md"] for command in ("## run\n", "## export\n", "`--family`", "`PLACE`"))
+    assert all(command in made()["commands.md"] for command in ("## run\n", "## export\n", "`--family`", "`PLACE`"))
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

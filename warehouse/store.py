@@ -75,7 +75,9 @@ class Store:
         store = cls(catalog, path, write)
         try:
             with _errors_as_ours(str(catalog)):
-                store.again(store._prepare) if write else store._prepare()
+                store._settle()
+                if not store._is_current():
+                    store.again(store._prepare) if write else store._prepare()
         except BaseException:
             store.close()
             raise
@@ -255,8 +257,16 @@ class Store:
         self._connection.execute("set TimeZone = 'UTC'")
         self._connection.execute("set preserve_insertion_order = true")
 
+    def _is_current(self) -> bool:
+        """Return whether the warehouse says that its tables are those of today's schema. To list them takes longer than to
+        open it, and it is opened for every stage and page."""
+        try:
+            signature = self._connection.execute("select version, fingerprint from raw.schema_version").fetchone()
+        except (duckdb.CatalogException, duckdb.BinderException):   # no warehouse, or one of other columns
+            return False
+        return signature == (schema.SCHEMA_VERSION, schema.fingerprint())
+
     def _prepare(self) -> None:
-        self._settle()
         columns_of = schema.columns_of(self._connection)
         there = {table: tuple(column.name for column in columns) for table, columns in columns_of.items()}
         if there and "raw.schema_version" not in there:

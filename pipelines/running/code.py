@@ -23,6 +23,8 @@ PACKAGES = ("extractors", "env_builder", "warehouse", "pipelines")
 _DATA = (".sql", ".toml", ".json", ".txt", ".jinja", ".js", ".css")
 _COPIED = "env_builder.runtime"
 """A package that goes into every environment as it is: a module that imports a part of it depends on all of it."""
+_MOST_KEPT = 8
+"""Graphs in the user's cache: checkouts and environments with other packages take turns, and a graph takes seconds to make."""
 Graph = dict[str, list[str]]
 """Path of a source -> paths of the sources that it depends on."""
 
@@ -74,11 +76,11 @@ def _graph() -> Graph:
     graph = _import_graph(_sources(), points)
     with contextlib.suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        for old in kept.parent.glob("imports-*.json"):
-            old.unlink(missing_ok=True)
         draft = kept.with_name(f"{kept.name}.{os.getpid()}")
         draft.write_text(json.dumps(graph), "utf-8")
         draft.replace(kept)
+        for old in sorted(kept.parent.glob("imports-*.json"), key=lambda path: -path.stat().st_mtime)[_MOST_KEPT:]:
+            old.unlink(missing_ok=True)
     return graph
 
 

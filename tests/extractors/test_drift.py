@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def changed(logs: Path, folder: Path, change: Change) -> Path:
     return folder
 
 
+@cache
 def argument_of_a_tool(logs: Path) -> tuple[str, str]:
     """Return a tool, and an argument of its own, that many calls have: read off the logs, so that no name stands here."""
     found: Counter[tuple[str, str]] = Counter()

@@ -20,6 +20,7 @@ from warehouse.store import Store
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests/logs/airline"
+LAMP_SHOP = ROOT / "tests/logs/lamp_shop"
 
 Traceroom = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -41,11 +42,12 @@ def quiet() -> dict[str, Any]:
     return {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def part_of_sample(folder: Path) -> Path:
+def part_of_sample(folder: Path, n: int = 20) -> Path:
+    """Write the first sessions of the sample, its tools and its feedback into a folder."""
     shutil.copytree(SAMPLE, folder)
     for file in (folder / "logs").glob("*.jsonl"):
         lines = file.read_text("utf-8").splitlines(keepends=True)
-        file.write_text("".join(lines[:20]), "utf-8")
+        file.write_text("".join(lines[:n]), "utf-8")
     return folder
 
 
@@ -93,6 +95,17 @@ def run_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
     folder = once(tmp_path_factory, "run_once", make)
     return folder / "out", (folder / "printed.json").read_text()
+
+
+@pytest.fixture(scope="session")
+def lamp_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a finished run over a shop's desk with policies, whose published tasks are enough to draw from;
+    look, do not touch."""
+    def make(out: Path) -> None:
+        done = process("run", "--no-image", LAMP_SHOP, "--out", out)
+        assert done.returncode == 0, done.stderr
+
+    return once(tmp_path_factory, "lamp_run", make)
 
 
 @pytest.fixture(scope="session")

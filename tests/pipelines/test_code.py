@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.running import code
 from pipelines.running.code import PACKAGES, closure
 from pipelines.stages import STAGES
 
@@ -19,7 +21,7 @@ DIGESTS = "from pipelines.stages import STAGES; print(*(f'{stage.name}={stage.co
 
 def stages_that_change(product: Path, changed: str) -> set[str]:
     """Return the stages whose digest a comment in one file changes."""
-    before = digests(product)
+    before = {stage.name: stage.code for stage in STAGES}
     (product / changed).write_text((product / changed).read_text("utf-8") + "\n# a comment\n", "utf-8")
     return {name for name, digest in digests(product).items() if digest != before[name]}
 
@@ -52,3 +54,19 @@ def test_what_entry_points_name_and_what_is_copied_counts() -> None:
                              if stage.name in ("extract", "environments"))
     assert "extractors/formats/envelope.py" in extract, "a format is loaded by its entry point"
     assert {"env_builder/runtime/__main__.py", "warehouse/schema.sql"} <= set(environments)
+
+
+def test_the_newest_graphs_of_imports_are_kept_and_a_kept_one_is_not_made_again(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkouts and environments take turns, and each finds its own graph again."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "traceroom").mkdir()
+    others = [tmp_path / "traceroom" / f"imports-{number}.json" for number in range(9)]
+    for number, other in enumerate(others):
+        other.write_text("{}")
+        os.utime(other, (number, number))
+    graph = code._graph.__wrapped__()
+    [own] = set((tmp_path / "traceroom").iterdir()) - set(others)
+    assert [other.exists() for other in others] == [False, False, *[True] * 7]
+    os.utime(own, (100, 100))
+    assert code._graph.__wrapped__() == graph and own.stat().st_mtime == 100

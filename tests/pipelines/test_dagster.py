@@ -114,7 +114,7 @@ def day(instance: DagsterInstance, key: str) -> ExecuteInProcessResult:
         partition_key=key)
 
 
-def copied(data: Path, inbox: Path, *names: str, each: int = 2) -> int:
+def copied(data: Path, inbox: Path, *names: str, each: int) -> int:
     """Files of retail_desk into the inbox, each under the folder that it came from; of the logs one session of so many.
     Gives how many sessions that are."""
     kept = set()
@@ -181,11 +181,11 @@ def test_days_one_by_one_and_late_files_give_what_all_at_once_gives(
     home: Path, instance: DagsterInstance, data: Path, tmp_path: Path
 ) -> None:
     both = ("logs/2026-03-02.jsonl", "logs/2026-03-03.jsonl")
-    copied(data, home / "inbox", *both, "feedback/2026-03-03.csv")
+    copied(data, home / "inbox", *both, "feedback/2026-03-03.csv", each=4)
     assert day(instance, "2026-03-02").success
     assert files_read(home / "out") == ["logs/2026-03-02.jsonl"], "the third of March is not taken on the second"
     assert day(instance, "2026-03-03").success
-    copied(data, home / "inbox", "feedback/2026-03-02.csv")  # late, for an old day
+    copied(data, home / "inbox", "feedback/2026-03-02.csv", each=4)  # late, for an old day
     result = day(instance, "2026-03-03")
     assert result.success
     assert "feedback/2026-03-02.csv" in files_read(home / "out")
@@ -193,7 +193,7 @@ def test_days_one_by_one_and_late_files_give_what_all_at_once_gives(
     shutil.rmtree(home / "out")
     assert backfill(instance, "2026-03-02", "2026-03-03").success
     assert same(one_by_one, tables(home / "out")) == []
-    assert one_by_one["core.sessions"].height > 80
+    assert one_by_one["core.sessions"].height > 50
 
 
 @pytest.mark.xdist_group("a day in dagster")

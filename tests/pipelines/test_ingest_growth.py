@@ -92,7 +92,7 @@ TestGrowth.settings = settings(max_examples=3, stateful_step_count=7, deadline=N
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 class TestMoreGrowth(Growth.TestCase):
-    settings = settings(max_examples=20, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck))
+    settings = settings(max_examples=12, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("copied", [False, True])

@@ -14,23 +14,15 @@ from extractors.formats.review import problem_of
 from pipelines.reviewing.cases import Case
 from pipelines.reviewing.files import LABEL_CONFIG, append_reviews, export_queue, import_reviews, stored_reviews
 from pipelines.reviewing.queue import QueueItem
-from tests.conftest import ROOT, once
-from tests.pipelines.conftest import Traceroom, files, process
+from tests.pipelines.conftest import LAMP_SHOP, Traceroom, files
 from warehouse.store import Store
 
-SAMPLE = ROOT / "tests/logs/lamp_shop"
-"""A desk with policies, whose published tasks are enough to draw from."""
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 
 
-@pytest.fixture(scope="session")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a finished run; look, do not touch."""
-    def make(folder: Path) -> None:
-        done = process("run", "--no-image", SAMPLE, "--out", folder)
-        assert done.returncode == 0, done.stderr
-
-    return once(tmp_path_factory, "lamp_run", make)
+@pytest.fixture
+def ran(lamp_run: Path) -> Path:
+    return lamp_run
 
 
 def printed(traceroom: Traceroom, *arguments: str | Path) -> dict[str, Any]:
@@ -96,7 +88,7 @@ def test_answers_open_tasks_and_random_ones_measure_the_precision(ran: Path, tmp
     printed(traceroom, "review", out, "--sample", "5", "--export", cases)
     _answer(cases, True)
     printed(traceroom, "review", out, "--import", cases, "--reviewer", "Ada")
-    made = printed(traceroom, "run", SAMPLE, "--out", out, "--no-image")
+    made = printed(traceroom, "run", LAMP_SHOP, "--out", out, "--no-image")
     assert _published(out) - before and (_published(out) - before) <= {row["task_id"] for row in opened}
     assert made["precision"]["n_reviews"] == 5 and "5 random reviews" in made["statement"]
     [manifest] = [json.loads(path.read_text()) for path in (out / "environments").glob("*/manifest.json")]
@@ -104,7 +96,7 @@ def test_answers_open_tasks_and_random_ones_measure_the_precision(ran: Path, tmp
     again = tmp_path / "again"
     again.mkdir()
     shutil.copy(out / "reviews.jsonl", again / "reviews.jsonl")
-    assert traceroom("run", SAMPLE, "--out", again, "--no-image").returncode == 0
+    assert traceroom("run", LAMP_SHOP, "--out", again, "--no-image").returncode == 0
     assert files(again) == files(out)
     assert traceroom("report", "--out", out).returncode == 0
     assert "by 5 random reviews" in (out / "report" / "index.html").read_text()
@@ -117,7 +109,7 @@ def test_tasks_below_min_precision_stay_unverified_and_come_into_the_queue(
     shutil.copytree(ran, out)
     before = _published(out)
     config.write_text("[gates]\nmin_precision = 0.97\n")
-    assert traceroom("run", SAMPLE, "--out", out, "--config", config, "--no-image").returncode == 0
+    assert traceroom("run", LAMP_SHOP, "--out", out, "--config", config, "--no-image").returncode == 0
     with Store.published(out / "warehouse.duckdb") as store:
         below = store.read("select subject, detail from mart.decisions where stage = 'verify' and not kept and "
                            "reason = 'below_min_precision'")

@@ -20,7 +20,7 @@ from pipelines.ingestion.ingest import something_to_read
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from tests.command_line import ROOT, environ, process
-from tests.pipelines.conftest import SAMPLE, Traceroom, files, same, tables
+from tests.pipelines.conftest import SAMPLE, Traceroom, files, part_of_sample, same, tables
 from warehouse.store import Store
 
 RUN = ("run", "--no-image", "--json")
@@ -190,14 +190,15 @@ def test_show_works_during_a_run(
     assert run.communicate(timeout=300) and run.returncode == 0
 
 
-def test_a_bad_line_is_named_and_the_rest_goes_on(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+def test_a_bad_line_is_named_and_the_rest_goes_on(tmp_path: Path, traceroom: Traceroom) -> None:
+    logs = part_of_sample(tmp_path / "logs", 6)
     file = next((logs / "logs").glob("*.jsonl"))
     lines = file.read_text("utf-8").splitlines(keepends=True)
     file.write_text("".join([*lines[:4], '{"session_id": "broken", "messages": [\n', *lines[4:]]), "utf-8")
     (logs / "logs" / "noise.bin").write_bytes(bytes(range(256)) * 9)
     done = traceroom(*RUN, logs, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["n_sessions"] == 20
+    assert json.loads(done.stdout)["n_sessions"] == 6
     left = json.loads(traceroom("show", "--rejected", "--out", tmp_path / "out", "--json").stdout)
     (bad,) = [row for row in left if row["reason"] == "unreadable_record"]
     assert bad["file"] == str(file) and bad["line"] == 5 and f"{file.name}, line 5" in bad["detail"]
@@ -268,12 +269,14 @@ def test_an_instance_of_ones_own_is_kept_in_its_home(
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_truth_folder_is_never_opened(logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+def test_a_truth_folder_is_never_opened(tmp_path: Path, traceroom: Traceroom) -> None:
+    logs = part_of_sample(tmp_path / "logs", 6)
     (logs / "truth").mkdir()
     os.mkfifo(logs / "truth" / "sessions.jsonl")  # who opens it waits for ever
     done = traceroom(*RUN, logs, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     with Store.published(tmp_path / "out" / "warehouse.duckdb") as store:
+        assert store.count("core.sessions") == 6
         assert store.read("select count(*) from raw.files where path like '%/truth/%'").item() == 0
 
 

@@ -17,7 +17,7 @@ from env_builder.runtime.checks import kind_of, kinds, prepared
 from pipelines.browser.editing import describe, skeleton
 from tests.browser import PHONE, browser, new_page, violations  # noqa: F401
 from tests.command_line import called, process
-from tests.conftest import once
+from tests.pipelines.conftest import LAMP_SHOP
 from tests.pipelines.test_browser import TOKEN, Server, known
 from tests.pipelines.test_browser_pages import opened
 from warehouse.store import Store
@@ -26,25 +26,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.xdist_group("browser")
-LOGS = Path(__file__).parents[1] / "logs/lamp_shop"
 PAID = ("select subject from mart.decisions where stage = 'verify' and reason = 'attacker_passes' and detail like "
         "'%says_everything%' order by all")
 THRICE = '[[checks]]\nkind = "spoke"\nrole = "gate"\ndescription = "It speaks thrice."\nparameters = {{ at_least = {} }}\n'
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the output of a run on the shop's logs."""
-    def run(folder: Path) -> None:
-        done = process("run", "--no-image", LOGS, "--out", folder / "out")
-        assert done.returncode == 0, done.stderr
-
-    return once(tmp_path_factory, "lamp_shop_tried", run) / "out"
-
-
 @pytest.fixture
-def out(built: Path, tmp_path: Path) -> Path:
-    shutil.copytree(built, tmp_path / "out")
+def out(lamp_run: Path, tmp_path: Path) -> Path:
+    shutil.copytree(lamp_run, tmp_path / "out")
     return tmp_path / "out"
 
 
@@ -105,7 +94,7 @@ def test_a_file_is_tried_and_the_next_run_does_what_it_said(out: Path, tmp_path:
     paid = [each for each in tried[task]["changes"] if each["player"] == "says_everything"]
     assert [(each["before"], each["after"], each["should"]) for each in paid] == [(1.0, 0.0, "fail")]
     (tmp_path / "traceroom.toml").write_text("")
-    run = process("run", "--no-image", LOGS, "--out", out, "--config", tmp_path / "traceroom.toml")
+    run = process("run", "--no-image", LAMP_SHOP, "--out", out, "--config", tmp_path / "traceroom.toml")
     assert run.returncode == 0, run.stderr
     assert decisions(out, list(tried)) == {name: row["after"]["reason"] == "verified" for name, row in tried.items()}
     again = called("try", file, "--out", out)
@@ -132,10 +121,10 @@ def test_a_file_changes_a_mined_check(out: Path, tmp_path: Path) -> None:
     (("nobody.toml",), "no family 'nobody'; there are: "),
     (("broken.toml",), "broken.toml: the rubric is no TOML"),
 ])
-def test_what_is_wrong_with_a_file_is_one_sentence(built: Path, tmp_path: Path, arguments: tuple[str], message: str) -> None:
+def test_what_is_wrong_with_a_file_is_one_sentence(lamp_run: Path, tmp_path: Path, arguments: tuple[str], message: str) -> None:
     (tmp_path / "nobody.toml").write_text(THRICE.format(2))
     (tmp_path / "broken.toml").write_text("[[checks")
-    done = called("try", tmp_path / arguments[0], "--out", built)
+    done = called("try", tmp_path / arguments[0], "--out", lamp_run)
     assert done.returncode == 2 and message in done.stderr and "hint" not in done.stdout
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
@@ -171,7 +160,7 @@ def test_a_person_tries_a_check_in_the_browser_and_keeps_it(browser: Browser, ou
     kept = json.loads(line)
     assert kept["subject"]["kind"] == "check" and kept["subject"]["id"].startswith(f"{task}/")
     assert kept["value"]["kind"] == "spoke" and kept["value"]["parameters"] == {"at_least": 3} and kept["by"] == "Ada"
-    done = process("run", "--no-image", LOGS, "--out", out)
+    done = process("run", "--no-image", LAMP_SHOP, "--out", out)
     assert done.returncode == 0, done.stderr
     assert decisions(out, [task]) == {task: True}, "the run does what the trial said"
     page.goto(f"http://127.0.0.1:{server.port}/task?id={task}")
@@ -188,8 +177,8 @@ def test_a_person_tries_a_check_in_the_browser_and_keeps_it(browser: Browser, ou
 
 
 @pytest.mark.slow
-def test_the_form_fits_a_phone_and_is_accessible(browser: Browser, built: Path) -> None:  # noqa: F811
-    server, said, task = Server(built), list[str](), known(built, PAID)
+def test_the_form_fits_a_phone_and_is_accessible(browser: Browser, lamp_run: Path) -> None:  # noqa: F811
+    server, said, task = Server(lamp_run), list[str](), known(lamp_run, PAID)
     try:
         for told in ({}, {"color_scheme": "dark"}, {"viewport": PHONE}):
             page = new_page(browser, said, **told)

@@ -23,6 +23,13 @@ def published(sample_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "environments", tmp_path / "rewards"
 
 
+@pytest.fixture(scope="module")
+def first(sample_run: Path) -> Verified:
+    """Return what is verified of them before anything is changed."""
+    name = next((sample_run / "environments").iterdir()).name
+    return verify(sample_run / "environments" / name, sample_run / "rewards" / name, kept={})
+
+
 def changed(path: Path, change: Any) -> None:
     rows = [change(number, json.loads(line)) for number, line in enumerate(path.read_text("utf-8").splitlines())]
     path.write_text("".join(canonical(row) + "\n" for row in rows), "utf-8")
@@ -64,9 +71,8 @@ def test_only_what_changed_is_played(published: tuple[Path, Path], played: list[
 
 
 @pytest.mark.parametrize("chance", [None, 0.02, 0.4, 0.97])
-def test_probabilities_decide_anew(published: tuple[Path, Path], chance: float | None) -> None:
+def test_probabilities_decide_anew(published: tuple[Path, Path], first: Verified, chance: float | None) -> None:
     sessions = published[1] / "sessions.jsonl"
-    first = verify(*published, kept={})
     changed(sessions, lambda number, row: row | {"probability": chance if number % 2 else row["probability"]})
     assert sessions.read_text("utf-8").count("\n") > 1, "some tasks were done several times"
     assert alike(verify(*published, kept=first.audits), verify(*published, kept={}))
@@ -74,9 +80,8 @@ def test_probabilities_decide_anew(published: tuple[Path, Path], chance: float |
 
 @pytest.mark.parametrize("file", ["recorded.jsonl", "world.jsonl", "behaviour.jsonl", "tasks.jsonl"])
 @pytest.mark.parametrize("place", [0, 7, 23])
-def test_what_a_room_answers_otherwise_is_played_again(published: tuple[Path, Path], file: str, place: int) -> None:
-    first = verify(*published, kept={})
-
+def test_what_a_room_answers_otherwise_is_played_again(
+        published: tuple[Path, Path], first: Verified, file: str, place: int) -> None:
     def otherwise(number: int, row: dict[str, Any]) -> dict[str, Any]:
         if number % 24 != place:
             return row
@@ -91,8 +96,8 @@ def test_what_a_room_answers_otherwise_is_played_again(published: tuple[Path, Pa
     assert alike(again, anew)
 
 
-def test_a_thing_that_nobody_looks_at_leaves_audits(published: tuple[Path, Path], played: list[str]) -> None:
-    first = verify(*published, kept={})
+def test_a_thing_that_nobody_looks_at_leaves_audits(
+        published: tuple[Path, Path], first: Verified, played: list[str]) -> None:
     one = json.loads((published[0] / "recorded.jsonl").read_text("utf-8").partition("\n")[0])
     arguments = dict.fromkeys(json.loads(one["arguments"]), "nobody asked for this")
     new = one | {"arguments": canonical(arguments), "session": "another", "event": "another"}

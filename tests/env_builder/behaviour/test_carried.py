@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import cache
 from typing import Any
 
 from env_builder import behaviour, world
@@ -76,16 +77,18 @@ def logged(n_sessions: int = 80) -> world.InducedWorld:
     return world.build(frame(Session, sessions), frame(Turn, turns), empty(Tool), {})
 
 
-BUILT = logged()
-STEPS = BUILT.services["main"].steps
+built = cache(logged)
+"""Not at import: every worker imports this file."""
 
 
+@cache
 def rule_of(tool: str) -> dict[str, Any] | None:
-    return carried._rule([step for step in STEPS if step.call.tool == tool], carried.pasts(STEPS))
+    steps = built().services["main"].steps
+    return carried._rule([step for step in steps if step.call.tool == tool], carried.pasts(steps))
 
 
 def episode() -> EpisodeState:
-    rows = rows_of("main", BUILT.facts, BUILT.recorded, behaviour.induce(BUILT, empty(Tool)))
+    rows = rows_of("main", built().facts, built().recorded, behaviour.induce(built(), empty(Tool)))
     return EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
 
 

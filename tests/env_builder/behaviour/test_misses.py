@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -35,6 +36,13 @@ def known(rule: dict[str, Any] | None, seen: list[LoggedStep], **arguments: str)
     return finds_nothing(rule, arguments, [(step.call.arguments, step.call.content != rule["content"]) for step in seen])
 
 
+@cache
+def learnt() -> tuple[list[LoggedStep], dict[str, Any] | None]:
+    """Return searches on days with ferries and on days without, and what they teach; made when wanted, not at import."""
+    seen = steps([*DAYS[2:6], "2030-08-01", "2030-08-02"])
+    return seen, finds.nothing_rule(seen)
+
+
 def test_finds_the_arguments_that_alone_decide() -> None:
     rule = finds.nothing_rule(steps(DAYS[2:6]))
     assert rule is not None
@@ -52,8 +60,8 @@ def test_days_beyond_those_at_which_anything_was_found() -> None:
 
 @given(st.sampled_from(TOWNS), st.sampled_from(TOWNS), st.sampled_from([*DAYS, "2030-08-01", "2030-09-09"]))
 def test_never_says_nothing_where_there_is_something(start: str, end: str, day: str) -> None:
-    seen = SEEN
-    if start != end and known(RULE, seen, start=start, end=end, day=day):
+    seen, rule = learnt()
+    if start != end and known(rule, seen, start=start, end=end, day=day):
         assert ferries(start, end, day) == "[]"
 
 
@@ -61,7 +69,3 @@ def test_never_says_nothing_where_there_is_something(start: str, end: str, day: 
 def test_is_silent_where_only_few_were_told_so(content: str) -> None:
     calls = [call("search", {"of": str(n)}, content if n < 2 else f'["thing {n}"]', f"s{n}") for n in range(9)]
     assert finds.nothing_rule([LoggedStep(each, (), None, False, False, None, ()) for each in calls]) is None
-
-
-SEEN = steps([*DAYS[2:6], "2030-08-01", "2030-08-02"])
-RULE = finds.nothing_rule(SEEN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from functools import cache
 from typing import Any
 
 from env_builder import behaviour, world
@@ -52,28 +53,33 @@ def logged(n_sessions: int = 60) -> world.InducedWorld:
     return world.build(frame(Session, sessions), frame(Turn, turns), empty(Tool), {})
 
 
-BUILT = logged()
-RULES = precedents.rules_by_tool(BUILT.services["main"].steps)
+built = cache(logged)
+"""Not at import: every worker imports this file."""
+
+
+@cache
+def rules() -> dict[str, precedents.Rule]:
+    return precedents.rules_by_tool(built().services["main"].steps)
 
 
 def episode() -> EpisodeState:
-    rows = rows_of("main", BUILT.facts, BUILT.recorded, behaviour.induce(BUILT, empty(Tool)))
+    rows = rows_of("main", built().facts, built().recorded, behaviour.induce(built(), empty(Tool)))
     return EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
 
 
 def test_sessions_foretell_what_depends_on_what_was_told() -> None:
-    assert {"gauge", "turn"} <= RULES.keys()
-    assert "plate" not in RULES, "each session has another number: nothing that was told foretells it"
-    assert RULES["gauge"]["keeps"] == ["gauge", "plate"]
+    assert {"gauge", "turn"} <= rules().keys()
+    assert "plate" not in rules(), "each session has another number: nothing that was told foretells it"
+    assert rules()["gauge"]["keeps"] == ["gauge", "plate"]
 
 
 def test_a_rule_holds_only_situations_in_which_all_were_answered_alike() -> None:
     told = PastCall("gauge", "{}", "The pump runs off.", False)
     for since, speed in (((), "off"), (("turn",), "slow"), (("turn", "turn"), "fast"), (("turn", "plate"), "slow")):
         past = (told, *(PastCall(tool, "{}", None, False) for tool in since))
-        rows = RULES["gauge"]["situations"]
-        found = {rows[name] for name in situations("gauge", "{}", past, frozenset(RULES["gauge"]["keeps"])) if name in rows}
-        assert [RULES["gauge"]["answers"][place] for place in found] in ([[f"The pump runs {speed}.", False]], [])
+        rows = rules()["gauge"]["situations"]
+        found = {rows[name] for name in situations("gauge", "{}", past, frozenset(rules()["gauge"]["keeps"])) if name in rows}
+        assert [rules()["gauge"]["answers"][place] for place in found] in ([[f"The pump runs {speed}.", False]], [])
 
 
 def test_an_episode_answers_by_what_it_was_told_and_nothing_else() -> None:
@@ -108,5 +114,5 @@ def test_a_snapshot_takes_what_was_told_back() -> None:
 
 
 def test_the_rule_is_data() -> None:
-    assert json.loads(json.dumps(RULES)) == RULES
-    assert precedents.rules_by_tool(BUILT.services["main"].steps) == RULES
+    assert json.loads(json.dumps(rules())) == rules()
+    assert precedents.rules_by_tool(built().services["main"].steps) == rules()
