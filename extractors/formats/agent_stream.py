@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.provider_parts import anthropic_parts
 from extractors.formats.sampling import tokens
@@ -29,6 +31,7 @@ def claims(head: Head) -> bool:
 def read(records: LogRecords, emit: Emit) -> None:
     """One session for each that the lines name; what a call's agent did is a session of its own."""
     transcripts: dict[tuple[str, str | None], Transcript] = {}
+    answers: dict[tuple[str, str], Row] = {}
     models: dict[str, str | None] = {}
     for record in records:
         value = record.value
@@ -44,15 +47,19 @@ def read(records: LogRecords, emit: Emit) -> None:
                 transcripts[key] = Transcript(emit, record, name, "" if parent is None else f"{parent}/",
                                               service=emit.envelope.service(value), model=models[session_id])
             transcripts[key].record = record
-            _line(transcripts[key], value)
+            _line(transcripts[key], value, answers)
 
 
-def _line(transcript: Transcript, value: Row) -> None:
+def _line(transcript: Transcript, value: Row, answers: dict[tuple[str, str], Row]) -> None:
+    """Tell one line; `answers`: the first event of each answer so far, which has the counts of its last line."""
     kind, message = value.get("type"), value.get("message")
     if kind in _MESSAGES and isinstance(message, dict):
-        parts = anthropic_parts({**message, "role": message.get("role") or kind})
-        transcript.add_answer(parts, tokens(message.get("usage")) if kind == "assistant" else None,
-                              **({"model": message["model"]} if isinstance(message.get("model"), str) else {}))
+        model = {"model": message["model"]} if isinstance(message.get("model"), str) else {}
+        rows = [transcript.add(part, **model) for part in anthropic_parts({**message, "role": message.get("role") or kind})]
+        usage = tokens(message.get("usage")) if kind == "assistant" else None
+        if usage is not None:
+            first = answers.setdefault((value["session_id"], str(message.get("id", id(rows[0])))), rows[0])
+            first["usage"] = orjson.dumps(usage, option=orjson.OPT_SORT_KEYS).decode()
     elif kind == "tool_call" and isinstance(value.get("tool_call"), dict):
         _call(transcript, value)
     elif kind == "result":

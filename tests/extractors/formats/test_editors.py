@@ -27,6 +27,7 @@ def turns_of(reading: Reading) -> list[tuple[Any, ...]]:
 
 def cursor_store(path: Path, values: dict[str, Any]) -> Reading:
     with sqlite3.connect(path) as store:
+        store.execute("pragma journal_mode = wal")   # as Cursor writes it
         store.execute("create table ItemTable (key text unique, value blob)")
         store.execute("insert into ItemTable values ('cursorAuth/accessToken', 'a-token-of-nobody')")
         store.execute("create table cursorDiskKV (key text unique, value blob)")
@@ -96,6 +97,16 @@ def test_what_a_sub_agent_did_is_a_session_of_its_own(tmp_path: Path) -> None:
         {"type": "result", "subtype": "error_max_turns", "is_error": True, "session_id": "s"})
     assert turns_of(reading) == [("s", "Task", "seen"), ("s~t1", "assistant", "I look.")]
     assert reading.events.filter(kind="outcome").select("name", "value").rows() == [("run", "error_max_turns")]
+
+
+def test_an_answer_in_several_lines_has_the_token_counts_of_its_last_line_once(tmp_path: Path) -> None:
+    def line(text: str, n_tokens: int) -> dict[str, Any]:
+        message = {"id": "m", "role": "assistant", "content": [{"type": "text", "text": text}],
+                   "usage": {"input_tokens": 7, "output_tokens": n_tokens}}
+        return {"type": "assistant", "message": message, "session_id": "s"}
+
+    usages = read_lines(tmp_path, line("I look.", 2), line("It is on its way.", 9)).events.sort("position")["usage"].to_list()
+    assert orjson.loads(usages[0]) == {"input_tokens": 7, "output_tokens": 9} and usages[1] is None
 
 
 def test_a_call_of_gemini_cli_that_was_cancelled_has_an_error_and_one_that_waits_none(tmp_path: Path) -> None:
