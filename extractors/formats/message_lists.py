@@ -2,14 +2,14 @@
 
 In: one document that is a list of messages, or such a list a line; messages a line, where their contents tell whose they are
 (blocks of tools, parts); answers a line (`type: message` of Anthropic, `candidates` of Gemini), bare or as results of a batch
-(`custom_id`, `key`). Out: one session a list (a file of messages is one), or a session for each answer, whose input counts as
-not captured. A batch's request that failed is a log event.
+(`custom_id`, `key`; OpenAI's too). Out: one session a list (a file of messages is one), or a session for each answer, whose
+input counts as not captured. A batch's request that failed is a log event.
 Does not see: times (such lists state none); which answers belong to one conversation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from extractors.formats import chat, gemini
@@ -19,7 +19,7 @@ from extractors.formats.exchange import finish
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts, responses_parts
-from extractors.formats.sampling import tokens
+from extractors.formats.sampling import of_completion, tokens
 from extractors.formats.transcript import nameless
 from extractors.formats.values import dumped, object_of, objects_in, text_of
 
@@ -64,8 +64,9 @@ def _is_message(value: Any) -> bool:
         return False
     if value.get("type") in _ITEMS:
         return True
-    content = value.get("parts", value.get("content", value.get("tool_calls")))
-    return value.get("role") in _ROLES and isinstance(content, (str, list)) and value.get("type", "message") == "message"
+    contents = [value.get(name) for name in ("parts", "content", "tool_calls")]
+    return value.get("role") in _ROLES and value.get("type", "message") == "message" and any(
+        isinstance(each, (str, list)) for each in contents)
 
 
 def read(records: LogRecords, emit: Emit) -> None:
@@ -99,7 +100,11 @@ def _answer(value: Any) -> Row | None:
     if not isinstance(value, dict) or not {"request", "messages", "contents"}.isdisjoint(value):
         return None
     result = object_of(value.get("result"))
-    for each in (value, object_of(result.get("message")), object_of(value.get("response"))):
+    response = object_of(value.get("response"))
+    body = object_of(response.get("body"))
+    if _batch_name(value) and objects_in(body.get("choices")):
+        return body
+    for each in (value, object_of(result.get("message")), response):
         if each.get("type") == "message" and isinstance(each.get("content"), list) and (
                 "stop_reason" in each or "usage" in each):
             return each
@@ -120,17 +125,21 @@ def _tell_answer(record: LogRecord, answer: Row, emit: Emit) -> None:
         "session_id": name or (f"trace:{stated}" if stated else nameless(record)),
         "service": emit.envelope.service(record.value), "name": emit.envelope.identity(record.value),
         "model": text_of(answer.get("model") or answer.get("modelVersion")),
-        "happened_at": microseconds(answer.get("createTime")) or emit.envelope.time(record.value)}
-    if "candidates" not in answer:
-        notes = [_NOT_CAPTURED, *finish(answer.get("stop_reason"))]
-        parts = anthropic_parts({"role": "assistant", "content": answer["content"]})
-        emit_parts(emit, record, parts, 0, None, fixed, notes, tokens(answer.get("usage")))
-        return
-    for index, candidate in enumerate(answer["candidates"]):
-        notes = [_NOT_CAPTURED, *finish(candidate.get("finishReason")), *([f"candidate {index}"] if index else ())]
-        content = {**object_of(candidate.get("content")), "role": "model"}
-        emit_parts(emit, record, gemini.parts(content), 0, f"{index}.", fixed, notes,
-                   tokens(answer.get("usageMetadata")) if index == 0 else None)
+        "happened_at": microseconds(answer.get("createTime", answer.get("created"))) or emit.envelope.time(record.value)}
+    usage = {**(tokens(answer.get("usage") or answer.get("usageMetadata")) or {}), **of_completion(answer)}
+    for index, (parts, reason) in enumerate(_candidates(answer)):
+        notes = [_NOT_CAPTURED, *finish(reason), *([f"candidate {index}"] if index else ())]
+        emit_parts(emit, record, parts, 0, f"{index}.", fixed, notes, usage if index == 0 else None)
+
+
+def _candidates(answer: Row) -> Iterator[tuple[Iterable[Row], Any]]:
+    """Yield the parts of each candidate of an answer, and why it ended."""
+    for choice in objects_in(answer.get("choices")):
+        yield chat.parts(choice.get("message")), choice.get("finish_reason")
+    for candidate in objects_in(answer.get("candidates")):
+        yield gemini.parts({**object_of(candidate.get("content")), "role": "model"}), candidate.get("finishReason")
+    if isinstance(answer.get("content"), list):
+        yield anthropic_parts({"role": "assistant", "content": answer["content"]}), answer.get("stop_reason")
 
 
 FORMAT = Format(name="message_lists", claims=claims, read=read, sample=sample("message_lists.json"), apart=False, rank=45)
