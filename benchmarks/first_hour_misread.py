@@ -124,6 +124,8 @@ def _with_unknown_field(path: Path) -> bytes | None:
     try:
         if path.suffix == ".jsonl":
             return b"".join(orjson.dumps({**orjson.loads(line), **UNKNOWN}) + b"\n" for line in content.splitlines())
-        return orjson.dumps({**orjson.loads(content), **UNKNOWN})
+        document = orjson.loads(content)
+        is_list = isinstance(document, list)
+        return orjson.dumps([{**each, **UNKNOWN} for each in document] if is_list else {**document, **UNKNOWN})
     except orjson.JSONDecodeError:
         return None

@@ -87,6 +87,8 @@ class Log:
     """First row of a table."""
     document: Any = field(default=None, repr=False)
     """Value of a file that is one document, while it stays in this process."""
+    first_fields: tuple[str, ...] = ()
+    """Names of the fields of its first record, sorted."""
 
 
 def opened(source_file: SourceFile, earlier: Earlier = lambda previous: {}) -> (
@@ -108,6 +110,17 @@ def opened(source_file: SourceFile, earlier: Earlier = lambda previous: {}) -> (
         file.close()
         return log
     return log, _chunks(log, stream, earlier, n_bytes)
+
+
+def log_of(source_file: SourceFile) -> Log | RejectedFile:
+    """Return what a file begins as, without its content. Errors: OSError; `Missing` (format)."""
+    n_bytes = source_file.stamp().n_bytes
+    with source_file.open() as file:
+        try:
+            stream = Stream(file, n_bytes)
+            return _looked_at(source_file, stream, n_bytes)
+        except ValueError as error:   # an archive or a database that cannot be opened
+            return _damaged(source_file, stream, str(error), None, n_bytes)
 
 
 def _looked_at(source_file: SourceFile, stream: Stream, n_bytes: int) -> Log | RejectedFile:
@@ -138,7 +151,8 @@ def _looked_at(source_file: SourceFile, stream: Stream, n_bytes: int) -> Log | R
         return RejectedFile("unknown_format", _UNKNOWN, nothing, n_bytes)
     document = head.document if head.layout != "lines" else None
     header = header_of(begin) if head.layout == "table" and document is None else b""
-    return Log(source_file, log_format.name, head.layout, log_format.whole, log_format.apart, header, document)
+    first_fields = tuple(sorted(map(str, head.first)))
+    return Log(source_file, log_format.name, head.layout, log_format.whole, log_format.apart, header, document, first_fields)
 
 
 def _chunks(log: Log, stream: Stream, earlier: Earlier, n_bytes: int) -> Iterator[Chunk | RejectedFile]:

@@ -1,7 +1,8 @@
 """Unpack gzip and zstd streams, zip archives, SQLite databases and Parquet tables within bounds.
 
 A file that would unpack to more than `MOST_BYTES` is refused: it is a bomb, or it should be split. A stream is read as it is
-needed; UTF-16 is recoded to UTF-8. The content before a damage is read, and the damage is reported."""
+needed; UTF-16 is recoded to UTF-8. The content before a damage is read, and the damage is reported. Does not see what the log
+beside a database (`-wal`) holds."""
 
 from __future__ import annotations
 
@@ -24,6 +25,8 @@ _NO_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, Inde
 """RuntimeError: it is encrypted, or packed in a way that `zipfile` does not know."""
 _UNPACK_STEP = 1 << 20
 _GZIP, _ZSTD, _ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
+_WAL, _NO_WAL = b"\2\2", b"\1\1"
+"""How a database says that it is written through a log beside it (https://www.sqlite.org/fileformat.html, offset 18)."""
 _SQLITE, _PARQUET = b"SQLite format 3\0", b"PAR1"
 _ZSTD_IN_ZIP = 93
 _KEEP = 5
@@ -88,6 +91,8 @@ def _tables(content: bytes) -> dict[str, list[dict[str, Any]]]:
     try:
         connection = sqlite3.connect(":memory:")
         try:
+            if content[18:20] == _WAL:   # a log beside the file, which memory has not: what the file holds is read
+                content = content[:18] + _NO_WAL + content[20:]
             connection.deserialize(content)
             connection.row_factory = sqlite3.Row
             names = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' order by name")]

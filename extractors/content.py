@@ -126,7 +126,10 @@ def _json_head(body: bytes, whole: bool) -> Head | None:
     if not whole and len(lines) > 1:
         lines.pop()
     first_parsed = [parsed(line) for line in lines]
-    objects = [value for value, problem, _ in first_parsed if problem is None and isinstance(value, dict)][:_KEEP]
+    values = [value for value, problem, _ in first_parsed if problem is None]
+    objects = [value for value in values if isinstance(value, dict)][:_KEEP]
+    if not objects and len(values) > 1:   # a list a line
+        objects = [each for value in values if isinstance(value, list) for each in value if isinstance(each, dict)][:_KEEP]
     if len(lines) > 1 and sum(problem is None for _, problem, _ in first_parsed) * 2 < len(lines) and objects and (
             first_parsed[0][1] is None or not whole or parsed(body)[1] is not None):
         return Head("text", objects)   # some lines are JSON, most are not

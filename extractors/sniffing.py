@@ -6,6 +6,7 @@ What it sees: the content. What it does not see: the configuration; it proposes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -66,11 +67,15 @@ class Sniffed:
     note: str = ""
     """Why nothing could be read."""
 
+
     @property
     def snippet(self) -> str:
-        if not self.fields:
-            return ""
-        lines = ["[[sources]]", 'name = "main"', 'format = "mapped"', "", "[sources.fields]"]
+        return self.configuration() if self.fields else ""
+
+    def configuration(self, paths: Sequence[str] = ()) -> str:
+        """Return the proposed mapping as a source of the configuration; `paths`: its files, else it holds all files."""
+        lines = ["[[sources]]", 'name = "main"', *([f"paths = [{', '.join(map(_quoted, paths))}]"] if paths else []),
+                 'format = "mapped"', "", "[sources.fields]"]
         lines += [f"{key} = {_quoted(value)}" for key, value in self.fields.items() if key not in TABLES]
         for table in TABLES:
             if words := self.fields.get(table):
@@ -81,7 +86,12 @@ class Sniffed:
 def sniff(path: Path | str) -> Sniffed:
     """Recognise the format of one file. Errors: `Unreadable`."""
     path = Path(path)
-    file = SourceFile(path, path.name, Source(format="mapped"))
+    return sniff_file(SourceFile(path, path.name))
+
+
+def sniff_file(file: SourceFile) -> Sniffed:
+    """Recognise the format of one file, whatever its source says. Errors: `Unreadable`."""
+    file = replace(file, source=Source(format="mapped"))
     try:
         opening = opened(file)
         if isinstance(opening, RejectedFile):
@@ -89,8 +99,8 @@ def sniff(path: Path | str) -> Sniffed:
         log, chunks = opening
         chunk = next(chunks)
     except OSError as error:
-        hint = "name a file in it" if path.is_dir() else "check its path and permissions"
-        raise Unreadable(f"the file cannot be read ({error.strerror})", str(path), hint) from error
+        raise Unreadable(f"the file cannot be read ({error.strerror})", str(file.path),
+                         "check its path and permissions") from error
     if isinstance(chunk, RejectedFile):
         return Sniffed(log.layout, None, "unknown", [], True, None, note=chunk.detail)
     chunk, is_whole = _shortened(chunk, log)
@@ -112,6 +122,22 @@ def sniff(path: Path | str) -> Sniffed:
         _uses(log, chunk, chosen, Source()) if chosen is not None else [])
     return Sniffed(head.layout, chosen.name if chosen else None, certainty, [each.name for each in claimed], is_whole, reading,
                    fields, mapped, uses)
+
+
+def read_beginning(file: SourceFile) -> tuple[Reading, bool] | None:
+    """Read the beginning of a file as its source states; whether that is all of it. None if it cannot be read."""
+    try:
+        opening = opened(file)
+        if isinstance(opening, RejectedFile):
+            return None
+        log, chunks = opening
+        chunk = next(chunks)
+    except OSError:
+        return None
+    if isinstance(chunk, RejectedFile):
+        return None
+    chunk, is_whole = _shortened(chunk, log)
+    return read_chunk(log, chunk, datetime.now(UTC)), is_whole
 
 
 def field_readings(file: SourceFile) -> list[FieldReading]:

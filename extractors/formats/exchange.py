@@ -29,7 +29,7 @@ _NORMAL = frozenset({None, "", "stop", "tool_calls", "function_call", "end_turn"
 _CUT = frozenset({"length", "model_context_window_exceeded", "incomplete"})
 _STARTED = ("ts", "timestamp", "start_time", "startTime", "started_at", "request_time",
             "request_created_at")
-_ENDED = ("end_time", "endTime", "ended_at", "completed_at")
+_ENDED = ("end_time", "endTime", "ended_at", "completed_at", "response_created_at")
 _LATENCY = {"latency_ms": 1.0, "duration_ms": 1.0, "response_ms": 1.0, "latency": 1.0, "latency_sec": 1000.0,
             "latency_s": 1000.0}
 """Names of how long an answer took, and a unit of each in milliseconds."""

@@ -65,7 +65,7 @@ class Head:
     """lines: a JSON value a line; document: one JSON value; table: comma-separated rows with a header, or Parquet; archive:
     zip; database: SQLite; xml; text: none of these, or lines of which only some are JSON."""
     objects: list[Row]
-    """First JSON objects (of the lines, of a top-level list, or the document itself); first rows of a table."""
+    """First JSON objects (of the lines, of lists a line or at the top, or the document itself); first rows of a table."""
     document: Any = None
     """The whole value where the file is one document, an archive (members by name) or a database (rows by table)."""
     text: list[str] = field(default_factory=list)

@@ -3,7 +3,7 @@ observations of its APIs and of the UI's download, one a record or many in one d
 
 Sees: GENERATION and TOOL observations (old SDKs log tools as SPAN), sessions and users of a trace inline or beside it, level
 ERROR, model, token counts, declared tools, scores inside a trace; rows exported again after an update. A trace without its
-observations gives the link to its session.
+observations gives the link to its session. In tables of the UI (CSV), columns that are called after scores are feedback.
 Does not see: media, prices, prompt versions; what a download leaves out for its size.
 """
 
@@ -19,12 +19,13 @@ from extractors.formats.langfuse_scores import score
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, alias, into_trace, link, read_spans, span_of, texts
 from extractors.formats.sampling import of_completion, sampling
-from extractors.formats.values import object_of, written
+from extractors.formats.values import object_of, opened, written
 
 _TYPES = ("SPAN", "GENERATION", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
 _KEPT = ("metadata", "tags", "release", "version", "environment", "prompt_name", "promptName")
 _CONTENT = ("input.", "output.", "llm.input_messages", "llm.output_messages", "llm.prompts", "gen_ai.input", "gen_ai.output",
             "gen_ai.prompt", "gen_ai.completion", "langfuse.observation.input", "langfuse.observation.output")
+_LISTS = ("input", "output", "metadata", "tags", "traceTags", "toolCalls", "toolCallNames")
 _CALL_IDS = ("tool_call_id", "toolCallId", "gen_ai.tool.call.id")
 _DIALECT = PlatformDialect(
     trace_id=("trace_id", "traceId"), span_id=("id",), parent_id=("parent_observation_id", "parentObservationId"),
@@ -36,6 +37,8 @@ _DIALECT = PlatformDialect(
 def claims(head: Head) -> bool:
     """Observations, traces, or documents that hold them, in Langfuse's names."""
     first = head.first
+    if is_table_of_traces(first):   # `langfuse_traces` reads it
+        return False
     inner: list[Any] = next((first[key] for key in ("data", "observations") if isinstance(first.get(key), list)), [])
     return any(_is_observation(each) or _is_trace(each) for each in (first, first.get("trace"), *inner[:1]))
 
@@ -73,7 +76,7 @@ def _spans(record: LogRecord, value: Any, emit: Emit, links: set[tuple[str, str]
     elif (_get(value, "trace_id")) and value.get("id"):
         yield _span(record, value, emit)
     elif value.get("id") and "timestamp" in value:
-        span = _trace_span(record, value, str(value["id"]), emit)   # its observations are in other files
+        span = trace_span(record, value, str(value["id"]), emit)   # its observations are in other files
         session_id = _text(_get(value, "session_id"))
         if session_id is not None:
             link(emit, record, session_id, span.trace_id, links)
@@ -83,7 +86,23 @@ def _spans(record: LogRecord, value: Any, emit: Emit, links: set[tuple[str, str]
                    content=written({"input": span.input, "output": span.output}))
 
 
-def _trace_span(record: LogRecord, trace: Row, trace_id: str, emit: Emit) -> PlatformSpan:
+def is_table_of_traces(value: Any) -> bool:
+    """Return whether a value is a trace as the UI's table holds it: without a project and without observations."""
+    return isinstance(value, dict) and {"id", "timestamp", "bookmarked", "input", "output"} <= value.keys() and {
+        "type", "project_id", "projectId", "observations", "htmlPath"}.isdisjoint(value)
+
+
+def _column_scores(value: Row) -> list[Row]:
+    """Return the scores of a row of the UI: a column each, called as the score is, which holds a list of its values."""
+    if {"bookmarked", "traceTags"}.isdisjoint(value) or not {"project_id", "projectId"}.isdisjoint(value):
+        return []
+    named = ((name, opened(text)) for name, text in value.items() if isinstance(text, str) and name not in _LISTS)
+    return [{"name": name, "value": each} for name, values in named if isinstance(values, list) for each in values
+            if isinstance(each, (str, int, float))]
+
+
+def trace_span(record: LogRecord, trace: Row, trace_id: str, emit: Emit) -> PlatformSpan:
+    """Return the span that stands for a trace."""
     return _span(record, {**trace, "trace_id": trace_id, "type": "TRACE", "start_time": trace.get("timestamp")}, emit)
 
 
@@ -95,7 +114,7 @@ def _trace(record: LogRecord, trace: Row, lists: tuple[Any, ...], emit: Emit) ->
         by_id[each.get("id")] = {**by_id.get(each.get("id"), {}), **stated}
     trace_id = str(trace.get("id") or record.record_id[:16])
     shared = {key: trace[key] for key in ("sessionId", "session_id", "userId", "user_id") if trace.get(key)}
-    around = _trace_span(record, trace, trace_id, emit)
+    around = trace_span(record, trace, trace_id, emit)
     members = [_span(record, {**shared, "traceId": trace_id, **each}, emit) for each in by_id.values()]
     around.ended_at = max((each.ended_at for each in members if each.ended_at is not None), default=None)
     yield from into_trace(around, members)
@@ -125,7 +144,8 @@ def _span(record: LogRecord, value: Row, emit: Emit) -> PlatformSpan:
         service=emit.envelope.service(value) or emit.envelope.service(facts) or known_service(
             object_of(facts.get("resourceAttributes")).get("service.name")),
         tools=[loaded(each) for each in declared],
-        rated={"scores": loaded(value.get("scores")) if value.get("type") != "TRACE" else None, "metadata": metadata},
+        rated={"scores": _column_scores(value) or (loaded(value.get("scores")) if value.get("type") != "TRACE" else None),
+               "metadata": metadata},
         trace_name=_text(value.get("name") if value.get("type") == "TRACE" else _get(value, "trace_name")),
         call_id=next((str(attributes[key]) for key in _CALL_IDS if attributes.get(key)), None),
         is_error=None if level is None else True if level == "ERROR" else False if ended_at is not None else None,

@@ -1,9 +1,11 @@
-"""LangSmith: runs (JSON lines or a list as the SDK reads them, rows of the bulk export in Parquet or CSV).
+"""LangSmith: runs (JSON lines or a list as the SDK reads them, rows of the bulk export in Parquet or CSV), and the batches that
+the SDK sends (`{"post": […], "patch": […]}`): what is posted when a run begins and patched when it ends is one run.
 
 Sees: llm and tool runs, threads under the metadata's names for them (on any run of a trace), errors, token counts, declared
 tools, payloads of the OpenAI wrapper, of LangChain and of LangGraph, Python's notation in a tool's input. `session_id` of a run
 is its project: it is no session.
-Does not see: payloads that lie elsewhere (`inputs_s3_urls`): the address stands in their place, and `lossy` says so.
+Does not see: payloads that lie elsewhere (`inputs_s3_urls`): the address stands in their place, and `lossy` says so; the post
+of a patch in another file (it is a log event).
 """
 
 from __future__ import annotations
@@ -15,11 +17,12 @@ from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords,
 from extractors.formats.model_payloads import loaded
 from extractors.formats.platform_spans import PlatformDialect, PlatformSpan, read_spans, span_of
 from extractors.formats.sampling import drawn, of_completion, sampling, tokens
-from extractors.formats.values import first_of, object_of, text_of
+from extractors.formats.values import first_of, object_of, objects_in, text_of
 
 _THREADS = ("session_id", "thread_id", "conversation_id")
 _USERS = ("user_id", "userId", "ls_user_id")
 _KEPT = ("tags", "reference_example_id", "feedback_stats", "total_cost")
+_BATCH = ("post", "patch")
 _RUN_KEYS = ("id", "run_type", "start_time")
 _MODELS = ("model_name", "model", "ls_model_name")
 _DIALECT = PlatformDialect(
@@ -31,6 +34,8 @@ def claims(head: Head) -> bool:
     """Return whether the first object is a run, or holds a list of runs."""
     inner = head.first.get("runs")
     first = inner[0] if isinstance(inner, list) and inner else head.first
+    if any(_is_batch(each) for each in head.objects):
+        return True
     return _is_run(first) and not {"dotted_order", "trace_id", "parent_run_id"}.isdisjoint(first)
 
 
@@ -38,10 +43,46 @@ def _is_run(value: Any) -> bool:
     return isinstance(value, dict) and all(key in value for key in _RUN_KEYS)
 
 
+def _is_batch(value: Any) -> bool:
+    """Return whether an object is a batch of runs: lists of such as are posted and patched."""
+    lists = [value[name] for name in _BATCH if isinstance(value.get(name), list)] if isinstance(value, dict) else []
+    pieces = [each for pieces in lists for each in pieces]
+    return bool(pieces) and all(isinstance(each, dict) and "id" in each and not {
+        "dotted_order", "trace_id"}.isdisjoint(each) for each in pieces)
+
+
 def read(records: LogRecords, emit: Emit) -> None:
     """All runs of the file first, since files are not ordered; then each conversation in the order of time."""
-    read_spans(records, emit, lambda record: [_span(record, run, emit) for run in _runs(record.value)], "no_run",
-               "the record is no run with an id, a run_type and a start_time; leave it out")
+    every = list(records)
+    joined = _joined([record for record in every if _is_batch(record.value)])
+    rest = []
+    for record in every:
+        if not _is_batch(record.value) or record.record_id in joined:
+            rest.append(record)
+        else:
+            emit.reject(record, "joined_run",
+                        "later records go on with the batch's runs and tell all of them; no action needed")
+    read_spans(rest, emit, lambda record: [
+        _span(record, run, emit) for run in joined.get(record.record_id) or _runs(record.value)], "no_run",
+        "the record is no run with an id, a run_type and a start_time; leave it out")
+
+
+def _joined(batches: list[LogRecord]) -> dict[str, list[Row]]:
+    """Return the runs of batches, each put together of all its pieces, under the id of the record with its last piece."""
+    runs: dict[str, Row] = {}
+    last: dict[str, str] = {}
+    for record in batches:
+        for piece in (piece for name in _BATCH for piece in objects_in(record.value.get(name))):
+            run, name = runs.setdefault(str(piece["id"]), {}), str(piece["id"])
+            stated = {key: each for key, each in piece.items() if each not in (None, {}, [])}
+            extra = {**object_of(run.get("extra")), **object_of(stated.get("extra"))}
+            run.update(stated, **({"extra": extra} if extra else {}))
+            last[name] = record.record_id
+    by_record: dict[str, list[Row]] = {}
+    for name, run in runs.items():
+        by_record.setdefault(last[name], []).append(
+            {"run_type": "patch", "start_time": run.get("end_time"), **run})   # its post is in another file
+    return by_record
 
 
 def _runs(value: Any) -> Iterator[Row]:

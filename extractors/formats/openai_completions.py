@@ -42,7 +42,7 @@ class _CompletedSession:
 def claims(head: Head) -> bool:
     """Return whether the first object has a request with messages, and an answer with choices (or none at all), or one of the
     first is flat: messages, and also their answer."""
-    if not head.is_json or "trajectory_format" in head.first:
+    if not head.is_json or not {"trajectory_format", "request_created_at"}.isdisjoint(head.first):   # others' envelopes
         return False
     request, response = head.first.get("request"), head.first.get("response")
     if not isinstance(request, dict):

@@ -1,5 +1,7 @@
 """OpenAI chat, a whole session a line: `{"session_id"?, "messages": […], "tools"?}`, and fine-tuning files.
 
+Messages in the shape of Anthropic's (blocks of tools, `system` next to them) or Gemini's (`parts`) are read as theirs.
+
 A line without a session id is a session of its own, named by its record (`~` and the record's hash).
 """
 
@@ -7,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from extractors.formats.chat import SPOKEN, parts
+from extractors.formats.chat import SPOKEN
 from extractors.formats.completion_shapes import is_answered
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
+from extractors.formats.message_lists import parts_of
 from extractors.formats.ratings import rate
 from extractors.formats.tool_list import declare_all
 from extractors.formats.values import list_under
@@ -40,6 +43,10 @@ def read(record: LogRecord, emit: Emit) -> None:
              "model": value.get("model") if isinstance(value.get("model"), str) else None}
     started = microseconds(value.get("start_time")) or emit.envelope.time(value)
     position = 0
+    parts = parts_of(messages)
+    system = value.get("system")   # Anthropic's stands outside the messages
+    if isinstance(system, (str, list)) and system:
+        messages = [{"role": "system", "content": system}, *messages]
     for part in (part for message in messages for part in parts(message)):
         if position == 0 and part.get("happened_at") is None:
             part["happened_at"] = started

@@ -1,4 +1,5 @@
-"""OpenHands conversations, V1 (software-agent-sdk): `base_state.json` and a file an event, packed together; or events as lines.
+"""OpenHands conversations, V1 (software-agent-sdk): `base_state.json` and a file an event, packed together; or events as lines,
+or as pages of the agent server (`items`).
 
 Sees the system prompt and its tools, messages, thoughts, actions as calls, observations as results with their error flag, agent
 errors and rejections by the user as failed results. Condensations, pauses, changes of state and unknown kinds are log events.
@@ -10,13 +11,14 @@ which the events do not hold.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.tool_list import declare_all
 from extractors.formats.transcript import Transcript, nameless, tell_events
-from extractors.formats.values import as_list, object_of, parsed_json
+from extractors.formats.values import as_list, object_of, objects_in, parsed_json
 
 _EVENT_FILE = re.compile(r"(.*/)?event-(\d+)-[^/]*\.json")
 _STATE = re.compile(r"(.*/)?base_state\.json")
@@ -27,8 +29,9 @@ def claims(head: Head) -> bool:
     """Return whether the first objects are events by their kind, or a state; an archive holds numbered event files."""
     if head.layout == "archive" and isinstance(head.document, dict):
         return any(_EVENT_FILE.fullmatch(name) for name in head.document)
-    return head.is_json and bool(head.objects) and (
-        all(map(_is_event, head.objects)) or {"id", "execution_status", "agent"} <= head.first.keys())
+    objects = objects_in(head.first.get("items")) or head.objects   # a page of the agent server
+    return head.is_json and bool(objects) and (
+        all(map(_is_event, objects)) or {"id", "execution_status", "agent"} <= head.first.keys())
 
 
 def _is_event(value: Row) -> bool:
@@ -62,6 +65,8 @@ def read(records: LogRecords, emit: Emit) -> None:
             if not _EVENT_FILE.fullmatch(name) and not _STATE.fullmatch(name):
                 emit.event(record, "log", place=name, content=record.value[name].decode("utf-8", "replace"))
     else:
+        every = [replace(each, value=each.value["items"]) if isinstance(each.value, dict) and isinstance(
+            each.value.get("items"), list) else each for each in every]
         tell_events(every, emit, lambda transcript, event: _event(transcript, event, emit))
 
 

@@ -55,6 +55,13 @@ def find_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataF
         for session, reason in rejected.iter_rows()])
 
 
+def reject_goalless(sessions: pl.DataFrame, goals: pl.DataFrame) -> pl.DataFrame:
+    """Decisions on sessions that have no goal, since nobody in them asked for anything: of a model's answer alone, for one."""
+    without = sessions.join(goals, on="session_id", how="anti")["session_id"].sort()
+    return frame(Decision, [Decision(stage="goals", subject=session, kept=False, reason="no_request",
+                                     detail=_REJECTIONS["no_request"].format(session)) for session in without])
+
+
 def stated_requests(sessions: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     """One row of `REQUESTS` a session that asked for something, answered or not, by session_id."""
     rows = _all_requests(sessions, turns).filter(pl.col("goal").is_not_null())

@@ -14,6 +14,7 @@ from extractors.outcomes import judge
 from extractors.tasks import find, goals_of, leakage
 from extractors.tasks.model_names import reworded
 from extractors.tasks.names import names_of, renamed
+from extractors.tasks.requests import reject_goalless
 from pipelines.building.decisions import all_of, corrections_of_kind, effects_of, replace_decisions, starts_of
 from pipelines.resources import asking
 from pipelines.running.cache import memoized
@@ -28,6 +29,7 @@ def goals(store: Store, settings: Settings) -> Counts:
     """Mine what each session was for, with the arguments that its words ask for."""
     with memoized(store, "goals", code_digest(__name__)) as memoize:
         mined = goals_of(store.table("core.sessions"), store.table("core.turns"), effects_of(store), starts_of(store), memoize)
+    replace_decisions(store, "goals", reject_goalless(store.table("core.sessions"), mined))
     return {"n_goals": store.replace("mart.goals", mined)}
 
 

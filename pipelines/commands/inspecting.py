@@ -213,15 +213,24 @@ def ui(
 
 
 def sniff(
-    file: Annotated[Path, typer.Argument(help="Log file, compressed or not.")],
-    events: Annotated[int, typer.Option(help="Number of events to show.")] = _N_EVENTS, json: Json = False
+    file: Annotated[Path, typer.Argument(help="Log file, compressed or not, or a folder of logs.")],
+    events: Annotated[int, typer.Option(help="Number of events to show of a file.")] = _N_EVENTS,
+    write: Annotated[Path | None, typer.Option(metavar="FILE", help=(
+        "Write the mappings that are proposed to a new configuration file, for `run --config FILE`."))] = None,
+    json: Json = False,
 ) -> None:
     """Detect the format of a log file, show its first events and what each field is read as, and propose a mapping for an
-    unknown format."""
+    unknown format. For a folder, show a table of its files: format, rows, sessions, period, and fields that are not read."""
     from extractors.sniffing import sniff as detect
+    from pipelines.inspection import file_survey
     from pipelines.inspection.services import beginnings_in
 
+    if file.is_dir():
+        file_survey.show(file, write, json)
+        return
     sniffed = detect(file)
+    if write is not None:
+        file_survey.write_configuration(write, [(sniffed, [file])])
     reading = sniffed.mapped or sniffed.reading
     counts = dict(reading.events.group_by("kind").len().sort("kind").rows()) if reading else {}
     rejected = reading.decisions.filter(~reading.decisions["kept"]) if reading else None

@@ -24,7 +24,9 @@ MISTAKES = {
     "a folder where nothing may be made": (("run", "logs", "--out", "/proc/here"), "/proc/here: .*; make room or .*"),
     "a device for a folder": (("run", "logs", "--out", "/dev/null"), "/dev/null: this is a file; give --out a folder."),
     "a file to look into": (("show", "--out", "key.toml"), "key.toml: this is a file; give --out a folder."),
-    "a folder to sniff at": (("sniff", "logs"), r"logs: the file cannot be read \(Is a directory\); name a file in it."),
+    "an empty folder to sniff at": (("sniff", "empty"), "empty: there is no file in it; name a folder with logs."),
+    "a configuration that is there": (("sniff", "own.csv", "--write", "key.toml"), "key.toml: the file exists already; .*"),
+    "no mapping to write": (("sniff", "logs", "--write", "x.toml"), "x.toml: no mapping is proposed, .*; run without .*"),
     "nothing made yet": (("show", "--out", "empty"), ".*: there is no warehouse here yet; make it with: traceroom run LOGS .*"),
     "an exporter that is not known": (("export", "harbr", "x"), r"no exporter 'harbr'; there are: .*; did you mean 'harbor'\?"),
     "no environment": (("tasks", "empty"), "(no environment|empty).*; .*"),
@@ -42,6 +44,7 @@ def test_one_sentence_with_the_hint(mistake: str, tmp_path: Path, sample_environ
     monkeypatch.chdir(tmp_path)
     for folder in ("empty", "logs"):
         (tmp_path / folder).mkdir()
+    (tmp_path / "own.csv").write_text("talk,who,words\n1,client,hi\n1,agent,hello\n")
     (tmp_path / "logs" / "a.jsonl").write_text('{"messages": [{"role": "user", "content": "hello"}]}\n')
     for name, text in BROKEN.items():
         (tmp_path / name).write_text(text)

@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from extractors.tasks import find
+from extractors.tasks import find, goals_of
+from extractors.tasks.requests import reject_goalless
 from tests.extractors.tasks.test_tasks import chances, frames
 
 NONE = pl.DataFrame({"service": ["shop"], "tool": ["nothing"], "effect": ["read"]})
@@ -50,6 +51,14 @@ def test_a_second_goal_begins_with_the_message_that_brings_it() -> None:
     whole = goals.sort("session_id", "place").group_by("session_id").agg(pl.col("begins"), pl.col("ends"))
     for row in whole.to_dicts():
         assert row["begins"][0] == 0 and row["begins"][1:] == row["ends"][:-1], "goals follow each other without a hole"
+
+
+def test_a_session_of_an_answer_alone_has_no_goal_and_a_decision_that_says_so() -> None:
+    sessions, turns = frames(*corpus(True, 1), ("alone", [("assistant", "Your order is on its way.")]))
+    goals = goals_of(sessions, turns, NONE)
+    decisions = reject_goalless(sessions, goals)
+    assert decisions.select("stage", "subject", "kept", "reason").rows() == [("goals", "alone", False, "no_request")]
+    assert set(goals["session_id"]) | {"alone"} == set(sessions["session_id"])
 
 
 def test_a_call_that_nobody_asked_for_makes_no_goal() -> None:
