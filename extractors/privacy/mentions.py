@@ -196,11 +196,13 @@ class Judge:
         if len(words) < 2:
             return False
         looks = [self.look(word) for word in words]
+        if not NO_PERSON.isdisjoint(words):
+            return False
         if any(map(_HYPHENED.fullmatch, tokens)) and len(tokens) == 2 and {"sure", "both"}.intersection(looks):
             return True
         if not place.begins and (looks == ["both", "sure"] or (looks == ["sure", "both"] and place.cued | place.open)):
             return True
-        if "word" in looks or any(word in NO_PERSON or (is_plain(word) and not place.foreign) for word in words):
+        if "word" in looks or (not place.foreign and any(map(is_plain, words))):
             return False
         if self.is_spelled(tuple(words)):
             return True

@@ -47,7 +47,8 @@ def test_other_personal_data_goes_by_its_form(value: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "at 12:30:45 and std::vector, version 1:2:3", "Platz 3 von 10, Sitzplatz 12", "order AB-1234 in /home/user/app",
-    "passport control is open", "The plate is dirty"])
+    "passport control is open", "The plate is dirty",
+    "I need a flight from San Francisco to San Diego."])
 def test_what_only_resembles_personal_data_stays(text: str) -> None:
     assert cleaned(("message", text))[0] == text
 
