@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """What somebody's first hour with their own logs is like.
 
-    benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--part misread|mcp]
+    benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--part misread|mcp|names]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
 `sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
 where nothing is. `mcp_solved`: share of an environment's published tasks (ENV, else one built from the sample) whose known
-solution an MCP client carries out alone, of `n_mcp_tasks` (benchmarks/first_hour_mcp.py).
+solution an MCP client carries out alone, of `n_mcp_tasks` (benchmarks/first_hour_mcp.py). `names_left`: share of common names
+that privacy leaves, of the worst of `n_groups` groups of names, each in three positions; `words_destroyed`: share of ordinary
+words that it replaces; `fields_left`, `forms_left`: fields beside an address with a rare name left, and other personal data
+that its form shows (benchmarks/first_hour_names.py); `left` lists them.
 """
 
 from __future__ import annotations
@@ -16,13 +19,14 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import first_hour_mcp, first_hour_misread  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks import first_hour_mcp, first_hour_misread, first_hour_names  # noqa: E402 (a script of its own, from anywhere)
 
-PARTS = ("misread", "mcp")
+PARTS = ("misread", "mcp", "names")
 
 
 def main() -> int:
@@ -38,8 +42,13 @@ def main() -> int:
     if "mcp" in parts:
         with tempfile.TemporaryDirectory() as scratch:
             measured |= first_hour_mcp.measure((arguments.environment or first_hour_mcp.from_sample(Path(scratch))).resolve())
+    left: dict[str, Any] = {}
+    if "names" in parts:
+        names = first_hour_names.measure()
+        measured, left = measured | names["figures"], names["left"]
     shapes = measured.pop("shapes", {})
-    print(json.dumps({"benchmark": "first_hour", "data": arguments.shapes.name, "figures": measured, "shapes": shapes}))
+    print(json.dumps({"benchmark": "first_hour", "data": arguments.shapes.name, "figures": measured, "shapes": shapes,
+                      "left": left}))
     return 0
 
 

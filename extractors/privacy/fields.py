@@ -32,7 +32,11 @@ _NAMES = {
         "cardholder|account holder|holder name|guest name|employee name|client name|member name|author name|"
         "recipient name|sender name|person name|owner name|real name|legal name|tenant name|fname|lname|name first|"
         "name last|vorname|nachname|familienname|zuname|geburtsname|prenom|nom de famille|apellido|apellidos|cognome|"
-        "voornaam|achternaam|apelido|sobrenome|preferred name|name on card|kundenname",
+        "voornaam|achternaam|apelido|sobrenome|preferred name|name on card|kundenname|nom complet|nombre completo|"
+        "nome completo|cognome e nome|nome e cognome|nom et prenom|nom prenom|nombre y apellidos|name of patient|"
+        "name of passenger|imie|nazwisko|imie i nazwisko|jmeno|prijmeni|keresztnev|vezeteknev|teljes nev|fornavn|etternavn|"
+        "efternavn|fornamn|efternamn|etunimi|sukunimi|prenume|ad soyad|adi soyadi|soyad|soyadi|ho ten|ho va ten|"
+        "jina kamili|familiya|fio|ime i prezime|prezime|vardas|pavarde|vards|uzvards",
     "address":
         "address|address 1|address 2|address line|address line 1|address line 2|addr|street|street 1|street 2|"
         "street address|billing address|shipping address|home address|mailing address|postal address|delivery address|"
@@ -70,9 +74,64 @@ _NAMES = {
         "assignee|participant|participants|attendee|attendees|user|users|by|created by|updated by|from|to|member|members|"
         "holder|employee|manager|doctor|clerk|agent|guest|guests|invitee|invitees|person|people|who|cc|reporter|approver|"
         "friend|friends|host|speaker|driver|buyer|seller|assigned to|nom|nombre|kunde|benutzer|ansprechpartner|cliente|"
-        "client|resource|operator|account name|requested by|approved by|signed by|signature|signer|beneficiary|payee|"
+        "client|resource|operator|account name|claimant|insured|policyholder|policy holder|borrower|lender|lessee|landlord|"
+        "tenant|resident|occupant|applicant|candidate|nominee|trainee|trainer|instructor|lecturer|therapist|physician|nurse|"
+        "surgeon|pupil|parent|guardian|spouse|husband|wife|child|mother|father|next of kin|emergency contact|caller|callee|"
+        "consignee|consignor|addressee|receiver|subscriber|traveler|traveller|rider|courier|technician|inspector|witnesses|"
+        "representative|rep|sales rep|account manager|account owner|primary contact|billing contact|attn|attention|ship to|"
+        "bill to|sold to|deliver to|contact person|requester|requestor|submitter|submitted by|opened by|closed by|handled by|"
+        "booked by|booked for|ordered by|reviewed by|reviewer|editor|booker|visitor|attendees|organizer|organiser|lead|"
+        "nominee|heir|donor|victim|suspect|defendant|plaintiff|lawyer|attorney|notary|customer contact|full contact|"
+        "empfanger|absender|besitzer|inhaber|kontoinhaber|karteninhaber|eigentumer|mieter|vermieter|patientin|kundin|"
+        "versicherter|versicherungsnehmer|fahrer|fahrgast|teilnehmer|mitarbeiter|ansprechpartnerin|sachbearbeiter|bearbeiter|"
+        "gast|reisender|passagier|auftraggeber|arzt|"
+        "destinataire|expediteur|titulaire|proprietaire|locataire|passager|voyageur|interlocuteur|assure|beneficiaire|medecin|"
+        "destinatario|remitente|titular|propietario|inquilino|paciente|pasajero|viajero|empleado|solicitante|huesped|"
+        "persona de contacto|contacto|usuario|asegurado|mittente|intestatario|proprietario|paziente|passeggero|ospite|utente|"
+        "referente|remetente|inquilino|passageiro|hospede|funcionario|segurado|contato|ontvanger|afzender|eigenaar|huurder|"
+        "klant|patient naam|reiziger|gebruiker|medewerker|contactpersoon|klient|klientka|odbiorca|nadawca|wlasciciel|"
+        "pacjent|pasazer|gosc|zakaznik|prijemce|odesilatel|majitel|pacient|ugyfel|cimzett|felado|tulajdonos|beteg|utas|"
+        "musteri|alici|gonderen|sahibi|hasta|yolcu|misafir|kiraci|kund|mottagare|avsandare|agare|modtager|afsender|ejer|"
+        "mottaker|eier|asiakas|vastaanottaja|omistaja|potilas|matkustaja|destinatar|expeditor|proprietar|pacient|pasager|"
+        "khach hang|nguoi nhan|nguoi gui|benh nhan|pelanggan|penerima|pengirim|pemilik|pasien|penumpang|mteja|mgonjwa|"
+        "pasazer|vlasnik|kupac|primatelj|stranka|prejemnik|lastnik|narocnik|"
+        "nama|nama lengkap|jina|nume|ime|nev|nimi|isim|imya|naam|nome|requested by|approved by|signed by|signature|signer|"
+        "beneficiary|payee|"
         "payer|teacher|student|witness"}
 _KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split("|")}
+_KINDS |= dict.fromkeys(words_in(
+    "имя фамилия фио клиент пациент получатель отправитель владелец пассажир покупатель заказчик "
+    "контакт ім'я прізвище піб клієнт пацієнт отримувач власник име клиентът получател όνομα επώνυμο "
+    "ονοματεπώνυμο πελάτης ασθενής παραλήπτης ιδιοκτήτης 姓名 名字 客户 客戶 患者 病人 收件人 收货人 "
+    "发件人 联系人 聯絡人 乘客 旅客 持卡人 户主 名前 氏名 お名前 顧客 顧客名 受取人 宛名 乗客 이름 성명 "
+    "고객 고객명 환자 환자명 수령인 받는사람 보내는사람 소유자 승객 예약자 الاسم اسم العميل المريض "
+    "المستلم المرسل المالك المسافر الزبون שם לקוח מטופל נמען בעלים נוסע नाम ग्राहक रोगी मरीज प्राप्तकर्ता "
+    "मालिक यात्री ชื่อ ลูกค้า ผู้ป่วย ผู้รับ ผู้ส่ง เจ้าของ ผู้โดยสาร"), "people")
+_GENERIC = words_in(
+    "name names nom nombre nome nama jina nume ime nev nimi isim imya naam имя име іме ім'я όνομα 名字 名前 お名前 이름 "
+    "الاسم اسم שם नाम ชื่อ")
+"""Fields of names, of persons and of all else."""
+_PERSONS = frozenset(name for name, kind in _KINDS.items() if kind in ("people", "name")) - words_in(
+    "from to by resource operator lead cc attention who agent operator clerk host lead rep editor child parent candidate "
+    "client") - _GENERIC
+_NO_PERSONS = words_in(
+    "company organization organisation org employer business vendor supplier manufacturer brand maker merchant store shop "
+    "city town "
+    "village country state province region county district area location venue hotel restaurant airport station airline "
+    "carrier "
+    "product item sku model category subject title topic summary description note notes comment message text body plan tier "
+    "level "
+    "status stage priority severity department team group division office unit role job position occupation profession "
+    "service "
+    "source channel type kind class tag tags label labels event campaign project language locale currency timezone zone color "
+    "colour size material genre album song movie book course school university college faculty field industry sector bank "
+    "street "
+    "address building floor room firma unternehmen ort stadt land abteilung produkt ville pays entreprise societe produit "
+    "empresa "
+    "ciudad pais producto tienda azienda citta paese prodotto cidade bedrijf stad miasto kraj sehir sirket reason action "
+    "method "
+    "make vehicle car flight route origin destination cabin meal diagnosis treatment drug medication ward specialty insurance")
+"""Words of fields whose values name no person."""
 NOUNS = frozenset(name.removesuffix(" id") for name, kind in _KINDS.items() if kind == "id" and name.endswith(" id"))
 """What persons are called in the fields of their ids."""
 _NOTHING = words_in(
@@ -83,10 +142,46 @@ EMAIL = re.compile(r"[\w.+%'-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _IP_VALUE = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}|(?:[0-9a-fA-F]{0,4}:){3,7}[0-9a-fA-F]{0,4}")
 
 
+_UNACCENTED = str.maketrans({"ł": "l", "Ł": "L", "ı": "i", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "æ": "ae"})
+
+
+@lru_cache(1 << 14)
+def speaks_of_a_person(name: str) -> bool:
+    """Whether a field's name says that a person is its value: `patient`, `primary_owner`, `kunde`, `nom`."""
+    if kind_of_field(name) == "name" or name.lower() in _PERSONS:
+        return True
+    words = _words_of(name)
+    words = words[:-1] if len(words) > 1 and words[-1] in ("name", "names", "1", "2") else words
+    return any(" ".join(words[start:]) in _PERSONS or " ".join(words[start:]).removesuffix("s") in _PERSONS
+               for start in range(len(words)))
+
+
+@lru_cache(1 << 14)
+def is_any_name(field: str) -> bool:
+    """Whether a field's name says that its value is a name, of whatever."""
+    return field.lower() in _GENERIC or _words_of(field)[-1:] in (["name"], ["naam"], ["nom"])
+
+
+@lru_cache(1 << 14)
+def is_of_no_person(name: str) -> bool:
+    """Whether a field's name says that its value is something else than a person."""
+    return not _NO_PERSONS.isdisjoint(_words_of(name)) and not speaks_of_a_person(name)
+
+
+def _words_of(name: str) -> list[str]:
+    if not name.isascii():
+        name = name.replace("ß", "ss").translate(_UNACCENTED)
+        name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return [word.lower() for word in _WORDS.findall(name)]
+
+
 @lru_cache(1 << 14)
 def kind_of_field(name: str) -> str | None:
     """Kind of a field's values by its name; `people`: names of persons, where they look so."""
     if not name.isascii():   # letters without accents
+        if kind := _KINDS.get(name.lower().replace(" ", "")):
+            return kind
+        name = name.translate(_UNACCENTED)
         name = unicodedata.normalize("NFKD", name.replace("ß", "ss")).encode("ascii", "ignore").decode()
     words = [word.lower() for word in _WORDS.findall(name)]
     if not words:
@@ -198,7 +293,8 @@ def _remainder(text: str) -> int:
     return int("".join(str(int(sign, 36)) for sign in text)) % 97
 
 
-_STREET = (r"street|st|road|rd|avenue|ave|boulevard|blvd|lane|ln|drive|dr|court|ct|place|pl|square|terrace|highway|hwy|parkway|"
+_STREET = (r"street|st|road|rd|avenue|ave|boulevard|blvd|lane|ln|drive|dr|court|ct|place|pl|square|terrace|highway|hwy|"
+           r"parkway|"
            r"pkwy|circle|trail|way")
 _SUITE = r"(?:,? (?i:suite|ste|apartment|apt|unit|#)\.? ?\w+)?"
 _ADDRESS = re.compile(

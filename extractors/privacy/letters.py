@@ -6,6 +6,7 @@ or be several words written together. Does not see base64 and other codes withou
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -19,6 +20,23 @@ _BLOCKS = tuple("".join(map(chr, range(first, last))) for first, last in (
     (0x05D0, 0x05EB), (0x0621, 0x063B), (0x0641, 0x064B), (0x0905, 0x093A), (0x0E01, 0x0E2F), (0x3041, 0x3097),
     (0x30A1, 0x30FB), (0x4E00, 0x9FA6), (0xAC00, 0xD7A4)))
 _ALL = (_LOWER, _UPPER, _DIGITS, _LATIN, _LATIN.upper(), _CYRILLIC, _CYRILLIC.upper(), _GREEK, _GREEK.upper(), *_BLOCKS)
+
+MARKS = "".join(map(chr, (*(each for each in range(0x0300, 0x1AFF) if unicodedata.category(chr(each)) in ("Mn", "Mc")),
+                          0x200C, 0x200D)))
+"""Signs that belong to the letter before: vowel signs of India and Thailand, points of Arabic and Hebrew, joiners."""
+LETTERS = rf"[^\W\d_]+(?:[{MARKS}]+[^\W\d_]*)*"
+"""A word in any script, as a pattern."""
+_UNSPACED = re.compile(r"[\u0e01-\u0e4e\u1100-\u11ff\u3005\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+
+
+def has_unspaced(text: str) -> bool:
+    """Whether letters of a script stand in a text that joins words: Han, kana, Hangul with its particles, Thai."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
+
+
+def is_caseless(word: str) -> bool:
+    """Whether a word is written in a script without capitals."""
+    return not word.isascii() and word.lower() == word.upper()
 
 
 @lru_cache(1 << 12)

@@ -1,28 +1,53 @@
 """Collect what identifies people: values of identifying fields, words of their names, and the fields that hold them.
 
 Fields and values are read from text (JSON, also inside strings, Python literals, YAML, `key=value`), so truncated or wrapped
-documents are read too. `Finding` collects in any order; `People` decides. A name that is also another word (a colour, a month)
-counts only in its place. Sees fields, names that introduce themselves or are addressed, and a common given name with another
-word. Does not see a rare name without any cue."""
+documents are read too. `Finding` collects in any order; `People` decides. A name that is also another word (a colour, a
+month) counts only in its place. Sees fields, names that introduce themselves or are addressed, and a common given name with
+another word. Names that only sentences, records with an address or other scripts show are judged in `mentions`, `records` and
+`scripts`, once all is collected. Does not see a rare name without any cue."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import lru_cache
+from itertools import pairwise
 from secrets import randbits
 
 import polars as pl
 
-from extractors.privacy.fields import NOUNS, OWN, id_behind, kind_of_field, kind_of_identity, kind_of_value, nouns_of
-from extractors.privacy.letters import STREETS, TITLES, is_given, is_household, is_listed, is_plain, lowered
+from extractors.privacy.evidence import NameEvidence, holds_persons, is_person_in_field
+from extractors.privacy.fields import (
+    NOUNS,
+    OWN,
+    id_behind,
+    kind_of_field,
+    kind_of_identity,
+    kind_of_value,
+    nouns_of,
+    speaks_of_a_person,
+)
+from extractors.privacy.letters import (
+    LETTERS,
+    MARKS,
+    STREETS,
+    TITLES,
+    has_unspaced,
+    is_caseless,
+    is_given,
+    is_household,
+    is_listed,
+    is_plain,
+    lowered,
+)
+from extractors.privacy.mentions import Judge, folded
 from extractors.privacy.policy import Policy
 from extractors.privacy.pseudonyms import day_of, spellings
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(LETTERS)
 _BEFORE = re.compile(r"^[\W_]+")
 _SHORT = 6
 """Digits of a number from which on it says by itself whose it is."""
@@ -32,6 +57,10 @@ _SOME = 3
 """Names from which on a field holds names."""
 _GROWN = date(2010, 1, 1)
 """A day of birth from then on is carried into no text: it may be any day of which the logs speak."""
+_SHORTEST, _LONG = 4, 5
+"""Letters below which a word alone is no name, and below which only a common one is."""
+_LOOKED_AT = 200
+"""Values of a field that decide whether it is one of persons."""
 _FEW = 3
 """Different texts in which a misspelt name may stand."""
 PersonFact = tuple[str, str]
@@ -51,6 +80,10 @@ class People:
         """Words of names."""
         self.full: set[tuple[str, str]] = set()
         """Names of two words that are somebody's, as they stand in a field, after a cue or in an id."""
+        self._likely: list[str] = []
+        """Names by the look of values in fields of persons."""
+        self.whole: set[str] = set()
+        """Names in scripts that join words, as they are written."""
         self.short: set[str] = set()
         """Ids of persons that are anybody's where no field or path says so."""
         self.tools = {*finding.tools, *(value.lower() for value in policy.keep.values)}
@@ -58,7 +91,8 @@ class People:
         self.facts: set[PersonFact] = set()
         """All of it, to be remembered."""
         finding.finish()
-        others = self._read_fields(finding) | {noun.lower() for noun, _ in finding.segments}
+        judge = finding.evidence.judge(finding.words)
+        others = self._read_fields(finding, judge) | {noun.lower() for noun, _ in finding.segments}
         self.nouns = nouns_of(field for field, kind in self.fields.items() if kind == "id")
         """What persons are called where their ids stand."""
         for noun, value in sorted(finding.segments):
@@ -66,6 +100,15 @@ class People:
                 self._take("id", value)
         for name in sorted(finding.names):
             self._take_name(name)
+        sure = frozenset(self.words)
+        for likely in self._likely:
+            self._take("name", likely)
+        for name in sorted(set(finding.evidence.names(judge))):
+            self._take_name(name)
+        for kind, value in sorted(finding.evidence.forms):
+            self._take_form(kind, value, judge)
+        for whole in sorted(finding.evidence.whole_names()):
+            self._take("name", whole)
         for identity in sorted(finding.identities):
             if identity_kind := kind_of_identity(identity):
                 self._take(identity_kind, identity)
@@ -84,10 +127,10 @@ class People:
         self.facts.update(("word", word) for word in self.words)
         self.facts.update(("full", " ".join(pair)) for pair in self.full)
         self.doubtful = {word for word in self.words if is_household(word) or word in STREETS
-                         or (word in others and not is_given(word))}
+                         or _is_vague(word, judge, word in sure) or (word in others and not is_given(word))}
         """Words of names that are something else too."""
 
-    def _read_fields(self, finding: Finding) -> set[str]:
+    def _read_fields(self, finding: Finding, judge: Judge) -> set[str]:
         """Take in values of identifying fields; gives words that are a value of others."""
         values: dict[str, list[str]] = defaultdict(list)
         for field, value in sorted(finding.pairs):
@@ -103,8 +146,12 @@ class People:
                     others.update(value.lower() for value in values[field] if value.isalpha())
                 continue
             self.fields[field.lower()] = kind
+            is_sure = kind == "people" and (speaks_of_a_person(field) or holds_persons(values[field][:_LOOKED_AT], judge))
             for value in values[field]:
-                if (value_kind := kind_of_value(kind, value)) and value not in self.policy.keep.values:
+                if kind == "people" and kind_of_value(kind, value) is None and (
+                        is_person_in_field(value, judge, is_sure)):
+                    self._likely.append(value)
+                elif (value_kind := kind_of_value(kind, value)) and value not in self.policy.keep.values:
                     self._take(value_kind, value)
                 elif kind == "people" and value.isalpha():
                     others.add(value.lower())
@@ -113,7 +160,10 @@ class People:
     def _take(self, kind: str, value: str) -> None:
         lower = _BEFORE.sub("", lowered(value.strip()))
         if kind == "name":
-            self._take_name(tuple(_WORD.findall(lower)))
+            if has_unspaced(value):
+                self._take_whole(value.strip())
+            else:
+                self._take_name(tuple(_WORD.findall(lower)))
             return
         if kind == "date" and (day := day_of(value)) and day < _GROWN:
             self.values.update(dict.fromkeys(spellings(day), kind))
@@ -149,12 +199,46 @@ class People:
         sure = sum(not any(map(is_household, words)) for words in named)
         return "name" if sure >= _SOME and 5 * len(named) >= 4 * len(values) else None
 
+    def _take_form(self, kind: str, value: str, judge: Judge) -> None:
+        """Take in what its form shows; the name of a home folder only where it is no word."""
+        if value in self.policy.keep.values:
+            return
+        if kind == "user":
+            words = _WORD.findall(lowered(value))
+            if len(value) >= _SHORTEST and not any(judge.look(word) in ("word", "noun", "both") for word in words):
+                self._take("id", value)
+                if value[0] in "nrtbf":   # behind a single \\ it reads as an escape
+                    self._take("id", value[1:])
+            return
+        self._take(kind, value)
+        if has_unspaced(value):
+            self.values.setdefault(lowered(value), kind)
+            self.whole.add(value)
+
+    def _take_whole(self, name: str) -> None:
+        """Take in a name in a script that joins words; where its words stand apart, as one word too."""
+        if len(name) > 1 and name not in self.policy.keep.values and name.lower() not in self.tools:
+            self.whole.update({name, name.replace(" ", "").replace("　", "")})
+            self.facts.add(("name", name))
+
     def _take_name(self, words: tuple[str, ...]) -> None:
         if len(words) == 2:
             self.full.add((words[0], words[1]))
+        if any(map(is_caseless, words)):
+            self.full.update(pairwise(words))
+        if not all(map(str.isascii, words)) and not any(map(is_caseless, words)):   # as keyboards without accents write it
+            self._take_name(tuple(folded(word) for word in words if len(folded(word)) > 1))
         self.words.update(
             part for word in words for part in _WORD.findall(word)
             if len(part) > 1 and not is_plain(part) and part not in TITLES and part not in self.tools)
+
+
+def _is_vague(word: str, judge: Judge, is_sure: bool) -> bool:
+    """Whether a word, alone, is more than a name: a short one, one of a script without capitals, one of every day."""
+    if is_caseless(word) or len(word) < _SHORTEST:
+        return True
+    is_short = len(word) < _LONG and word.isascii() and not is_listed(word)
+    return is_short or judge.is_vague(word, is_sure)
 
 
 def _looks(values: list[str]) -> str | None:
@@ -165,12 +249,12 @@ def _looks(values: list[str]) -> str | None:
 
 _ESCAPE = r"""\\+(["'])"""
 _OPENED = r"""["']([\[{]+\s*["'])"""
-_QUOTED = r"""["'][\p{L}_][\p{L}0-9_ .-]*["']\s?:\s*(?:"[^"]+"|'[^']+'|-?[0-9]+|\[[^\[\]{}]+\])"""
+_QUOTED = r"""["'][\p{L}_][\p{L}\p{M}0-9_ .-]*["']\s?:\s*(?:"[^"]+"|'[^']+'|-?[0-9]+|\[[^\[\]{}]+\])"""
 _LINES = r"""(?m)^[ \t>*-]*[A-Za-z_][A-Za-z0-9_ -]*:[ \t]+[^ \t\n{\[|>][^\n]*"""
 _TAG = r"""<[A-Za-z_][A-Za-z0-9_.-]*>[^<>\n]{1,200}</"""
 _NAMED = r"""["'](?:key|name|field|label|attribute)["']\s*:\s*"[A-Za-z_][^"]{0,40}"\s*,\s*["']value["']\s*:\s*"[^"]+\""""
 _EQUALS = r"""[A-Za-z_][A-Za-z0-9_]*=(?:"[^"\n]+"|[^\s&,;"'<>=]+)"""
-_READ = re.compile(r"""^[\s>*-]*["']?([^\W\d][\w .\-]{0,48}?)["']?\s*[:=]\s*(.*)$""", re.DOTALL)
+_READ = re.compile(rf"""^[\s>*-]*["']?([^\W\d][\w{MARKS} .\-]{{0,48}}?)["']?\s*[:=]\s*(.*)$""", re.DOTALL)
 _TAGGED = re.compile(r"<([^>]+)>([^<]+)</")
 _CALLED = re.compile(r'["\']\s*:\s*"([^"]+)"\s*,\s*["\']value["\']\s*:\s*"([^"]+)"')
 _ITEM = re.compile(r'"([^"]{1,200})"|\'([^\']{1,200})\'')
@@ -252,6 +336,7 @@ class Finding:
 
     def __init__(self) -> None:
         self.pairs: set[Pair] = set()
+        self.evidence = NameEvidence(pairs_in)
         self.names: set[tuple[str, ...]] = set()
         """Words of names that stood after a cue, in lower case."""
         self.words: Counter[str] = Counter()
@@ -288,6 +373,7 @@ class Finding:
         self._waiting, self._n_bytes = [_NONE], 0
         if not texts.is_empty():
             self._see_names(texts.filter("said")["text"])
+            self.evidence.see(_plain_texts(texts["text"]), texts.filter("said")["text"])
             self._see_texts(texts["text"])
 
     def _put_off(self, texts: pl.Series, is_spoken: bool) -> None:
@@ -300,10 +386,8 @@ class Finding:
         self._n_bytes += int(new.estimated_size())
 
     def _see_texts(self, texts: pl.Series) -> None:
-        wide = texts.str.len_bytes() != texts.str.len_chars()
-        if wide.any():
-            texts = pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")])
-        plain = texts.str.replace_all(_ESCAPE, "$1").str.replace_all(_OPENED, "$1")   # JSON in strings, as outside of them
+        plain = _plain_texts(texts).str.replace_all(_ESCAPE, "$1")
+        plain = plain.str.replace_all(_OPENED, "$1")   # JSON in strings, as outside of them
         for pattern, read in ((_QUOTED, _read), (_LINES, _read), (_EQUALS, _read), (_TAG, _tagged), (_NAMED, _tagged)):
             matches = plain.str.extract_all(pattern).explode().drop_nulls()
             matches = matches.filter(matches.str.len_bytes() < _LONGEST).unique()
@@ -322,6 +406,25 @@ class Finding:
             words = _words(pair)
             if len(words) > 1 and is_given(lowered(words[0])) and not is_plain(lowered(words[-1])):
                 self.names.add(tuple(lowered(word) for word in words if len(word) > 1))
+
+
+def _plain_texts(texts: pl.Series) -> pl.Series:
+    """Return texts with composed letters."""
+    wide = texts.str.len_bytes() != texts.str.len_chars()
+    return pl.concat([texts.filter(~wide), texts.filter(wide).str.normalize("NFC")]) if wide.any() else texts
+
+
+_FIELDS = tuple(map(re.compile, (rf"""["'][^\W\d][\w{MARKS} .-]*["']\s?:\s*(?:"[^"]+"|'[^']+')""", _EQUALS)))
+
+
+def pairs_in(text: str) -> Iterator[Pair]:
+    """Yield the fields of a short text with their values."""
+    for pattern in _FIELDS:
+        for match in pattern.finditer(text):
+            yield from _read(match[0])
+    for line in text.split("\n"):
+        if ":" in line or "=" in line:
+            yield from _read(line)
 
 
 def _words(text: str) -> list[str]:

@@ -1,13 +1,14 @@
 """Permute finite sets and texts of one shape with a key, without fixed points.
 
-Input: a key, a kind, and a number below n or a text. Output: another number below n, or a text of the same shape: digits become
-digits, letters letters of the same case and script, everything else stays. No two have the same image. A cipher over the next
-power of two with cycle walking (Black and Rogaway 2002) gives each number a rank; its image is the number of the next rank, so
-nothing stays itself. Does not hide the shape, and that equal texts are equal.
+Input: a key, a kind, and a number below n or a text. Output: another number below n, or a text of the same shape: digits
+become digits, letters letters of the same case and script, everything else stays. No two have the same image. A cipher over
+the next power of two with cycle walking (Black and Rogaway 2002) gives each number a rank; its image is the number of the
+next rank, so nothing stays itself. Does not hide the shape, and that equal texts are equal.
 
-Scheme 2 takes FF1 of NIST SP 800-38G on the AES of `cryptography` as the cipher, the method of the standard that remains: NIST
-withdrew FF3. Scheme 1, of keys that were made before, takes a Feistel network of keyed hashes. In a domain of few values (the
-revision of the standard asks for a million) guessing is easy with any cipher."""
+Scheme 2 takes FF1 of NIST SP 800-38G on the AES of `cryptography` as the cipher, the method of the standard that remains:
+NIST withdrew FF3. Scheme 3 is the same, and its words sound alike (`sounds`). Scheme 1, of keys that were made before, takes
+a Feistel network of keyed hashes. In a domain of few values (the revision of the standard asks for a million) guessing is
+easy with any cipher."""
 
 from __future__ import annotations
 
@@ -20,9 +21,11 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from extractors.privacy.letters import alphabet_of
 
-SCHEMES = (1, 2)
+SCHEMES = (1, 2, 3)
 _NETWORK_ROUNDS = 8
 Accept = Callable[[str], bool]
+Alphabet = Callable[[str, bool], str]
+"""A character, and whether it is the first, to the characters that may replace it."""
 
 
 class Permutation:
@@ -30,8 +33,8 @@ class Permutation:
 
     def __init__(self, key: bytes, kind: str, scheme: int = SCHEMES[-1]) -> None:
         own = hashlib.blake2b(kind.encode(), key=key[:64], digest_size=32).digest()
-        self._cipher = FF1(own, 2) if scheme == 2 else _HashedNetwork(own)
-        self._step = 1 if scheme == 2 else 2
+        self._cipher = FF1(own, 2) if scheme > 1 else _HashedNetwork(own)
+        self._step = 1 if scheme > 1 else 2
         """A length is a multiple of it: the halves of the network are equally long."""
 
     def number(self, value: int, n: int, tweak: str = "") -> int:
@@ -48,9 +51,9 @@ class Permutation:
             image = self._cipher.decrypt(image, length, given)
         return image
 
-    def shaped(self, text: str, accept: Accept | None = None) -> str:
+    def shaped(self, text: str, accept: Accept | None = None, alphabet: Alphabet = alphabet_of) -> str:
         """Return the image of a text among those of its shape; among those that `accept` takes, where it takes the text."""
-        alphabets = [alphabet_of(sign, index == 0) for index, sign in enumerate(text)]
+        alphabets = [alphabet(sign, index == 0) for index, sign in enumerate(text)]
         shape = "".join(each[:1] if each else sign for each, sign in zip(alphabets, text, strict=True))
         n, value = 1, 0
         for each, sign in zip(alphabets, text, strict=True):

@@ -1,10 +1,11 @@
 """Give each value a pseudonym of the same kind and shape.
 
-The same key gives the same pseudonym, and no two values share one. Words of names are replaced one by one, so a name inside an
-id, an e-mail address or a sentence stays the same name: given names by given names, surnames by surnames (`given.txt`,
-`surnames.txt`), words that are also names by such words, all others by letters. Dates all move by the same number of days and
-keep their notation (1980-03-31, 19800331 alone, 31.03.1980, 31.3.80, 03/31/1980, 31 March 1980, March 31st, 1980). Does not
-check whether a value is what its kind says."""
+The same key gives the same pseudonym, and no two values share one. Words of names are replaced one by one, so a name inside
+an id, an e-mail address or a sentence stays the same name: given names by given names, surnames by surnames (`given.txt`,
+`surnames.txt`), words that are also names by such words, all others by letters of the same sound, with the ending that names
+of the language have (`sounds`). Dates all move by the same number of days and keep their notation (1980-03-31, 19800331
+alone, 31.03.1980, 31.3.80, 03/31/1980, 31 March 1980, March 31st, 1980). Does not check whether a value is what its kind
+says."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ from functools import lru_cache
 from extractors.privacy import letters
 from extractors.privacy.fields import iban_digits, iban_holds, luhn_digit, luhn_holds
 from extractors.privacy.permuting import SCHEMES, Permutation
+from extractors.privacy.sounds import ending_of, sound_alphabet
 
 KINDS = ("name", "email", "phone", "address", "zip", "card", "ending", "account", "id", "ip", "date")
 SECRET = "[secret]"
-_RUNS = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
+_RUNS = re.compile(rf"{letters.LETTERS}|\d+|(?:(?!{letters.LETTERS})[\W_])+")
 _PARTS = re.compile(r"([\W_]+)")
 _HEX = re.compile(r"[0-9a-f]{16,}|[0-9A-F]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX_GROUP = re.compile(r"[0-9a-fA-F]{1,4}")
@@ -29,11 +31,21 @@ _PUBLIC = letters.words_in(
 _NO_NAME = letters.TITLES | letters.words_in("jr sr ii iii iv phd md von van de der den di da la el al bin ibn and y e und")
 
 
+_SOUNDING = 3
+"""Scheme from which on a word that no list holds keeps its ending, its vowels and its consonants as such."""
+
+
+def _is_free(word: str) -> bool:
+    """Whether a word may be the pseudonym of one that no list holds."""
+    return not (letters.is_listed(word) or letters.is_household(word) or word in letters.GENERIC or word in letters.STREETS)
+
+
 class Pseudonyms:
     """The pseudonyms of one key, by a scheme of `permuting.SCHEMES`."""
 
     def __init__(self, key: bytes, scheme: int = SCHEMES[-1]) -> None:
         self._by_kind = {kind: Permutation(key, kind, scheme) for kind in (*KINDS, "word", "number", "text")}
+        self._scheme = scheme
         self._days = Permutation(key, "days", scheme).number(0, 300) + 30
         self.word = lru_cache(1 << 16)(self._word)
         self.of = lru_cache(1 << 16)(self._of)
@@ -51,9 +63,12 @@ class Pseudonyms:
             if lower in letters.listed(name):
                 words = letters.words_of(name)
                 return letters.cased(word, words[self._by_kind["word"].number(words.index(lower), len(words), name)])
-        made = self._by_kind["word"].shaped(lower, lambda text: not (
-            letters.is_listed(text) or letters.is_household(text) or text in letters.GENERIC or text in letters.STREETS))
-        return letters.cased(word, made)
+        if self._scheme < _SOUNDING:
+            return letters.cased(word, self._by_kind["word"].shaped(lower, _is_free))
+        tail = ending_of(lower)
+        head = self._by_kind["word"].shaped(
+            lower.removesuffix(tail), lambda text: _is_free(text + tail) and ending_of(text + tail) == tail, sound_alphabet)
+        return letters.cased(word, head + tail)
 
     def _name(self, value: str) -> str:
         return "".join(

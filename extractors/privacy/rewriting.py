@@ -15,11 +15,25 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from extractors.privacy import fields
-from extractors.privacy.letters import STREETS, TITLES, camel, encoded, is_given, is_listed, lowered, runs
+from extractors.privacy.letters import (
+    LETTERS,
+    MARKS,
+    STREETS,
+    TITLES,
+    camel,
+    encoded,
+    has_unspaced,
+    is_caseless,
+    is_given,
+    is_listed,
+    lowered,
+    runs,
+)
 from extractors.privacy.people import People, PersonFact
 from extractors.privacy.pseudonyms import Pseudonyms
 
-_CHUNK = re.compile(r"\\[nrtbf\"\\/]|(?:(?:%[0-9A-Fa-f]{2})+[^\W_]*|[^\W_]+)(?:[._@+%'’-]+[^\W_]+)*")
+_WORD = rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*"
+_CHUNK = re.compile(rf"\\[nrtbf\"\\/]|(?:(?:%[0-9A-Fa-f]{{2}})+[^\W_]*|{_WORD})(?:[._@+%'’-]+{_WORD})*")
 _PLAIN = re.compile(r"[A-Za-z0-9]+(?:[._@+'-]+[A-Za-z0-9]+)*")
 """The same, of a text in ASCII without \\ and %."""
 _SEP = re.compile(r"""\\*["']?\s*(?::|=>?)[ \t]*(\\*["'])?(\[)?""")
@@ -28,7 +42,7 @@ _TIGHT = re.compile(r"[^\s,;&}\])\"'<>]{1,200}")
 _TAG = re.compile(r">([^<>\n]{1,200})</")
 _LIST = re.compile(r"""\[[^\[\]{}]*\]""")
 _ITEM = re.compile(r"""(["'])((?:(?!\1).){1,200})\1""")
-_LETTERS = re.compile(r"[^\W\d_]+")
+_LETTERS = re.compile(LETTERS)
 _GOES_ON, _OPENS = frozenset(" -.)"), frozenset("+(")
 _LEAST = 5
 """Signs of a known value, more of which a part of a chunk has."""
@@ -56,6 +70,8 @@ class _Chunk(NamedTuple):
     """It is a name beside another one."""
     noun: bool = False
     """It is what persons are called before their ids in paths."""
+    goes_on: tuple[tuple[int, str], ...] = ()
+    """Where names begin in it that go on behind a space, and how."""
     lone: bool = False
     """It is a number, and nothing where no sign opens it and none goes on from it."""
 
@@ -95,6 +111,15 @@ class Carrier:
         self._walked: dict[str, Carried] = {}
         self._n_walked = 0
         """Signs of these."""
+        self._whole: dict[str, list[str]] = defaultdict(list)
+        """Names in scripts that join words, the longest first, by their first two characters."""
+        self._spaced: dict[str, list[str]] = defaultdict(list)
+        """What follows the first words of such names behind a space."""
+        for name in sorted(people.whole, key=lambda each: (-len(each), each)):
+            first, space, rest = name.partition(" ")
+            if space:
+                self._spaced[first].append(space + rest)
+            self._whole[name[:2]].append(name)
         self._begins: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for value, kind in people.values.items():
             match = _CHUNK.match(value)
@@ -157,6 +182,9 @@ class Carrier:
             if lowered(text[start:after]) == value and not text[after:after + 1].isalnum():
                 self._look_ahead(text, after, kind, met)
                 return [(start, after, self._pseudonyms.of(kind, text[start:after]))]
+        for at, rest in entry.goes_on:
+            if text.startswith(rest, end):
+                return [(start + at, end + len(rest), self._pseudonyms.of("name", text[start + at:end + len(rest)]))]
         place = met.ahead.get(start) or _by_form(text, start, end, entry)
         if place:
             value = text[place[0]:place[1]]
@@ -236,13 +264,29 @@ class Carrier:
         cue = lower if lower in fields.CUES else None
         number = chunk[0].isdigit()
         is_account = len(chunk) > 3 and chunk[:2].isalpha() and chunk[:2].isupper() and chunk[2:4].isdigit()
+        if has_unspaced(chunk):
+            goes_on = tuple((at, rest) for at in range(len(chunk)) for rest in self._spaced.get(chunk[at:], ()))
+            if (joined := self._joined(chunk)) or goes_on:
+                return _Chunk(joined, (), field, begins, goes_on=goes_on)
         new, names, doubtful = self._names.replaced(chunk)
         noun = lower in self._people.nouns
         if new is None and not (field or begins or cue or number or is_account or noun):
             return None
         is_alone = number and new is None and not (field or begins or cue)
         lone = is_alone and not (fields.is_long(chunk) and fields.number_at(chunk, 0))
-        return _Chunk(new, names, field, begins, cue, number, is_account, doubtful, noun, lone)
+        return _Chunk(new, names, field, begins, cue, number, is_account, doubtful, noun, lone=lone)
+
+    def _joined(self, chunk: str) -> str | None:
+        """Return a chunk in a script that joins words with the names in it replaced; None: it holds none."""
+        pieces, at, done = list[str](), 0, 0
+        while at < len(chunk) - 1:
+            name = next((each for each in self._whole.get(chunk[at:at + 2], ()) if chunk.startswith(each, at)), None)
+            if name:
+                pieces += [chunk[done:at], self._pseudonyms.of(self._people.values.get(name, "name"), name)]
+                done = at = at + len(name)
+            else:
+                at += 1
+        return "".join(pieces) + chunk[done:] if pieces else None
 
     def _with_known(self, chunk: str, lower: str) -> _Chunk | None:
         """Return a chunk that holds a known value and more, as `ID_v2`."""
@@ -269,6 +313,7 @@ _ESCAPED = re.compile(r"(?<!\\)\\u((?!00[0-9][0-9a-fA-F]|d[89abAB]|D[89abAB]|d[c
 _OPENED = re.compile(r"""["'(,\[{=:/>]""")
 _ENDED = re.compile(rf"(?is)^.*\b(?!(?:{'|'.join(sorted(TITLES))})\.)\w\w+[.!?] +$")
 """Sentences that ended before."""
+_LAST, _NEXT = re.compile(rf"({LETTERS}),? $"), re.compile(rf",? ({LETTERS})")
 _AFTER_NAME = re.compile(r"([._-]?)(\d+)")
 _BEFORE = frozenset((*TITLES, "name", "named", "dear", "hi", "hello", "hey", "i'm", "called"))
 
@@ -282,6 +327,8 @@ class NameRecogniser:
 
     def stands_at(self, text: str, start: int, end: int) -> bool:
         """Whether what is a word too is a name here: beside a name, or after a title; in lower case as a known name alone."""
+        if is_caseless(text[start]):
+            return self._is_pair(text, start, end) or self._stands_beside_a_name(text, start, end)
         if not text[start].isupper():
             return self._is_pair(text, start, end)
         before = _ENDED.sub("", text[max(0, start - 40):start]).rstrip(" .").rsplit(None, 1)
@@ -290,13 +337,17 @@ class NameRecogniser:
             return True
         if (last[:1], text[start:end].lower()) in self._initials and len(last) == 1 and text[start - 2] == ".":
             return True
-        after = re.match(r" ([^\W\d_]+)", text[end:end + 30])
+        after = re.match(rf" ({LETTERS})", text[end:end + 30])
         return after is not None and after[1][0].isupper() and lowered(after[1]) in self._people.words
+
+    def _stands_beside_a_name(self, text: str, start: int, end: int) -> bool:
+        """Whether a word of another name stands before or after it."""
+        before, after = _LAST.search(text[max(0, start - 40):start]), _NEXT.match(text[end:end + 40])
+        return any(each is not None and lowered(each[1]) in self._people.words for each in (before, after))
 
     def _is_pair(self, text: str, start: int, end: int) -> bool:
         word = text[start:end].lower().removesuffix("'s").removesuffix("’s")
-        before = re.search(r"([^\W\d_]+),? $", text[max(0, start - 40):start])
-        after = re.match(r",? ([^\W\d_]+)", text[end:end + 40])
+        before, after = _LAST.search(text[max(0, start - 40):start]), _NEXT.match(text[end:end + 40])
         full = self._people.full
         return any(each and ((word, lowered(each[1])) in full or (lowered(each[1]), word) in full) for each in (before, after))
 

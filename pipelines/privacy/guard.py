@@ -23,6 +23,7 @@ import polars as pl
 
 from extractors.formats.correction import NAME as CORRECTION
 from extractors.privacy import KINDS, Cleaner, Finding, People, PersonFact, Policy
+from extractors.privacy.letters import is_household, is_plain
 from extractors.privacy.policy import load
 from extractors.reading import Reading
 from pipelines import progress
@@ -240,6 +241,18 @@ def pseudonyms_in(store: Store) -> frozenset[str]:
     made = owned.pseudonyms()
     pseudonyms = {made.of(kind, value) for kind, value in stored_people(store, owned) if kind in KINDS}
     return frozenset(pseudonyms | {f"+{each}" for each in pseudonyms})
+
+
+def names_in(store: Store) -> frozenset[str]:
+    """Return the names of known people, in lower case, without those that are another's pseudonym, or words of every day."""
+    if held_policy(store) in (None, OFF):
+        return frozenset()
+    owned = owner()
+    made = owned.pseudonyms()
+    people = stored_people(store, owned)
+    names = {value.lower() for kind, value in people if kind == "full" or (kind == "name" and len(value) > 1)}
+    names = {name for name in names if not all(is_household(word) or is_plain(word) for word in name.split())}
+    return frozenset(names - {made.of("name", name).lower() for name in names})
 
 
 def agree(store: Store, settings: Settings) -> None:

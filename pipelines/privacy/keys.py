@@ -1,10 +1,10 @@
 """The owner's key: pseudonyms and hashes of people are made with it, and stored parts of the logs are encrypted with it.
 
 In: the environment. Out: 32 bytes, from TRACEROOM_KEY, else from the file that TRACEROOM_KEY_FILE names, else from the file
-`traceroom/key` in the user's configuration folder, which is created if there is none. It is never stored beside the data:
-who has the key can tell whom a pseudonym stands for, and who loses it gets other pseudonyms from the same logs. Its
-text states the scheme of its pseudonyms, so warehouses keep theirs: `traceroom-key-2:` before the secret for FF1, nothing for
-the first.
+`traceroom/key` in the user's configuration folder, which is created if there is none. It is never stored beside the data: who
+has the key can tell whom a pseudonym stands for, and who loses it gets other pseudonyms from the same logs. Its text states
+the scheme of its pseudonyms, so warehouses keep theirs: `traceroom-key-3:` before the secret for FF1 with names that sound
+alike, `traceroom-key-2:` for FF1, nothing for the first.
 
 `Seal` and `Owner` encrypt what is not pseudonymised: of a run, for data that waits on the disk; of the owner, for what stays.
 """
@@ -31,8 +31,9 @@ KEY, KEY_FILE = "TRACEROOM_KEY", "TRACEROOM_KEY_FILE"
 _LEAST = 16
 """Length of the shortest key: a shorter one can be guessed."""
 _PURPOSE = b"traceroom owner key"
-_SCHEME_2 = "traceroom-key-2:"
-"""Before a key whose pseudonyms are made with FF1 (scheme 2); a key without it is of scheme 1."""
+_SCHEMES = {"traceroom-key-2:": 2, "traceroom-key-3:": 3}
+"""What stands before a key -> the scheme of its pseudonyms; a key without it is of scheme 1."""
+_NEWEST = "traceroom-key-3:"
 _HINT = f"give {_LEAST} random characters or more (openssl rand -hex 32)"
 
 
@@ -72,7 +73,7 @@ def _make(path: Path, notify: Callable[[str], None]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(f"{_SCHEME_2}{secrets.token_hex(32)}\n")
+            file.write(f"{_NEWEST}{secrets.token_hex(32)}\n")
         try:
             os.link(draft, path)   # whole, or not at all
             notify(f"A key for pseudonyms was created in {path}; keep it: without it the same logs give other pseudonyms.")
@@ -95,10 +96,11 @@ def _read(path: Path) -> str:
 
 
 def _derived(text: str, where: str) -> OwnerKey:
-    secret = text.removeprefix(_SCHEME_2)
+    prefix = next((each for each in _SCHEMES if text.startswith(each)), "")
+    secret = text.removeprefix(prefix)
     if len(secret) < _LEAST:
         raise InputError(f"the key has {len(secret)} characters", where, _HINT)
-    return OwnerKey(hmac.new(_PURPOSE, secret.encode(), hashlib.sha256).digest(), 2 if secret != text else 1)
+    return OwnerKey(hmac.new(_PURPOSE, secret.encode(), hashlib.sha256).digest(), _SCHEMES.get(prefix, 1))
 
 
 _SEALED = b"sealed:"

@@ -18,7 +18,7 @@ import polars as pl
 from env_builder.runtime.files import rows_of
 from pipelines.privacy import guard as privacy
 from pipelines.quality import rules
-from pipelines.releases.disclosing import disclosed
+from pipelines.releases.disclosing import disclosed, named
 from pipelines.releases.registry import Source
 from pipelines.running.code import code_digest
 from pipelines.settings import Settings
@@ -148,7 +148,8 @@ def _disclosing(build: Build, secret: bool, name: str) -> pl.DataFrame:
     """Files that hold secrets or personal data; what ships with every environment is ours."""
     files = [(path, each.path) for path, each in build.unjudged(name).items() if "/runtime/" not in path]
     nobodys = frozenset[str]() if secret else privacy.pseudonyms_in(build.store)
-    return pl.DataFrame(disclosed(files, secret, nobodys), infer_schema_length=None)
+    names = frozenset[str]() if secret else privacy.names_in(build.store)
+    return pl.DataFrame([*disclosed(files, secret, nobodys), *named(files, names)], infer_schema_length=None)
 
 
 def _changing(build: Build) -> pl.DataFrame:

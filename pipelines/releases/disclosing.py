@@ -2,8 +2,8 @@
 
 In: files. Out: one row a file and kind, with how many different ones and the first of them, masked. Sees: keys and tokens of
 known makes (those that privacy cuts out of logs), passwords in addresses; e-mail addresses, payment cards and IBANs whose
-check digits hold, social security numbers, telephone numbers with their country. Does not see: names, postal addresses,
-birthdays, and secrets without a form of their own.
+check digits hold, social security numbers, IPv6 addresses, telephone numbers with their country; names of people whom
+privacy knows. Does not see: other names, postal addresses, birthdays, and secrets without a form of their own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import polars as pl
 
 from extractors.privacy.cleaning import PATTERNS
 from extractors.privacy.fields import card_holds, iban_holds
+from extractors.privacy.forms import is_network_address
 
 _ROWS = 2000
 _SHOWN = 3
@@ -56,6 +57,7 @@ KINDS: tuple[Kind, ...] = (
          r"|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b", card_holds),
     Kind("bank account", False, r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b", iban_holds),
     Kind("social security number", False, r"\b\d{3}-\d{2}-\d{4}\b", _social_security),
+    Kind("IPv6 address", False, r"(?i)\b(?:[23][0-9a-f]{3}|f[cde][0-9a-f]{2}):[0-9a-f:]{2,36}[0-9a-f]\b", is_network_address),
     Kind("telephone number", False, r"\+\d{1,3}[ .-]?\(?\d{2,4}\)?(?:(?:[ .-]\d{2,4}){2,4}|[ .-]\d{5,9})\b"),
 )
 
@@ -77,6 +79,24 @@ def disclosed(
                 values[kind.name] |= {each for each in matches if kind.holds(each) and _plain(each) not in pseudonyms}
         rows += [{"path": name, "kind": kind, "n": len(each), "first": _masked(min(each))}
                   for kind, each in values.items() if each]
+    return rows
+
+
+def named(files: Iterable[tuple[str, Path]], names: frozenset[str]) -> list[dict[str, object]]:
+    """{"path", "kind", "n", "first"} of names of known people (in lower case), by path."""
+    rows: list[dict[str, object]] = []
+    for path_name, path in sorted(files):
+        if path.suffix not in READ or not names:
+            continue
+        here: set[str] = set()
+        for lines in (some.str.to_lowercase() for some in _texts(path)):
+            matches = lines.str.extract_many(sorted(names))
+            for name in set(matches.explode().drop_nulls()) - here:
+                whole = rf"(?<![^\W_]){re.escape(name)}(?![^\W_])" if name.isascii() else re.escape(name)
+                if any(re.search(whole, line) for line in lines.filter(lines.str.contains(name, literal=True))):
+                    here.add(name)
+        if here:
+            rows.append({"path": path_name, "kind": "name of a person", "n": len(here), "first": _masked(min(here))})
     return rows
 
 

@@ -41,7 +41,7 @@ def test_a_key_that_is_made_is_said_once_and_only_its_owner_can_read_it(tmp_path
     path = tmp_path / ".config" / "traceroom" / "key"
     assert len(said) == 1 and str(path) in said[0] and path.read_text().strip() not in said[0]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert owner_key(environ, quiet) == key and key.scheme == 2 and path.read_text().startswith("traceroom-key-2:")
+    assert owner_key(environ, quiet) == key and key.scheme == 3 and path.read_text().startswith("traceroom-key-3:")
     assert owner_key({"TRACEROOM_KEY": path.read_text()}, quiet) == key
     assert [each.name for each in path.parent.iterdir()] == ["key"]
 

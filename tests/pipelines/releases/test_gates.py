@@ -17,7 +17,7 @@ from pipelines.dagster_assets.assets import release as release_asset
 from pipelines.dagster_assets.assets import report as report_asset
 from pipelines.dagster_assets.settings_resource import SettingsResource
 from pipelines.quality import gates
-from pipelines.releases.disclosing import disclosed
+from pipelines.releases.disclosing import disclosed, named
 from pipelines.releases.registry import Registry, source
 from pipelines.releases.releasing import make, refusal, registry_of, release
 from pipelines.settings import Settings
@@ -207,7 +207,8 @@ def test_forms_of_secrets_and_personal_data(tmp_path: Path) -> None:
         "GitHub": "ghp_" + "a1B2" * 9, "signed token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
         "address with a password": "postgres://ada:lovelace@db/x", "e-mail address": "ada@analytical.engine.org",
         "payment card": "4111 1111 1111 1111", "bank account": "DE89 3704 0044 0532 0130 00",
-        "social security number": "078-05-1120", "telephone number": "+44 20 7946 0958"}
+        "social security number": "078-05-1120", "telephone number": "+44 20 7946 0958",
+        "IPv6 address": "2001:db8:85a3::8a2e:370:7334"}
     clean = ["ada@example.com", "4111 1111 1111 1112", "DE89 3704 0044 0532 0130 01", "000-12-3456", "http://host:80/a@b",
              "order 1234567890123456", "sk-short", "0.4111111111111111", "2026-03-31T10:00:00"]
     (tmp_path / "clean.jsonl").write_text("\n".join(json.dumps({"says": text}) for text in clean))
@@ -219,6 +220,16 @@ def test_forms_of_secrets_and_personal_data(tmp_path: Path) -> None:
     assert sorted((row["path"], row["kind"]) for row in found) == sorted(
         (f"{name}.{end}", name) for name in texts for end in ("jsonl", "parquet"))
     assert not [row for row in found if texts[str(row["kind"])] in str(row["first"])], "a finding does not tell the secret"
+
+
+def test_names_of_known_people_are_personal_data(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text('{"says": "it was ZVONIMIR Grubešić, and joann leeds"}')
+    pl.DataFrame({"says": ["昨天王建国来过"]}).write_parquet(tmp_path / "two.parquet")
+    files = [(path.name, path) for path in tmp_path.iterdir()]
+    rows = named(files, frozenset({"zvonimir grubešić", "ann lee", "王建国"}))
+    assert [(row["path"], row["kind"], row["n"]) for row in rows] == [
+        ("one.jsonl", "name of a person", 1), ("two.parquet", "name of a person", 1)]
+    assert "zvonimir" not in str(rows) and named(files, frozenset()) == []
 
 
 def test_a_registry_may_lie_elsewhere(tmp_path: Path) -> None:
