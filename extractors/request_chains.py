@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import pairwise
 
-from extractors.tellings import Part, Telling
+from extractors.tellings import LoggedTalk, SpokenPart
 
 _SURE = 3
 """Requests of a chain that needs no other chains to speak for it; and chains that speak for a shorter one."""
 _USUAL = 0.8
 
 
-def chains(tellings: list[Telling], gap: int) -> list[list[Telling]]:
+def chains(tellings: list[LoggedTalk], gap: int) -> list[list[LoggedTalk]]:
     """Return chains of two or more, first request first. `gap`: microseconds between requests, at most."""
-    whole: dict[int, list[Telling]] = defaultdict(list)
+    whole: dict[int, list[LoggedTalk]] = defaultdict(list)
     for telling in tellings:
         whole[_marks(telling.parts)[-1]].append(telling)
-    claimed: set[Telling] = set()
-    complete: list[list[Telling]] = []
+    claimed: set[LoggedTalk] = set()
+    complete: list[list[LoggedTalk]] = []
     n_broken = 0
     for telling in sorted(tellings, key=lambda each: (-len(each.parts), each.name)):
         if telling in claimed:
@@ -40,7 +40,7 @@ def chains(tellings: list[Telling], gap: int) -> list[list[Telling]]:
     return [chain for chain in complete if len(chain) >= _SURE or is_usual]
 
 
-def _marks(parts: list[Part]) -> list[int]:
+def _marks(parts: list[SpokenPart]) -> list[int]:
     """Return a hash of all parts up to each."""
     marks, before = [], 0
     for part in parts:
@@ -49,7 +49,7 @@ def _marks(parts: list[Part]) -> list[int]:
     return marks
 
 
-def _chain(last: Telling, whole: dict[int, list[Telling]], claimed: set[Telling], gap: int) -> list[Telling] | None:
+def _chain(last: LoggedTalk, whole: dict[int, list[LoggedTalk]], claimed: set[LoggedTalk], gap: int) -> list[LoggedTalk] | None:
     """Return the requests up to this one; None where one is missing or not sure, or there is but one."""
     chain = [last]
     marks = _marks(last.parts)
@@ -65,11 +65,11 @@ def _chain(last: Telling, whole: dict[int, list[Telling]], claimed: set[Telling]
     return chain if len(chain) > 1 and all(map(_is_request, pieces)) else None
 
 
-def _is_request(parts: list[Part]) -> bool:
+def _is_request(parts: list[SpokenPart]) -> bool:
     """Whether these are what one request adds: what the user says, then an answer."""
     answers = [part.side != "user" for part in parts]
     return bool(answers) and answers == sorted(answers) and answers[-1]
 
 
-def _precedes(one: Telling, two: Telling, gap: int) -> bool:
+def _precedes(one: LoggedTalk, two: LoggedTalk, gap: int) -> bool:
     return one.ends is None or two.ends is None or 0 <= two.ends - one.ends <= gap

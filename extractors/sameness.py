@@ -1,6 +1,6 @@
 """Decide which conversations of several logs are one.
 
-In: the conversations of all logs (`Telling`). Out: groups that are one, each with its evidence, and pairs that cannot be
+In: the conversations of all logs (`LoggedTalk`). Out: groups that are one, each with its evidence, and pairs that cannot be
 decided. A log of one kind (a source in one format) tells no conversation twice, so pairs are looked for between logs: by ids
 that are made by chance, under any name; else by what users write, in order. Two are one if all that both tell is the same, and
 
@@ -26,7 +26,7 @@ from itertools import combinations
 from statistics import median
 
 from extractors.request_chains import chains
-from extractors.tellings import Telling, compare, head, offset, offsets
+from extractors.tellings import LoggedTalk, compare, head, offset, offsets
 
 _SECOND = 1_000_000
 _NEAR = 120 * _SECOND
@@ -45,11 +45,11 @@ _OVERLAP = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class LikePair:
     """Two conversations and what speaks for their being one."""
 
-    one: Telling
-    two: Telling
+    one: LoggedTalk
+    two: LoggedTalk
     evidence: str
 
 
@@ -57,25 +57,25 @@ class Pair:
 class Sameness:
     """Groups of conversations that are one (two or more each), why, and pairs that cannot be decided."""
 
-    groups: list[list[Telling]] = field(default_factory=list)
-    joined: list[Pair] = field(default_factory=list)
-    undecided: list[Pair] = field(default_factory=list)
+    groups: list[list[LoggedTalk]] = field(default_factory=list)
+    joined: list[LikePair] = field(default_factory=list)
+    undecided: list[LikePair] = field(default_factory=list)
 
 
-def same_conversations(tellings: Iterable[Telling], gap_minutes: float) -> Sameness:
+def same_conversations(tellings: Iterable[LoggedTalk], gap_minutes: float) -> Sameness:
     """Group what is one conversation. Does not depend on the order of `tellings`."""
-    by_store: dict[tuple[str, str], list[Telling]] = defaultdict(list)
+    by_store: dict[tuple[str, str], list[LoggedTalk]] = defaultdict(list)
     for telling in sorted(tellings, key=lambda each: (each.store, each.name)):
         if telling.parts:
             by_store[telling.store].append(telling)
     gap = int(gap_minutes * 60 * _SECOND)
     groups = _Groups()
-    wholes: dict[tuple[str, str], list[Telling]] = {}
+    wholes: dict[tuple[str, str], list[LoggedTalk]] = {}
     for store, of_store in by_store.items():
-        covered: set[Telling] = set()
+        covered: set[LoggedTalk] = set()
         for chain in chains(of_store, gap):
             for part in chain[:-1]:
-                groups.join(Pair(chain[-1], part, "each request of it is a conversation with the history so far"))
+                groups.join(LikePair(chain[-1], part, "each request of it is a conversation with the history so far"))
             covered.update(chain[:-1])
         wholes[store] = [telling for telling in of_store if telling not in covered]
         groups.undecided += _copies(wholes[store])
@@ -88,25 +88,25 @@ class _Groups:
     """Conversations that are one so far; no group takes two of one log that are no chain."""
 
     def __init__(self) -> None:
-        self._members: dict[Telling, list[Telling]] = {}
+        self._members: dict[LoggedTalk, list[LoggedTalk]] = {}
         self._stores: dict[int, set[tuple[str, str]]] = {}
-        self._joined: list[Pair] = []
-        self.undecided: list[Pair] = []
+        self._joined: list[LikePair] = []
+        self.undecided: list[LikePair] = []
 
-    def join(self, pair: Pair) -> None:
+    def join(self, pair: LikePair) -> None:
         one = self._members.setdefault(pair.one, [pair.one])
         two = self._members.setdefault(pair.two, [pair.two])
         if one is two:
             return
         if pair.one.store != pair.two.store and {each.store for each in one} & {each.store for each in two}:
-            self.undecided.append(Pair(pair.one, pair.two, f"{pair.evidence}, but another of the same log is joined to it"))
+            self.undecided.append(LikePair(pair.one, pair.two, f"{pair.evidence}, but another of the same log is joined to it"))
             return
         one += two
         for member in two:
             self._members[member] = one
         self._joined.append(pair)
 
-    def are_one(self, one: Telling, two: Telling) -> bool:
+    def are_one(self, one: LoggedTalk, two: LoggedTalk) -> bool:
         return one in self._members and self._members[one] is self._members.get(two)
 
     def result(self) -> Sameness:
@@ -115,21 +115,21 @@ class _Groups:
         return Sameness(groups, self._joined, list(undecided.values())[::-1])
 
 
-def _copies(tellings: list[Telling]) -> list[Pair]:
-    """Pair conversations of one log that share an id: forks, resumed conversations, copies."""
-    return [Pair(one, two, "they share ids, in one log") for one, two in _by_key(tellings, tellings, lambda each: each.ids)
+def _copies(tellings: list[LoggedTalk]) -> list[LikePair]:
+    """LikePair conversations of one log that share an id: forks, resumed conversations, copies."""
+    return [LikePair(one, two, "they share ids, in one log") for one, two in _by_key(tellings, tellings, lambda each: each.ids)
             if one.name < two.name and compare(one, two) != "other"]
 
 
 class _Stores:
     """Decides on the conversations of two logs."""
 
-    def __init__(self, first: list[Telling], second: list[Telling], gap: int, groups: _Groups) -> None:
+    def __init__(self, first: list[LoggedTalk], second: list[LoggedTalk], gap: int, groups: _Groups) -> None:
         self._first, self._second, self._gap, self._groups = first, second, gap, groups
         self._firsts = set(first)
-        self._taken: set[Telling] = set()
-        self._equal: dict[Telling, list[Telling]] = defaultdict(list)
-        self._crowded: set[Telling] = set()
+        self._taken: set[LoggedTalk] = set()
+        self._equal: dict[LoggedTalk, list[LoggedTalk]] = defaultdict(list)
+        self._crowded: set[LoggedTalk] = set()
         self._clock: tuple[float, float] | None = None
         """How far the second clock is behind the first, and how far pairs differ from that."""
 
@@ -143,15 +143,15 @@ class _Stores:
         self._by_time()
         self._cut_short()
 
-    def _join(self, one: Telling, two: Telling, evidence: str) -> None:
-        self._groups.join(Pair(one, two, evidence))
+    def _join(self, one: LoggedTalk, two: LoggedTalk, evidence: str) -> None:
+        self._groups.join(LikePair(one, two, evidence))
         self._taken |= {one, two}
 
-    def _open(self, tellings: Iterable[Telling]) -> list[Telling]:
+    def _open(self, tellings: Iterable[LoggedTalk]) -> list[LoggedTalk]:
         return [each for each in tellings if each not in self._taken]
 
     def _by_ids(self) -> None:
-        by_one: dict[Telling, list[Telling]] = defaultdict(list)
+        by_one: dict[LoggedTalk, list[LoggedTalk]] = defaultdict(list)
         for one, two in _by_key(self._first, self._second, lambda each: each.ids):
             by_one[one].append(two)
             by_one[two].append(one)
@@ -198,16 +198,17 @@ class _Stores:
     def _overlap(self) -> bool:
         """Whether nearly all conversations with words of their own, of one log, are in the other too."""
         for of_store in (self._first, self._second):
-            heads = Counter(map(head, of_store))
-            own = [each for each in of_store if heads[head(each)] == 1 and _tells_enough(each)]
+            words = {each: tuple(each.parts) for each in of_store}
+            counts = Counter(words.values())
+            own = [each for each in of_store if counts[words[each]] == 1 and _tells_enough(each)]
             if own and sum(each in self._taken for each in own) >= _OVERLAP * len(own):
                 return True
         return False
 
-    def _doubt(self, one: Telling, two: Telling, evidence: str) -> None:
-        self._groups.undecided.append(Pair(one, two, evidence))
+    def _doubt(self, one: LoggedTalk, two: LoggedTalk, evidence: str) -> None:
+        self._groups.undecided.append(LikePair(one, two, evidence))
 
-    def _without_clock(self, one: Telling, two: Telling) -> None:
+    def _without_clock(self, one: LoggedTalk, two: LoggedTalk) -> None:
         by_day = one.begins is not None and two.begins is not None
         if by_day and abs((one.begins or 0) - (two.begins or 0)) > 2 * _DAY:
             return
@@ -221,6 +222,8 @@ class _Stores:
         middle, spread = self._clock or (0.0, 0.0)
         limit = max(2 * _SECOND, 4 * spread)
         for one in self._open(self._first):
+            if self._doubt_by_day(one):
+                continue
             ranked = self._nearest(one, middle)
             if not ranked or ranked[0][0] > (limit if self._clock else _NEAR) or self._disagree(one, ranked[0][1]):
                 continue
@@ -234,7 +237,15 @@ class _Stores:
                 reason = "others have them too" if rivals else "they are few"
                 self._doubt(one, two, f"their words and times are the same, but {reason}")
 
-    def _nearest(self, one: Telling, middle: float) -> list[tuple[float, Telling]]:
+    def _doubt_by_day(self, one: LoggedTalk) -> bool:
+        """Report what has the words of this one on its day, where one of the two logs has no more than days."""
+        days = [two for two in self._open(self._equal[one]) if (one.has_days_alone or two.has_days_alone)
+                and abs((one.begins or 0) - (two.begins or 0)) <= 2 * _DAY]
+        for two in days[:_SHARED_BY]:
+            self._doubt(one, two, "their words and days are the same, but others have them too")
+        return bool(days)
+
+    def _nearest(self, one: LoggedTalk, middle: float) -> list[tuple[float, LoggedTalk]]:
         begins = one in self._firsts
         gaps = [(offset(one, two) if begins else offset(two, one), two) for two in self._open(self._equal[one])]
         return sorted(((abs(gap - middle), two) for gap, two in gaps if gap is not None),
@@ -242,7 +253,7 @@ class _Stores:
 
     def _cut_short(self) -> None:
         """Join pairs of which one log ends earlier."""
-        by_one: dict[Telling, list[Telling]] = defaultdict(list)
+        by_one: dict[LoggedTalk, list[LoggedTalk]] = defaultdict(list)
         for one, two in self._candidates(lambda each: head(each)[:1]):
             if one not in self._taken and two not in self._taken and compare(one, two) == "prefix":
                 by_one[one].append(two)
@@ -259,22 +270,22 @@ class _Stores:
                 else:
                     self._doubt(one, two, "they begin alike at one time, and one ends earlier")
 
-    def _goes_on(self, one: Telling, two: Telling) -> bool:
+    def _goes_on(self, one: LoggedTalk, two: LoggedTalk) -> bool:
         """Whether what one tells beyond the other follows without a pause."""
         short, long = sorted((one, two), key=lambda each: len(each.parts))
         times = [time for time in long.times[len(short.parts) - 1:][:2] if time is not None]
         return len(times) == 2 and times[1] - times[0] <= self._gap
 
-    def _only(self, one: Telling) -> Telling | None:
+    def _only(self, one: LoggedTalk) -> LoggedTalk | None:
         others = self._equal[one]
         return others[0] if len(others) == 1 and one not in self._crowded and others[0] not in self._taken else None
 
     @staticmethod
-    def _disagree(one: Telling, two: Telling) -> bool:
+    def _disagree(one: LoggedTalk, two: LoggedTalk) -> bool:
         return bool(one.identities and two.identities) and not one.identities & two.identities
 
-    def _candidates(self, key: Callable[[Telling], Hashable]) -> Iterator[tuple[Telling, Telling]]:
-        blocks: dict[Hashable, tuple[list[Telling], list[Telling]]] = defaultdict(lambda: ([], []))
+    def _candidates(self, key: Callable[[LoggedTalk], Hashable]) -> Iterator[tuple[LoggedTalk, LoggedTalk]]:
+        blocks: dict[Hashable, tuple[list[LoggedTalk], list[LoggedTalk]]] = defaultdict(lambda: ([], []))
         for side, of_store in enumerate((self._first, self._second)):
             for telling in of_store:
                 blocks[key(telling)][side].append(telling)
@@ -285,7 +296,7 @@ class _Stores:
                 self._crowded.update(first, second)
                 yield from self._near(first, second)
 
-    def _near(self, first: list[Telling], second: list[Telling]) -> Iterator[tuple[Telling, Telling]]:
+    def _near(self, first: list[LoggedTalk], second: list[LoggedTalk]) -> Iterator[tuple[LoggedTalk, LoggedTalk]]:
         timed = sorted(((begins, each.name, each) for each in second if (begins := each.begins) is not None),
                        key=lambda each: each[:2])
         instants = [each[0] for each in timed]
@@ -298,10 +309,10 @@ class _Stores:
                         yield one, timed[at][2]
 
 
-def _by_key(first: list[Telling], second: list[Telling], keys: Callable[[Telling], Iterable[Hashable]]
-            ) -> list[tuple[Telling, Telling]]:
-    """Pair conversations with a key in common, each pair once; a key that many of a log have pairs nothing."""
-    places: dict[Hashable, list[Telling]] = defaultdict(list)
+def _by_key(first: list[LoggedTalk], second: list[LoggedTalk], keys: Callable[[LoggedTalk], Iterable[Hashable]]
+            ) -> list[tuple[LoggedTalk, LoggedTalk]]:
+    """LikePair conversations with a key in common, each pair once; a key that many of a log have pairs nothing."""
+    places: dict[Hashable, list[LoggedTalk]] = defaultdict(list)
     for telling in second:
         for key in keys(telling):
             places[key].append(telling)
@@ -312,7 +323,7 @@ def _by_key(first: list[Telling], second: list[Telling], keys: Callable[[Telling
     return list(pairs)
 
 
-def _tells_enough(telling: Telling) -> bool:
+def _tells_enough(telling: LoggedTalk) -> bool:
     return len(telling.parts) >= _ENOUGH_PARTS and telling.n_characters >= _ENOUGH_CHARACTERS
 
 
@@ -322,7 +333,7 @@ def _zone(gap: float) -> int | None:
     return zone if abs(gap - zone) <= _NEAR and abs(zone) <= _FARTHEST_ZONE else None
 
 
-def _same_rhythm(one: Telling, two: Telling) -> bool:
+def _same_rhythm(one: LoggedTalk, two: LoggedTalk) -> bool:
     """Whether the parts follow each other in the same seconds, over enough of them."""
     gaps = offsets(one, two)
     lasts = (one.ends or 0) - (one.begins or 0)

@@ -24,7 +24,7 @@ from extractors.content import object_of
 from extractors.residues import without_residues
 from extractors.reviews import reviews
 from extractors.sameness import Sameness, same_conversations
-from extractors.tellings import Telling, telling_of
+from extractors.tellings import LoggedTalk, telling_of
 from extractors.threads import Columns, Run, Thread, Weaver, pairs, take, turns_of
 from extractors.tools import tools_of
 from extractors.united import richest, unite
@@ -120,7 +120,7 @@ class _Woven:
         tellings = [telling_of(name, rows, columns, aliases.get(name, ())) for name, rows in self.conversations]
         sameness = same_conversations(tellings, gap_minutes)
         alike = _alike(sameness)
-        others_of: dict[Telling, list[Telling]] = {}
+        others_of: dict[LoggedTalk, list[LoggedTalk]] = {}
         for group in sameness.groups:
             taken = richest(group)
             others_of[taken] = [each for each in group if each is not taken]
@@ -182,7 +182,7 @@ def _same(sameness: Sameness, names: dict[str, str], columns: Columns) -> list[D
     """Return a decision on each conversation that is another one, and on each that may be."""
     evidence: dict[str, list[str]] = {}
     doubts: dict[str, list[str]] = {}
-    logs: dict[str, Telling] = {}
+    logs: dict[str, LoggedTalk] = {}
     for pairs_of, notes in ((sameness.joined, evidence), (sameness.undecided, doubts)):
         for pair in pairs_of:
             for one, two in ((pair.one, pair.two), (pair.two, pair.one)):

@@ -1,14 +1,14 @@
 """What one log tells of a conversation, in a form in which logs of two kinds can be compared.
 
-In: rows of a conversation as columns. Out: `Telling`, its parts (messages without instructions, calls), its answers, times and
-ids; and `compare`, how two tellings go together. Sees through: missing results and instructions, texts that were cut, other
-spaces, another order of keys. Does not see through: translated or reworded texts, other tool names, parts in another order.
+In: rows of a conversation as columns. Out: `LoggedTalk`, its parts (messages without instructions, calls), its answers, times
+and ids; and `compare`, how two tellings go together. Sees through: missing results and instructions, texts that were cut,
+other spaces, another order of keys. Does not see through: translated or reworded texts, other tool names, parts in another
+order.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -31,7 +31,7 @@ _ID = 12
 """An id of this many characters is made by chance, and no number of a call within its session."""
 
 
-class Part(NamedTuple):
+class SpokenPart(NamedTuple):
     """A message or call: `side` is who speaks, or the tool; `text` what it says or its arguments."""
 
     side: str
@@ -41,17 +41,17 @@ class Part(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Telling:
+class LoggedTalk:
     """A conversation as one log tells it."""
 
     name: str
     store: tuple[str, str]
     """Source and format: one log of one kind, which tells no conversation twice."""
     rows: list[int]
-    parts: list[Part]
+    parts: list[SpokenPart]
     times: list[int | None]
     """Of each part, in microseconds."""
-    answers: list[str]
+    answers: list[SpokenPart]
     ids: frozenset[str]
     """Ids of calls and messages that are made by chance, and the session's own."""
     identities: frozenset[str]
@@ -75,7 +75,7 @@ class Telling:
         return sum(len(part.text) for part in self.parts)
 
 
-def telling_of(name: str, rows: list[int], columns: dict[str, list[Any]], aliases: Iterable[str] = ()) -> Telling:
+def telling_of(name: str, rows: list[int], columns: dict[str, list[Any]], aliases: Iterable[str] = ()) -> LoggedTalk:
     """Return what these rows tell. `aliases`: other names of the session, in any log."""
     parts, times, answers = [], [], []
     ids, identities = {each for known_as in (name, *aliases) for each in _session_ids(known_as)}, set()
@@ -87,23 +87,27 @@ def telling_of(name: str, rows: list[int], columns: dict[str, list[Any]], aliase
             identities.add(identity)
         if kind == "result":
             if (content := columns["content"][row]) is not None:
-                answers.append(_plain(content))
+                answers.append(_whole(content))
             continue
         part = part_of(row, columns)
         if part.side not in ("system", "developer") and (part.text or kind == "call"):
             parts.append(part)
             times.append(columns["happened_at"][row])
     store = (columns["source"][rows[0]], columns["format"][rows[0]])
-    return Telling(name, store, rows, parts, times, answers, frozenset(ids), frozenset(identities))
+    return LoggedTalk(name, store, rows, parts, times, answers, frozenset(ids), frozenset(identities))
 
 
-def part_of(row: int, columns: dict[str, list[Any]]) -> Part:
+def part_of(row: int, columns: dict[str, list[Any]]) -> SpokenPart:
     """Return a message or call as a part."""
     if columns["kind"][row] == "call":
         raw = columns["arguments"][row] or ""
-        return Part(f"call {columns['tool'][row]}", canonical(raw) or _plain(raw), re.sub(r"\s+", "", raw))
+        return SpokenPart(f"call {columns['tool'][row]}", canonical(raw) or _plain(raw), re.sub(r"\s+", "", raw))
     text = _plain(columns["content"][row] or "")
-    return Part(str(columns["role"][row]), text, text)
+    return SpokenPart(str(columns["role"][row]), text, text)
+
+
+def _whole(content: str) -> SpokenPart:
+    return SpokenPart("", _plain(content), re.sub(r"\s+", "", content) if content[:1] in "{[" else content)
 
 
 def is_unique_id(text: str) -> bool:
@@ -127,26 +131,27 @@ def _plain(text: str) -> str:
     return text if made == text else made   # a text that is as logged is held once
 
 
-def head(telling: Telling) -> tuple[str, ...]:
+def head(telling: LoggedTalk) -> tuple[str, ...]:
     """Return the beginnings of what the users of a conversation write, else of all parts: equal where texts were cut."""
     spoken = [part for part in telling.parts if part.side == "user"] or telling.parts
     return tuple(part.text[:_HEAD].rstrip(".… ").casefold() for part in spoken)
 
 
-def same_part(one: Part, two: Part) -> bool:
+def same_part(one: SpokenPart, two: SpokenPart) -> bool:
     """Whether two parts are one, or one is the beginning of the other."""
     return one.side == two.side and (one.text == two.text or _is_cut(one.text, two.text) or _is_cut(one.raw, two.raw))
 
 
 def _is_cut(one: str, two: str) -> bool:
+    for marked, whole in ((one, two), (two, one)):
+        mark = _CUT.search(marked)
+        if mark is not None and mark.start() >= _CUT_MARKED and whole.startswith(marked[:mark.start()].rstrip()):
+            return True
     short, long = sorted((one, two), key=len)
-    mark = _CUT.search(short)
-    if mark is not None and long.startswith(short[:mark.start()].rstrip()):
-        return mark.start() >= _CUT_MARKED
     return len(short) >= _CUT_BARE and long.startswith(short)
 
 
-def compare(one: Telling, two: Telling) -> Relation:
+def compare(one: LoggedTalk, two: LoggedTalk) -> Relation:
     """Return how two tellings go together; only what both tell counts."""
     sides = {part.side.split()[0] for part in one.parts} & {part.side.split()[0] for part in two.parts}
     first, second = _of(one, sides), _of(two, sides)
@@ -160,31 +165,29 @@ def compare(one: Telling, two: Telling) -> Relation:
     return "equal" if len(first) == len(second) else "prefix"
 
 
-def _of(telling: Telling, sides: set[str]) -> list[tuple[Part, int | None]]:
+def _of(telling: LoggedTalk, sides: set[str]) -> list[tuple[SpokenPart, int | None]]:
     return [(part, time) for part, time in zip(telling.parts, telling.times, strict=True) if part.side.split()[0] in sides]
 
 
-def _agree(one: Sequence[str], two: Sequence[str], is_whole: bool) -> bool:
+def _agree(one: Sequence[SpokenPart], two: Sequence[SpokenPart], is_whole: bool) -> bool:
     """Whether answers are the same, where both logs have them: all of the shorter list in any order, or cut."""
     if not one or not two:
         return True
     short, long = sorted((one, two), key=len)
-    rest = Counter(short) - Counter(long)
-    if not rest:
-        return True
-    candidates = [text for text in long if text not in short]
-    return all(any(_is_cut(text, other) for other in candidates) for text in rest) or (is_whole and len(short) > 1 and
-                                                                                       rest.total() * 4 <= len(short))
+    texts = {answer.text for answer in long}
+    rest = [answer for answer in short if answer.text not in texts]
+    n_other = sum(not any(same_part(answer, other) for other in long) for answer in rest)
+    return n_other == 0 or (is_whole and n_other * 4 <= len(short))
 
 
-def offsets(one: Telling, two: Telling) -> list[int]:
+def offsets(one: LoggedTalk, two: LoggedTalk) -> list[int]:
     """Return by how much the second clock is behind the first, part by part, in microseconds."""
     sides = {part.side.split()[0] for part in one.parts} & {part.side.split()[0] for part in two.parts}
     pairs = zip(_of(one, sides), _of(two, sides), strict=False)
     return [before[1] - after[1] for before, after in pairs if before[1] is not None and after[1] is not None]
 
 
-def offset(one: Telling, two: Telling) -> float | None:
+def offset(one: LoggedTalk, two: LoggedTalk) -> float | None:
     """Return the median of `offsets`; None where a log has no times."""
     stated = offsets(one, two)
     return median(stated) if stated else None

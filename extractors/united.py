@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import Any
 
-from extractors.tellings import Part, Telling, part_of, same_part
+from extractors.tellings import LoggedTalk, SpokenPart, part_of, same_part
 from extractors.threads import Columns, print_of, take
 
 _INSTRUCTIONS = ("system", "developer")
 
 
-def richest(group: list[Telling]) -> Telling:
+def richest(group: list[LoggedTalk]) -> LoggedTalk:
     """Return the telling that is taken, the same whatever their order."""
     return max(group, key=lambda each: (len(each.parts), each.n_characters, len(each.answers), each.store, each.name))
 
 
-def unite(taken: Telling, others: list[Telling], columns: Columns) -> list[int]:
+def unite(taken: LoggedTalk, others: list[LoggedTalk], columns: Columns) -> list[int]:
     """Return the rows of `taken`, filled in from the others; changes the columns of its rows."""
     rows = list(taken.rows)
     for other in sorted(others, key=lambda each: (-each.n_characters, each.store, each.name)):
@@ -86,7 +86,7 @@ def _add_results(rows: list[int], others: list[int], same: dict[int, int], colum
 
 def _fill_cut(row: int, again: int, columns: Columns) -> None:
     one, two = (columns["content"][each] or "" for each in (row, again))
-    if len(two) > len(one) and same_part(Part("", one, one), Part("", two, two)):
+    if len(two) > len(one) and same_part(SpokenPart("", one, one), SpokenPart("", two, two)):
         columns["content"][row] = two
 
 

@@ -60,8 +60,7 @@ def find(store: Store, person: Identifiers, name_match: NameMatch) -> Theirs:
     for source, session, alias in links.drop_nulls("session_id").iter_rows():
         linked.setdefault((source, session), []).append((source, alias))
         linked.setdefault((source, alias), []).append((source, session))
-    reached = {*hits.drop_nulls("session_id").select("source", "session_id").iter_rows(), *named.iter_rows(),
-               *reached_elsewhere.iter_rows()}
+    reached = {*hits.drop_nulls("session_id").select("source", "session_id").iter_rows(), *named.iter_rows()}
     _add_linked(reached, linked)
     sessions = _sessions(store, event_ids, {name for _, name in reached}, sessions)
     reached |= _in_other_logs(store, sessions, {name for _, name in reached})
