@@ -3,7 +3,7 @@
 In: rows of a conversation as columns. Out: `LoggedTalk`, its parts (messages without instructions, calls), its answers, times
 and ids; and `compare`, how two tellings go together. Sees through: missing results and instructions, texts that were cut,
 other spaces, another order of keys. Does not see through: translated or reworded texts, other tool names, parts in another
-order.
+order (but for two neighbours).
 """
 
 from __future__ import annotations
@@ -156,13 +156,24 @@ def compare(one: LoggedTalk, two: LoggedTalk) -> Relation:
     sides = {part.side.split()[0] for part in one.parts} & {part.side.split()[0] for part in two.parts}
     first, second = _of(one, sides), _of(two, sides)
     n_same = 0
-    while n_same < min(len(first), len(second)) and same_part(first[n_same][0], second[n_same][0]):
-        n_same += 1
+    while n_step := _step(first[n_same:n_same + 2], second[n_same:n_same + 2]):
+        n_same += n_step
     if not n_same:
         return "other"
     if n_same < min(len(first), len(second)) or not _agree(one.answers, two.answers, len(first) == len(second)):
         return "fork"
     return "equal" if len(first) == len(second) else "prefix"
+
+
+def _step(first: list[tuple[SpokenPart, int | None]], second: list[tuple[SpokenPart, int | None]]) -> int:
+    """Return how many of the next parts are the same: two, where one log has them the other way round."""
+    if not first or not second:
+        return 0
+    if same_part(first[0][0], second[0][0]):
+        return 1
+    if len(first) == len(second) == 2 and same_part(first[0][0], second[1][0]) and same_part(first[1][0], second[0][0]):
+        return 2
+    return 0
 
 
 def _of(telling: LoggedTalk, sides: set[str]) -> list[tuple[SpokenPart, int | None]]:
