@@ -3,7 +3,8 @@
 In: the conversations of one log. Out: chains, each from the first request to the last, which tells all. Sees:
 conversations that begin with all of another, one request at a time and none missing: three or more, or two in a log where most
 are such chains.
-Does not see: chains with gaps, and requests of which the log has two alike within one pause (those stay apart).
+Does not see: chains with gaps or without a clock, and requests of which the log has two alike within one pause (they stay
+apart).
 """
 
 from __future__ import annotations
@@ -72,4 +73,4 @@ def _is_request(parts: list[SpokenPart]) -> bool:
 
 
 def _precedes(one: LoggedTalk, two: LoggedTalk, gap: int) -> bool:
-    return one.ends is None or two.ends is None or 0 <= two.ends - one.ends <= gap
+    return one.ends is not None and two.ends is not None and 0 <= two.ends - one.ends <= gap

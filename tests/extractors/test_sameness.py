@@ -155,3 +155,10 @@ def test_sessions_that_may_be_one_are_on_one_split_also_across_services() -> Non
     values = pl.DataFrame(schema={"turn_id": pl.String, "path": pl.String, "value": pl.String})
     sides = choose_sides(members, calls, values).tasks.join(members.select("task", "alike"), on="task")
     assert sides.group_by("alike").agg(pl.col("split").n_unique())["split"].max() == 1
+
+
+def test_runs_of_one_log_without_a_clock_that_end_earlier_or_later_stay_apart(tmp_path: Path) -> None:
+    messages = talk("a").messages
+    rows = [{"session_id": f"run-{n}-0123456789", "messages": messages[:n]} for n in (2, 4, 6)]
+    (tmp_path / "runs.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    assert assemble(read(discover([tmp_path])[0][0]).events).sessions.height == 3
