@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What somebody's first hour with their own logs is like.
 
-    benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--part misread|mcp|names]
+    benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--desk DATA/retail_desk]
+                             [--part misread|mcp|names|twice]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
 `sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
@@ -9,7 +10,9 @@ where nothing is. `mcp_solved`: share of an environment's published tasks (ENV, 
 solution an MCP client carries out alone, of `n_mcp_tasks` (benchmarks/first_hour_mcp.py). `names_left`: share of common names
 that privacy leaves, of the worst of `n_groups` groups of names, each in three positions; `words_destroyed`: share of ordinary
 words that it replaces; `fields_left`, `forms_left`: fields beside an address with a rare name left, and other personal data
-that its form shows (benchmarks/first_hour_names.py); `left` lists them.
+that its form shows (benchmarks/first_hour_names.py); `left` lists them. `stored_twice`:
+share of conversations of two logs that are in several sessions, `wrongly_merged`: sessions that hold several
+(benchmarks/first_hour_twice.py); measured where --desk names the folder.
 """
 
 from __future__ import annotations
@@ -24,9 +27,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import first_hour_mcp, first_hour_misread, first_hour_names  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
+    first_hour_mcp,
+    first_hour_misread,
+    first_hour_names,
+    first_hour_twice,
+)
 
-PARTS = ("misread", "mcp", "names")
+PARTS = ("misread", "mcp", "names", "twice")
 
 
 def main() -> int:
@@ -35,6 +43,7 @@ def main() -> int:
     parser.add_argument("--shapes", type=Path, default=ROOT / "tests" / "extractors" / "formats" / "shapes")
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--environment", type=Path)
+    parser.add_argument("--desk", type=Path, help="folder of retail_desk, for the part twice")
     arguments = parser.parse_args()
     measured, parts = {}, arguments.part or PARTS
     if "misread" in parts:
@@ -46,6 +55,10 @@ def main() -> int:
     if "names" in parts:
         names = first_hour_names.measure()
         measured, left = measured | names["figures"], names["left"]
+    if "twice" in parts and arguments.desk is not None:
+        measured |= first_hour_twice.measure(arguments.desk)
+    elif arguments.part and "twice" in arguments.part:
+        parser.error("the part twice needs the folder of retail_desk: give --desk")
     shapes = measured.pop("shapes", {})
     print(json.dumps({"benchmark": "first_hour", "data": arguments.shapes.name, "figures": measured, "shapes": shapes,
                       "left": left}))

@@ -99,7 +99,8 @@ def sessions_of(turns: pl.DataFrame) -> pl.DataFrame:
     sessions = rows.group_by("session_id").agg(
         pl.col("source").first(), pl.col("service").first(), begun.min().alias("started_at"),
         pl.col("ended").max().alias("ended_at"), pl.lit(0, pl.Int64()).alias("n_messages"),
-        pl.len().cast(pl.Int64()).alias("n_calls"), pl.col("identity").drop_nulls().first(), pl.col("format").first())
+        pl.len().cast(pl.Int64()).alias("n_calls"), pl.col("identity").drop_nulls().first(), pl.col("format").first(),
+        pl.lit(None, pl.String()).alias("alike"), pl.lit([], pl.List(pl.String())).alias("other_session_ids"))
     return sessions.with_columns(day_of("started_at").alias("day")).select(list(frame_schema(Session)))
 
 

@@ -4,9 +4,10 @@ Input: frames of `core.events` and `raw.declarations`, in any order. Output: ses
 corrections, tools and decisions. Links hold within their source over any number of files; an alias without a link stays the
 session's id. Of a session in two formats the richer one is taken and gets times and errors from the other. Feedback belongs to
 the session that it names, else to that of the call or message whose id it names. Of corrections the latest on a subject stands.
+What several logs tell under several ids is one session too (`extractors.sameness`, `extractors.united`).
 Reviews are `extractors.reviews`.
 Business events make sessions if they show a routine; reasoning, other business events and log lines stay in the events. Does
-not see that two ids are one visit if no link says so."""
+not see that two conversations are one visit if no link says so."""
 
 from __future__ import annotations
 
@@ -18,11 +19,15 @@ import orjson
 import polars as pl
 
 from extractors import routes
+from extractors.components import components
 from extractors.content import object_of
 from extractors.residues import without_residues
 from extractors.reviews import reviews
+from extractors.sameness import Sameness, same_conversations
+from extractors.tellings import LoggedTalk, telling_of
 from extractors.threads import Columns, Run, Thread, Weaver, pairs, take, turns_of
 from extractors.tools import tools_of
+from extractors.united import richest, unite
 from warehouse.records import Correction, Decision, Declaration, Feedback, RowChange, Session, Turn, empty, frame, frame_schema
 
 _NO_SERVICE = "main"
@@ -50,6 +55,7 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
     woven = _Woven()
     woven.decisions += conflicts
     _conversations(events, gap_minutes, woven)
+    events = _renamed(events, woven.names)
     requests = routes.assemble(events.filter(pl.col("kind") == "request"), gap_minutes)
     taken = requests.sessions.filter(pl.col("session_id").is_in([each["session_id"] for each in woven.sessions]))
     names = {session_id: f"{session_id}~requests" for session_id in taken["session_id"].sort()}
@@ -82,6 +88,16 @@ def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap
         tools, decisions)
 
 
+def _renamed(events: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    """Events that are on a session which is another one, such as feedback, as events on that one."""
+    if not names:
+        return events
+    on_session = (pl.col("kind") == "correction") & (pl.col("tool") == "outcome")
+    return events.with_columns(
+        pl.col("session_id").replace(names),
+        pl.when(on_session).then(pl.col("call_id").replace(names)).otherwise("call_id").alias("call_id"))
+
+
 def _decided(rows: pl.DataFrame, subject: str, kept: bool, reason: pl.Expr, detail: pl.Expr) -> pl.DataFrame:
     file_id = pl.col("file_id") if "file_id" in rows.columns else pl.lit(None, pl.String())
     return rows.select(
@@ -94,9 +110,29 @@ class _Woven:
         self.sessions: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []
         self.decisions: list[Decision] = []
+        self.conversations: list[tuple[str, list[int]]] = []
+        """Id and rows of each, as one log or several under one id tell it."""
+        self.names: dict[str, str] = {}
+        """Session id -> that of the session which is the same conversation."""
 
-    def add(self, session_id: str, thread: Thread, columns: Columns) -> None:
-        rows = thread.rows
+    def unite(self, columns: Columns, aliases: dict[str, list[str]], gap_minutes: float) -> None:
+        """Make one session of what several logs tell under several ids, and sessions of all others."""
+        tellings = [telling_of(name, rows, columns, aliases.get(name, ())) for name, rows in self.conversations]
+        sameness = same_conversations(tellings, gap_minutes)
+        alike = _alike(sameness)
+        others_of: dict[LoggedTalk, list[LoggedTalk]] = {}
+        for group in sameness.groups:
+            taken = richest(group)
+            others_of[taken] = [each for each in group if each is not taken]
+            self.names.update((each.name, taken.name) for each in others_of[taken])
+        self.decisions += _same(sameness, self.names, columns)
+        for telling in tellings:
+            if telling.name not in self.names:
+                others = others_of.get(telling, [])
+                self._add(telling.name, unite(telling, others, columns) if others else telling.rows, columns,
+                          alike=alike.get(telling.name), other_session_ids=sorted(each.name for each in others))
+
+    def _add(self, session_id: str, rows: list[int], columns: Columns, **more: Any) -> None:
         counts = Counter(service for row in rows if (service := columns["service"][row]) is not None)
         service = min(counts, key=lambda name: (-counts[name], name), default=_NO_SERVICE)
         turns, decisions = turns_of(session_id, service, rows, columns)
@@ -107,7 +143,7 @@ class _Woven:
             "started_at": min(times, default=None), "ended_at": max(times, default=None),
             "n_messages": len(turns) - n_calls, "n_calls": n_calls,
             "identity": next((name for row in rows if (name := columns["name"][row]) is not None), None),
-            "format": columns["format"][rows[0]]})
+            "format": columns["format"][rows[0]], **more})
         self.turns += turns
         self.decisions += decisions
 
@@ -135,6 +171,45 @@ def _conversations(events: pl.DataFrame, gap_minutes: float, woven: _Woven) -> N
                 detail=f"session {session_id}: an answer that the later history does not hold; another one was taken.",
                 file_id=columns["file_id"][row]) for row in weaver.replaced]
         _choose(session_id, threads_by_format, columns, woven)
+    links = events.filter(pl.col("kind") == "link").select("session_id", "value").drop_nulls().unique().sort(pl.all())
+    aliases: dict[str, list[str]] = {}
+    for session_id, alias in links.iter_rows():
+        aliases.setdefault(session_id, []).append(alias)
+    woven.unite(columns, aliases, gap_minutes)
+
+
+def _same(sameness: Sameness, names: dict[str, str], columns: Columns) -> list[Decision]:
+    """Return a decision on each conversation that is another one, and on each that may be."""
+    evidence: dict[str, list[str]] = {}
+    doubts: dict[str, list[str]] = {}
+    logs: dict[str, LoggedTalk] = {}
+    for pairs_of, notes in ((sameness.joined, evidence), (sameness.undecided, doubts)):
+        for pair in pairs_of:
+            for one, two in ((pair.one, pair.two), (pair.two, pair.one)):
+                logs[one.name] = one
+                name = names.get(two.name, two.name)
+                notes.setdefault(one.name, []).append(f"{pair.evidence} ({' of '.join(two.store[::-1])}: {name})")
+    decisions = [Decision(
+        stage="sessions", subject=name, kept=False, reason="same_conversation", file_id=columns["file_id"][logs[name].rows[0]],
+        detail=f"{name} ({' of '.join(logs[name].store[::-1])}) is session {taken}, which is taken: "
+        f"{'; '.join(evidence[name])}.",
+    ) for name, taken in sorted(names.items())]
+    return decisions + [Decision(
+        stage="sessions", subject=name, kept=True, reason="maybe_same_conversation",
+        detail=f"may be the same conversation as another session: {'; '.join(notes[:3])}"
+        f"{f'; and {len(notes) - 3} more' if len(notes) > 3 else ''}; both are kept, on one split; an id that the logs share "
+        "would decide it.", file_id=columns["file_id"][logs[name].rows[0]],
+    ) for name, notes in sorted(doubts.items()) if name not in names]
+
+
+def _alike(sameness: Sameness) -> dict[str, str]:
+    """Name of the first of the sessions that may be one, for each of them."""
+    joined = [[each.name for each in group] for group in sameness.groups]
+    doubtful = [[pair.one.name, pair.two.name] for pair in sameness.undecided]
+    in_doubt = {name for pair in doubtful for name in pair}
+    tied = components({name for names in (*joined, *doubtful) for name in names}, [*joined, *doubtful])
+    roots = {tied[name] for name in in_doubt}
+    return {name: root for name, root in tied.items() if root in roots}
 
 
 def _spoken(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
@@ -189,10 +264,10 @@ def _choose(session_id: str, threads_by_format: list[tuple[str, list[Thread]]], 
         else:
             others += again
     threads = sorted(threads, key=lambda each: _riches([each], "", columns), reverse=True)
-    woven.add(session_id, threads[0], columns)
+    woven.conversations.append((session_id, threads[0].rows))
     for thread in [*threads[1:], *others]:
         name = f"{session_id}~{columns['event_id'][thread.rows[0]][:16]}"
-        woven.add(name, thread, columns)
+        woven.conversations.append((name, thread.rows))
         woven.decisions.append(Decision(
             stage="sessions", subject=name, kept=True, reason="shared_session_id",
             detail=f"session id {session_id} stands for two conversations that have no common end; this one is kept as "

@@ -69,6 +69,8 @@ comment on column core.sessions.n_messages is 'Number of messages';
 comment on column core.sessions.n_calls is 'Number of tool calls';
 comment on column core.sessions.identity is 'User, clerk or connection it belongs to, where the log says.';
 comment on column core.sessions.format is 'Format that it was taken from.';
+comment on column core.sessions.alike is 'First of the sessions that may be the same conversation, where that cannot be decided: they stay on one split.';
+comment on column core.sessions.other_session_ids is 'Ids under which other logs tell the same conversation.';
 comment on table core.tools is 'A tool of a service';
 comment on column core.tools.service is 'Service that it belongs to';
 comment on column core.tools.tool is 'Name of the tool';

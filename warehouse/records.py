@@ -223,6 +223,10 @@ class Session(Record):
     """User, clerk or connection it belongs to, where the log says."""
     format: str
     """Format that it was taken from."""
+    alike: str | None = None
+    """First of the sessions that may be the same conversation, where that cannot be decided: they stay on one split."""
+    other_session_ids: list[str] = []
+    """Ids under which other logs tell the same conversation."""
 
 
 class Turn(Record):

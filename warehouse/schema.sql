@@ -66,7 +66,7 @@ create table if not exists core.events (
 create table if not exists core.sessions (
     session_id varchar primary key, source varchar not null, service varchar not null, started_at timestamptz,
     ended_at timestamptz, day varchar, n_messages bigint not null, n_calls bigint not null, identity varchar,
-    format varchar not null);
+    format varchar not null, alike varchar, other_session_ids varchar[] not null);
 create table if not exists core.turns (
     turn_id varchar primary key, session_id varchar not null, service varchar not null, position bigint not null,
     happened_at timestamptz, kind varchar not null, role varchar, content varchar, call_id varchar, tool varchar,

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from extractors.formats.chat import SPOKEN, arguments_of, call_part
 from extractors.formats.format import Emit, LogRecord, Row
@@ -228,21 +228,52 @@ class _Story:
 
 
 def stitched(traces: Mapping[str, Sequence[Generation]]) -> dict[str, str]:
-    """By trace, the first trace of its conversation (itself, where nothing came before)."""
+    """By trace, the first trace of its conversation (itself, where nothing came before).
+
+    Each end is gone on with once, within half an hour: a fork and a conversation that is taken up later are their own. Of
+    several equal ends the one whose calls have the ids that the history states goes on, else the one that waits longest."""
     ordered = sorted(((min(each.order for each in generations), trace) for trace, generations in traces.items() if generations))
-    ends: dict[int, str] = {}
+    ends: dict[int, list[_End]] = {}
     first: dict[str, str] = {}
     for _, trace in ordered:
         generations = sorted(traces[trace], key=lambda each: each.order)
         begins = marks(generations[0].history.all_prints) if ends else []
-        before = next((ends[mark] for mark in reversed(begins) if mark in ends), None)
-        first[trace] = first[before] if before is not None else trace
+        began = generations[0].started_at
+        before = next((end for mark in reversed(begins) if (end := _taken(ends.get(mark, []), generations[0], began))), None)
+        first[trace] = first[before.trace] if before is not None else trace
         last = generations[-1]   # its input and its answer
         answer = last.answers[0] if last.answers else []
         prints = [*last.history.all_prints, *(print_of(part) for part in answer if part["kind"] != "reasoning")]
         if prints and is_telling(prints[-1]):
-            ends[marks(prints)[-1]] = trace
+            ends.setdefault(marks(prints)[-1], []).append(_End(trace, last.ended_at or last.started_at, _call_ids(last)))
     return first
+
+
+_PAUSE_US = 1_800_000_000
+
+
+class _End(NamedTuple):
+    """Where a trace ends: when, and the ids of the calls so far."""
+
+    trace: str
+    ended_at: int | None
+    call_ids: frozenset[str]
+
+
+def _taken(ends: list[_End], follows: Generation, began: int | None) -> _End | None:
+    """Take the end that a request goes on with out of those that wait."""
+    near = [end for end in ends if end.ended_at is None or began is None or began - end.ended_at <= _PAUSE_US]
+    stated = _call_ids(follows, with_answer=False)
+    taken = next((end for end in near if end.call_ids <= stated), near[0] if near else None)
+    if taken is not None:
+        ends.remove(taken)
+    return taken
+
+
+def _call_ids(generation: Generation, with_answer: bool = True) -> frozenset[str]:
+    parts = [part for link in generation.history.since(None) or () for part in link.parts]
+    parts += generation.answers[0] if with_answer and generation.answers else []
+    return frozenset(part["call_id"] for part in parts if part["kind"] == "call" and part.get("call_id"))
 
 
 def marks(prints: Iterable[Print]) -> list[int]:

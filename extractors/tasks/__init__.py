@@ -79,7 +79,7 @@ def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, ef
     for texts in (filed(turns), written(turns, effects)):
         requests = requests.join(texts, on="session_id", how="left")
     members = _members(requests, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
-    sides = choose_sides(members, calls, values)
+    sides = choose_sides(_with_alike(members, sessions), calls, values)
     slots = fill_slots(requests, members, calls, values)
     reckoners = frozenset(effects.filter(pl.col("effect").is_in(_RECKONS)).select("service", "tool").iter_rows())
     traced = trace(members, turns, calls, values, reckoners, memoize)
@@ -113,12 +113,18 @@ def leakage(tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame,
         of_task.rename({"session_ids": "session_id"}).join(requests, on="session_id")
         .join(near_duplicates(requests), on="session_id").sort("task", "session_id"))
     calls = calls_of(turns, effects)
-    ties = choose_sides(members, calls, values_of(calls))
+    ties = choose_sides(_with_alike(members, sessions), calls, values_of(calls))
     split = tasks.select(pl.col("task_id").alias("task"), "split")
     sides = ties._replace(tasks=ties.tasks.drop("split").join(split, on="task"))
     n_sessions = pl.col("session_ids").list.len().cast(pl.Int64).alias("n_sessions")
     words = members.group_by("task").agg(pl.col("words").min())
     return report(sides, tasks.select(pl.col("task_id").alias("task"), "goal", n_sessions).join(words, on="task"))
+
+
+def _with_alike(members: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
+    """Add which sessions may be one conversation, where the sessions say so."""
+    return members.join(sessions.select("session_id", "alike"), on="session_id", how="left", maintain_order="left") \
+        if "alike" in sessions.columns else members
 
 
 def _members(requests: pl.DataFrame, kinds: pl.DataFrame, outcomes: pl.DataFrame, starts_from: Mapping[str, str],

@@ -1,9 +1,10 @@
 """Split tasks into train, validation and held-out, and report what the splits still share.
 
 Splits share no session, no user, and no entity that one of them changed or that belongs to one user. Tasks are tied by nearly
-equal words (MinHash; Broder 1997), by the same user and by changed entities; tied tasks stay in one split (connected
-components). Later components are held out, so that a policy is tested on what came after its training data; without a clock a
-hash decides. What many share (a catalogue, a service's only account) ties nothing; the leakage report names it.
+equal words (MinHash; Broder 1997), by the same user, by changed entities and by sessions that may be one conversation (column
+`alike`, where it is given); tied tasks stay in one split (connected components). Later components are held out, so that a
+policy is tested on what came after its training data; without a clock a hash decides. What many share (a catalogue, a
+service's only account) ties nothing; the leakage report names it.
 
 A user is the session's identity, otherwise the argument that most sessions give exactly one value for. Does not see: ties
 through names that are in no argument (a household, a card known by its last digits), likeness beyond words."""
@@ -13,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from extractors.components import components
 from extractors.tasks.arguments import names_of_things
 from extractors.tasks.words import is_identifier, masked, split_words
 from warehouse.records import SPLITS
@@ -52,8 +54,10 @@ def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFram
     tying = pl.concat(
         [
             ties.filter(~pl.col("shared")).select("task", (pl.col("kind") + "\0" + pl.col("value")).alias("tie")),
-            members.select("task", (pl.lit("words\0") + pl.col("words")).alias("tie"))])
-    of_task = _components(members["task"].unique(), tying.group_by("tie").agg("task")["task"])
+            members.select("task", (pl.lit("words\0") + pl.col("words")).alias("tie")),
+            *([members.filter(pl.col("alike").is_not_null()).select("task", (pl.lit("alike\0") + pl.col("alike")).alias("tie"))]
+              if "alike" in members.columns else [])])
+    of_task = components(members["task"].unique(), tying.group_by("tie").agg("task")["task"])
     tasks = members.group_by("task", "service").agg(pl.col("family").first(), pl.col("started_at").max()).sort("task")
     tasks = tasks.with_columns(pl.col("task").replace_strict(of_task, return_dtype=pl.String).alias("component"))
     size = pl.len().over("service", "component")
@@ -73,9 +77,27 @@ def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFram
                 else:
                     rest.append((unit, n, started_at))
             order = rest
+    _keep_alike(members, tasks, split_of_unit)
     split = pl.struct("service", "unit").map_elements(
         lambda row: split_of_unit.get((row["service"], row["unit"]), "train"), return_dtype=pl.String)
     return Sides(tasks.with_columns(split.alias("split")).drop("unit", "family", "started_at"), ties)
+
+
+def _keep_alike(members: pl.DataFrame, tasks: pl.DataFrame, split_of_unit: dict[tuple[str, str], str]) -> None:
+    """Put units with sessions that may be one conversation on one side: train, where they are on several."""
+    if "alike" not in members.columns:
+        return
+    tied = members.drop_nulls("alike").join(tasks.select("task", "unit"), on="task")
+    units = tied.select("alike", pl.concat_str(pl.col("service", "unit"), separator="\0").alias("name"))
+    roots = components(units["name"].unique(), units.group_by("alike").agg("name")["name"])
+    groups: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name, root in roots.items():
+        service, _, unit = name.partition("\0")
+        groups[root].append((service, unit))
+    for group in groups.values():
+        if len({split_of_unit.get(each, "train") for each in group}) > 1:
+            for each in group:
+                split_of_unit.pop(each, None)
 
 
 def _latest_first(unit: tuple[str, int, datetime | None]) -> tuple[float, str]:
@@ -131,23 +153,6 @@ def _users(members: pl.DataFrame, named: pl.DataFrame) -> pl.DataFrame:
     return both.unique().sort("session_id", "user")
 
 
-def _components(names: Iterable[str], ties: Iterable[Iterable[str]]) -> dict[str, str]:
-    """Union-find with path halving: name -> smallest name of its component."""
-    parent = {name: name for name in names}
-
-    def root(name: str) -> str:
-        while parent[name] != name:
-            parent[name] = parent[parent[name]]
-            name = parent[name]
-        return name
-
-    for tied in ties:
-        first, *others = sorted({root(name) for name in tied})
-        for other in others:
-            parent[other] = first
-    return {name: root(name) for name in parent}
-
-
 ALIKE = 0.8
 """Share of words in common (Jaccard) from which on two requests that name the same entities are near-duplicates."""
 _BANDS, _ROWS = 10, 4
@@ -165,7 +170,7 @@ def near_duplicates(requests: pl.DataFrame) -> pl.DataFrame:
         key = (service, named or "", tuple(words or ()))
         sets.setdefault(key, session)
         group[session] = key
-    first = _components(sets.values(), _pairs({session: key for key, session in sets.items()}))
+    first = components(sets.values(), _pairs({session: key for key, session in sets.items()}))
     rows = [(session, first[sets[key]]) for session, key in sorted(group.items())]
     return pl.DataFrame(rows, schema={"session_id": pl.String, "words": pl.String}, orient="row")
 

@@ -61,11 +61,10 @@ def find(store: Store, person: Identifiers, name_match: NameMatch) -> Theirs:
         linked.setdefault((source, session), []).append((source, alias))
         linked.setdefault((source, alias), []).append((source, session))
     reached = {*hits.drop_nulls("session_id").select("source", "session_id").iter_rows(), *named.iter_rows()}
-    waiting = list(reached)  # with all aliases that links give the same sessions
-    while waiting:
-        new = [each for each in linked.get(waiting.pop(), []) if each not in reached]
-        reached.update(new)
-        waiting += new
+    _add_linked(reached, linked)
+    sessions = _sessions(store, event_ids, {name for _, name in reached}, sessions)
+    reached |= _in_other_logs(store, sessions, {name for _, name in reached})
+    _add_linked(reached, linked)
     names = sorted(reached)
     sessions = _sessions(store, event_ids, {name for _, name in names}, sessions)
     events = store.read(
@@ -84,6 +83,25 @@ def find(store: Store, person: Identifiers, name_match: NameMatch) -> Theirs:
         "select service from mart.recorded where event_id in (select unnest($events))",
         events=events["event_id"].to_list(), sessions=sessions)
     return Theirs(events, sessions, names, tasks["task_id"].sort().to_list(), services["service"].sort().to_list())
+
+
+def _add_linked(reached: set[tuple[str, str]], linked: dict[tuple[str, str], list[tuple[str, str]]]) -> None:
+    """Add all aliases that links give the same sessions."""
+    waiting = list(reached)
+    while waiting:
+        new = [each for each in linked.get(waiting.pop(), []) if each not in reached]
+        reached.update(new)
+        waiting += new
+
+
+def _in_other_logs(store: Store, sessions: list[str], names: set[str]) -> set[tuple[str, str]]:
+    """Return source and id of what other logs tell of the same conversations."""
+    rows = store.read(
+        "with one as (select list_append(other_session_ids, session_id) as ids from core.sessions "
+        "where len(other_session_ids) > 0) select distinct source, session_id from core.events where session_id in ("
+        "select split_part(unnest(ids), '~', 1) from one where list_has_any(ids, $ids)) or session_id in ("
+        "select unnest(ids) from one where list_has_any(ids, $ids))", ids=sorted({*sessions, *names}))
+    return {(source, session) for source, session in rows.drop_nulls("session_id").iter_rows()}
 
 
 def rows_with(store: Store, table: str, person: Identifiers) -> list[int]:

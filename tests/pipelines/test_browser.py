@@ -206,7 +206,7 @@ def warehouse_of(folder: Path, n: int) -> Path:
     with Store.open(path) as store:
         store.append("core.sessions", table(
             records.Session, session_id=ids, started_at=at, source="main", service="desk", n_messages=8, n_calls=2,
-            format=HOSTILE[0]))
+            format=HOSTILE[0], other_session_ids=[[]] * n))
         store.append("core.turns", table(
             records.Turn, turn_id=[f"t{i}" for i in turn], session_id=[ids[i // 10] for i in turn],
             position=[i % 10 for i in turn], kind=["call" if i % 5 == 4 else "message" for i in turn], service="desk",
