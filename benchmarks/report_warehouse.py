@@ -19,7 +19,7 @@ _ROWS = {
     "raw.files": """select 'f' || i, null, 'main', 'day-' || i || '.jsonl', 0, 0, 'openai_completions', 1000, 1000, null,
         timestamptz '2026-01-01', true from range(180) t(i)""",
     "core.sessions": f"""select 's' || i, 'main', {_SERVICE}, timestamptz '2026-01-01' + to_minutes((i * 259200 // $n)::int),
-        null, null, 8, 5, null, 'openai_completions' from range($n) t(i)""",
+        null, null, 8, 5, null, 'openai_completions', null, [] from range($n) t(i)""",
     "mart.outcomes": f"""select 's' || i, case when i % 97 = 0 then null else round(power({_PART}, .4), 4) end, 0, 1, null, 'm',
         '[]' from range($n) t(i)""",
     "mart.tasks": f"""select 't' || i, {_SERVICE}, 'f' || (i % {N_FAMILIES}), '{{}}', 'a goal', ['s' || i], null, null, null,

@@ -60,9 +60,11 @@ def rollout(
     from pipelines.rollouts.orders import ordered
 
     folder = out or rollouts_of(environment)
-    job = _job(environment, rewards, policy, temperature)._replace(on=on, perturbations=tuple(perturbation or ()), prune=prune)
+    job = job_of(environment, rewards, policy, temperature)._replace(
+        on=on, perturbations=tuple(perturbation or ()), prune=prune)
     named = policies.named(job)
-    task_ids = [task_id for task_id in _choose_tasks(rows, task or (), split) if named.plays is None or task_id in named.plays]
+    task_ids = [task_id for task_id in select_tasks(rows, task or (), split)
+                if named.plays is None or task_id in named.plays]
     if band is not None:
         from pipelines.rollouts.results import in_band
 
@@ -70,7 +72,8 @@ def rollout(
     orders = ordered(job, named.name, task_ids, n, group, seed)
     if not orders:
         raise InputError("no task is left to play", str(environment), "choose others with --task, --split or --difficulty")
-    _play(job, orders, folder, parallel, deadline, lambda kept, played: _tell(kept, environment, orders, group, played, json))
+    play_orders(job, orders, folder, parallel, deadline,
+                lambda kept, played: _tell(kept, environment, orders, group, played, json))
 
 
 def rollouts_of(environment: Path) -> Path:
@@ -78,7 +81,7 @@ def rollouts_of(environment: Path) -> Path:
     return environment.absolute().parent.parent / "rollouts" / environment.name
 
 
-def _job(environment: Path, rewards: Path | None, policy: str, temperature: float | None) -> Job:
+def job_of(environment: Path, rewards: Path | None, policy: str, temperature: float | None) -> Job:
     """Return the job with absolute paths: its players may run in another folder."""
     from pipelines.rollouts.orders import Job
 
@@ -87,7 +90,7 @@ def _job(environment: Path, rewards: Path | None, policy: str, temperature: floa
                f"script:{Path(file).absolute()}" if kind == "script" and file else policy, temperature=temperature)
 
 
-def _choose_tasks(rows: Sequence[dict[str, Any]], wanted: Sequence[str], split: str | None) -> list[str]:
+def select_tasks(rows: Sequence[dict[str, Any]], wanted: Sequence[str], split: str | None) -> list[str]:
     """Ids of the tasks of a split that begin with one of `wanted`, in the environment's order. Raises Missing."""
     task_ids = [row["task_id"] for row in rows]
     for beginning in wanted:
@@ -97,7 +100,9 @@ def _choose_tasks(rows: Sequence[dict[str, Any]], wanted: Sequence[str], split: 
             and (not wanted or row["task_id"].startswith(tuple(wanted)))]
 
 
-def _play(job: Job, orders: Sequence[Order], folder: Path, parallel: int | None, deadline: float | None, tell: Any) -> None:
+def play_orders(
+    job: Job, orders: Sequence[Order], folder: Path, parallel: int | None, deadline: float | None, tell: Any,
+) -> None:
     """Play what the folder lacks, then call `tell` with it and with what was played. Raises GateFailed if an episode could
     not be played."""
     from pipelines.rollouts.backends import Cluster, Local
@@ -188,9 +193,9 @@ def evaluate(
     from pipelines.rollouts.orders import ordered
     from pipelines.rollouts.player import Grader
 
-    job = _job(environment, rewards, policy, temperature)
+    job = job_of(environment, rewards, policy, temperature)
     named = policies.named(job)
-    tasks = set(_choose_tasks(rows, (), split))
+    tasks = set(select_tasks(rows, (), split))
     logged = list(past.trajectories(log or ()))
     others = [row for row in logged if row["extra"]["traceroom"]["task_id"] in tasks
               and row["extra"]["traceroom"]["policy"] != named.name]
@@ -207,7 +212,7 @@ def evaluate(
             if order.episode_id in kept.episodes:
                 played.setdefault(order.task_id, []).append(kept.episodes[order.episode_id]["reward"])
 
-    _play(job, orders, out or rollouts_of(environment), parallel, None, collect)
+    play_orders(job, orders, out or rollouts_of(environment), parallel, None, collect)
     episodes = past.logged(others, Grader(job).environment, named)
     estimates = evaluation.evaluate(episodes, played)
     table("Worth", [{

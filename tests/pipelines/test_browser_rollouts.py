@@ -17,7 +17,7 @@ from pipelines.browser import comparing
 from pipelines.browser.library import Library, find_task
 from pipelines.browser.trajectories import trajectory_of
 from tests.browser import PHONE, browser, new_page, violations  # noqa: F401
-from tests.command_line import called
+from tests.command_line import process
 from tests.pipelines.test_browser import HOSTILE, Server
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def out(run_once: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) ->
     room = next((out / "environments").iterdir())
     for told in (["oracle"], ["replay"], [f"script:{folder / 'policy.py'}"],
                  ["replay", "--seed", "3", "--perturbation", "rebound", "--perturbation", "faults"]):
-        done = called("rollout", room, "--group", "2", "--policy", *told)
+        done = process("rollout", room, "--group", "2", "--policy", *told)
         assert done.returncode == 0, done.stderr
     return out
 
