@@ -43,9 +43,11 @@ def writing(
                        "wait for it or end it, then run again: nothing is lost") from None
     try:
         if outermost:
-            _holder_file(warehouse).write_text(json.dumps({
+            draft = _holder_file(warehouse).with_suffix(".draft")  # whoever waits reads it whole, or not at all
+            draft.write_text(json.dumps({
                 "what": what, "process": os.getpid(), "host": socket.gethostname(),
                 "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")}))
+            draft.replace(_holder_file(warehouse))
         yield
     finally:
         if outermost:

@@ -37,6 +37,8 @@ class WorldTables(NamedTuple):
 
 
 _RECORDS: tuple[type[Record], ...] = (Service, SessionWorld, Fact, Recorded, Behaviour, Decision)
+_OF_ITSELF = "(select * exclude (alike, other_session_ids) from core.sessions)"
+"""What a service's world is made from: not which sessions of others may be the same."""
 
 
 def worlds(store: Store, settings: Settings) -> Counts:
@@ -46,7 +48,7 @@ def worlds(store: Store, settings: Settings) -> Counts:
     services, starts = configured_starts(store, settings)
     changes = store.version("core.row_changes")
     partitions = partitions_of(store, "world", code_digest(__name__), {name: [starts.get(name), changes] for name in services},
-                               ("core.sessions", "core.turns", "core.tools"))
+                               (_OF_ITSELF, "core.turns", "core.tools"))
     groups = [(name, [name]) for name in partitions.stale]
     if config.ask or config.programs is not None:
         partitions = partitions.with_stale(partitions.wanted)

@@ -16,7 +16,8 @@ from tests.pipelines.conftest import SAMPLE, Traceroom, files, same, tables
 
 
 def write_night(folder: Path, number: int, lines: list[str], service: str) -> None:
-    """Sessions of the sample as a service's log of one night, with tools of its own: outcomes are judged by kind of service."""
+    """Sessions of the sample as a service's log of one night, with tools and calls of its own: outcomes are judged by kind of
+    service, and sessions with the same ids stay on one split."""
     folder.mkdir(exist_ok=True)
     sessions = [json.loads(line) for line in lines]
     rows = [json.dumps({**each, "session_id": f"{service}-{each['session_id']}", "service": service}) + "\n"
@@ -24,7 +25,7 @@ def write_night(folder: Path, number: int, lines: list[str], service: str) -> No
     tools = {call["function"]["name"] for row in rows for told in json.loads(row)["messages"]
              for call in told.get("tool_calls") or []}
     text = re.sub(rf'"({"|".join(sorted(tools))})"', rf'"{service}_\1"', "".join(rows)) if tools else "".join(rows)
-    (folder / f"{service}-{number}.jsonl").write_text(text, "utf-8")
+    (folder / f"{service}-{number}.jsonl").write_text(text.replace('"call_', f'"{service}_call_'), "utf-8")
 
 
 def sealed(out: Path) -> dict[str, tuple[int, int]]:
