@@ -116,7 +116,7 @@ class _Groups:
 
 
 def _copies(tellings: list[LoggedTalk]) -> list[LikePair]:
-    """LikePair conversations of one log that share an id: forks, resumed conversations, copies."""
+    """Pair conversations of one log that share an id: forks, resumed conversations, copies."""
     return [LikePair(one, two, "they share ids, in one log") for one, two in _by_key(tellings, tellings, lambda each: each.ids)
             if one.name < two.name and compare(one, two) != "other"]
 
@@ -311,7 +311,7 @@ class _Stores:
 
 def _by_key(first: list[LoggedTalk], second: list[LoggedTalk], keys: Callable[[LoggedTalk], Iterable[Hashable]]
             ) -> list[tuple[LoggedTalk, LoggedTalk]]:
-    """LikePair conversations with a key in common, each pair once; a key that many of a log have pairs nothing."""
+    """Pair conversations with a key in common, each pair once; a key that many of a log have pairs nothing."""
     places: dict[Hashable, list[LoggedTalk]] = defaultdict(list)
     for telling in second:
         for key in keys(telling):

@@ -95,9 +95,8 @@ class Taught:
             if untouched:
                 self.begun[name] = text
 
-    def see_words(self, content: str, untouched: bool) -> None:
+    def see_words(self, words: set[str], untouched: bool) -> None:
         """Take in what an answer names. `untouched`: no write call matters to it."""
-        words = set(values_in(content))
         self.shown |= words
         if untouched:
             self.shown_first |= words
@@ -330,8 +329,9 @@ class EpisodeState:
             origin = Origin(makes, arguments, answered, self._programs.bare) if makes else None
             self._taught.trace(origin, {self._programs.bare(name): parse(text) for name, text in documents})
         after = self.after(tool, arguments)
-        if not is_error:
-            self._taught.see_words(content, after == [])
+        if not is_error:  # what the call itself gave exists only if a record of it is shown: answers repeat it also in vain
+            repeated = names(arguments).difference(key for (_, key), _ in documents)
+            self._taught.see_words(set(values_in(content)) - repeated, after == [])
         if after is not None:
             row = {"content": content, "is_error": is_error, "session": None, "after": after,
                    "n_write_calls": len(self.write_calls)}

@@ -167,7 +167,8 @@ def test_what_an_answer_of_the_session_shows_is_known_to_exist_there() -> None:
                          "rules": [{"rule": "constant", "content": "done"}]}}
     episode = EpisodeState(World([], ROWS), programs, View(None, frozenset()))
     episode.learn("doors", {"floor": 3}, "error: no such floor as D-77")
-    assert episode.call("open", {"door": "D-77", "how": "key"}).tier == "unknown", "a refusal shows nothing"
+    episode.learn("doors", {"like": "D-77"}, '{"like": "D-77", "doors": []}')
+    assert episode.call("open", {"door": "D-77", "how": "key"}).tier == "unknown", "refusals and repetitions show nothing"
     episode.learn("doors", {"floor": 4}, '["D-77"]')
     assert episode.call("open", {"door": "D-77", "how": "key"}).content == "done"
     assert episode.call("open", {"door": "D-78", "how": "key"}).tier == "unknown"
