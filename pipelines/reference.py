@@ -59,6 +59,8 @@ VARIABLES = {
     "TRACEROOM_WORKERS": "Number of workers beside the process; default: one per core but one",
     "ROOM_JOURNAL": "In an environment's container: path of the journal",
     "TOOLS_SOCKET": "In an agent's container: socket that the environment listens on",
+    "TRACEROOM_ADAPTERS": "In an agent's process: frameworks whose tool functions are replaced; set by `rollout --adapter`",
+    "TRACEROOM_EPISODE_URL": "In an agent's process: address of its episode (docs/howto/agent.md); set by `rollout --agent`",
     "TRACEROOM_ALERT_EMAIL": "Addresses that receive alerts, separated by commas",
     "TRACEROOM_ALERT_FROM": "Sender of that mail; default traceroom@ this machine",
     "TRACEROOM_ALERT_SMTP": "Server that sends it: `smtp://[user:password@]host[:port]`, or `smtps://`",

@@ -19,8 +19,8 @@ from warehouse.errors import InputError, Unavailable
 
 Ask = Callable[[str], str]
 """A prompt in, the model's text out."""
-Chat = Callable[[list[dict[str, Any]], list[dict[str, Any]]], dict[str, Any]]
-"""A conversation and function tools in, the model's next message out."""
+Chat = Callable[..., dict[str, Any]]
+"""A conversation, function tools and further fields of the request in, the model's next message out."""
 
 
 def ask_from_environment() -> Ask | None:
@@ -53,33 +53,23 @@ def connect(url: str, model: str, key: str, timeout_s: float = 120.0) -> Ask:
 def chat(
     url: str, model: str, key: str, temperature: float | None = None, timeout_s: float = 300.0, max_retries: int = 4,
 ) -> Chat:
-    """Return `ask` for conversations with the endpoint at `url`: (messages, function tools) -> the next message {"content",
-    "reasoning", "calls": [{"id", "name", "arguments": text}], "model", "usage": counts as ATIF's metrics name them, or None}.
-    The client itself retries on a lost connection, 429 and 5xx. `ask` raises `InputError` if the endpoint rejects the request
-    (status 400), `Unavailable` if it does not answer."""
+    """Return `ask` for conversations with the endpoint at `url`: (messages, function tools, further fields) -> the next message
+    {"content", "reasoning", "calls": [{"id", "name", "arguments": text}], "model", "usage": counts as ATIF's metrics name them,
+    or None, "document": the endpoint's answer as it came}. The client itself retries on a lost connection, 429 and 5xx. `ask`
+    raises `InputError` if the endpoint rejects the request (status 400), `Unavailable` if it does not answer."""
     import openai  # a second of import that a run without a model need not pay
 
     client = openai.OpenAI(base_url=url, api_key=key, timeout=timeout_s, max_retries=max_retries)
     options: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
 
-    def ask(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:
-        request = {**options, "model": model, "messages": messages, **({"tools": tools} if tools else {})}
+    def ask(
+        messages: list[dict[str, Any]], tools: list[dict[str, Any]], fields: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        further = {**({"tools": tools} if tools else {}), **(fields or {}), **options}
+        conversation: Any = messages
         try:
-            document = client.chat.completions.create(**request).model_dump()
-            choices = document.get("choices") or [{}]
-            message = choices[0].get("message") or {}
-            calls = [(call.get("id"), call.get("function") or {}) for call in message.get("tool_calls") or ()]
-            usage = document.get("usage") or {}
-            cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-            thought = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
-            counts = {**{name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")}, "cached_tokens": cached,
-                      "extra": {"reasoning_tokens": thought} if thought else None}
-            return {
-                "content": message.get("content") or "",
-                "reasoning": message.get("reasoning_content") or message.get("reasoning"),
-                "calls": [{"id": call_id, "name": function.get("name") or "", "arguments": function.get("arguments") or ""}
-                          for call_id, function in calls],
-                "model": document.get("model"), "usage": {name: n for name, n in counts.items() if n is not None} or None}
+            document = client.chat.completions.create(model=model, messages=conversation, extra_body=further).model_dump()
+            return _message_of(document)
         except openai.BadRequestError as error:
             raise InputError(f"the model {model!r} refuses ({_first_line(error)})", url) from error
         except openai.OpenAIError as error:
@@ -87,6 +77,29 @@ def chat(
             raise Unavailable(what, url, "check that it runs") from error
 
     return ask
+
+
+def _message_of(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the next message of a chat completion, with its counts, and token ids and log-probabilities if it has them."""
+    choice = (document.get("choices") or [{}])[0]
+    message = choice.get("message") or {}
+    calls = [(call.get("id"), call.get("function") or {}) for call in message.get("tool_calls") or ()]
+    usage = document.get("usage") or {}
+    thought = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
+    logprobs = [each.get("logprob") for each in (choice.get("logprobs") or {}).get("content") or ()]
+    counts = {
+        **{name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")},
+        "cached_tokens": (usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
+        "prompt_token_ids": document.get("prompt_token_ids") or choice.get("prompt_token_ids"),
+        "completion_token_ids": choice.get("token_ids"), "logprobs": logprobs or None,
+        "extra": {"reasoning_tokens": thought} if thought else None}
+    return {
+        "content": message.get("content") or "",
+        "reasoning": message.get("reasoning_content") or message.get("reasoning"),
+        "calls": [{"id": call_id, "name": function.get("name") or "", "arguments": function.get("arguments") or ""}
+                  for call_id, function in calls],
+        "model": document.get("model"), "document": document,
+        "usage": {name: n for name, n in counts.items() if n is not None} or None}
 
 
 def _first_line(error: Exception) -> str:

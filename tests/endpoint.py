@@ -22,6 +22,9 @@ class Endpoint(ThreadingHTTPServer):
         self.failures: list[int] = []
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
+        self.further: dict[str, Any] = {}
+        self.of_choice: dict[str, Any] = {}
+        """Further fields of each answer, and of its choice."""
 
     @property
     def url(self) -> str:
@@ -39,7 +42,8 @@ class Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", **self.server.converse(asked)}
         answer = {"id": "c", "object": "chat.completion", "created": 1, "model": asked["model"],
                   "usage": {"prompt_tokens": len(asked["messages"]), "completion_tokens": 1, "total_tokens": 1},
-                  "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+                  **self.server.further,
+                  "choices": [{"index": 0, "finish_reason": "stop", "message": message, **self.server.of_choice}]}
         body = json.dumps(answer if status == 200 else {"error": {"message": "not now"}}).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

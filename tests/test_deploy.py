@@ -30,6 +30,7 @@ SECRETS = {"TRACEROOM_MODEL_KEY": "m0del-5ecret", "AWS_SECRET_ACCESS_KEY": "aws-
            "TRACEROOM_ALERT_WEBHOOK": "http://127.0.0.1:9/webh00k-5ecret"}
 
 ELSEWHERE = {
+    "TRACEROOM_ADAPTERS": "of an agent's process", "TRACEROOM_EPISODE_URL": "of an agent's process",
     "TRACEROOM_BASE_IMAGE": "runs in containers build no images", "TRACEROOM_COMMAND": "of ./traceroom",
     "TRACEROOM_DEBUG": "of the command line", "TRACEROOM_GRADE_TOKEN": "of `serve`",
     "TRACEROOM_KEY_FILE": "compose asks for the key itself",

@@ -50,3 +50,10 @@ def complete_perturbation(incomplete: str) -> Offers:
 def complete_policy(incomplete: str) -> Offers:
     """Offer the kinds of policies."""
     yield from ((name, text) for name, text in POLICIES.items() if name.startswith(incomplete))
+
+
+def complete_adapter(incomplete: str) -> Offers:
+    """Offer the frameworks that have an adapter."""
+    from pipelines.rollouts.agents.adapters import ADAPTERS
+
+    yield from ((name, "") for name in (*ADAPTERS, "auto") if name.startswith(incomplete))

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from env_builder.runtime.perturbations import SWITCHES
-from pipelines.commands.completing import complete_environment, complete_perturbation
+from pipelines.commands.completing import complete_adapter, complete_environment, complete_perturbation
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
 Out = Annotated[str, typer.Option("--out", help="Output folder of the run: warehouse, environments, rewards, datasets.")]
@@ -33,6 +33,15 @@ AskModel = Annotated[bool, typer.Option(
 TaskSplit = Annotated[Literal["train", "validation", "held_out"] | None, typer.Option(
     "--split", help="Use only tasks of this split.", show_default=False)]
 Temperature = Annotated[float | None, typer.Option(help="Sampling temperature of the model.", show_default="the endpoint's")]
+AgentOption = Annotated[str | None, typer.Option(
+    "--agent", help="Your own agent: a command line, or the URL of a service. The policy is its model.", show_default=False)]
+Adapter = Annotated[list[str] | None, typer.Option(
+    "--adapter", help="Framework whose tool functions are replaced in the agent's process, or auto. May be repeated.",
+    show_default=False, autocompletion=complete_adapter)]
+AgentTalks = Annotated[Literal["auto", "text", "tools"], typer.Option(
+    "--talk", help="How the agent speaks to the user: by its model's text, or by the tools say and finish; auto: by tools "
+                   "if it opens the MCP endpoint.")]
+AgentTimeout = Annotated[float, typer.Option("--agent-timeout", min=0.1, help="Maximum seconds per episode of the agent.")]
 RolloutFolder = Annotated[Path | None, typer.Option(
     "--out", help="Folder of the rollouts. Default: OUT/rollouts/NAME.", show_default=False)]
 

@@ -15,20 +15,34 @@ import typer
 from rich.markup import escape
 
 from pipelines.commands.completing import complete_policy, complete_task
-from pipelines.commands.options import Directory, Json, Perturbations, Rewards, RolloutFolder, Seed, TaskSplit, Temperature
+from pipelines.commands.options import (
+    Adapter,
+    AgentOption,
+    AgentTalks,
+    AgentTimeout,
+    Directory,
+    Json,
+    Perturbations,
+    Rewards,
+    RolloutFolder,
+    Seed,
+    TaskSplit,
+    Temperature,
+)
 from pipelines.inspection.tasks import task_rows
 from pipelines.screen import bars, data, say, table
 from warehouse.errors import GateFailed, InputError, Missing
 
 if TYPE_CHECKING:
     from pipelines.rollouts.kept import Kept
-    from pipelines.rollouts.orders import Job, Order
+    from pipelines.rollouts.orders import AgentCommand, Job, Order
 
 
 def rollout(
     environment: Directory,
-    policy: Annotated[str, typer.Option(
-        help="Policy: openai:MODEL@URL, script:FILE, replay or oracle.", autocompletion=complete_policy)],
+    policy: Annotated[str | None, typer.Option(
+        help="Policy: openai:MODEL@URL, script:FILE, replay or oracle. With --agent: the model that it asks.",
+        show_default=False, autocompletion=complete_policy)] = None,
     n: Annotated[int | None, typer.Option(
         "--tasks", min=1, help="Number of tasks to play; beyond the last task, the first comes again with the next seed.",
         show_default="all")] = None,
@@ -48,6 +62,9 @@ def rollout(
     deadline: Annotated[float | None, typer.Option(
         min=0.0, help="Seconds after which a group closes with the episodes that have ended.", show_default=False)] = None,
     prune: Annotated[bool, typer.Option("--prune", help="End an episode as soon as one of its gates cannot pass.")] = False,
+    agent: AgentOption = None, adapter: Adapter = None, talk: AgentTalks = "auto", agent_timeout: AgentTimeout = 600.0,
+    tokens: Annotated[bool, typer.Option(
+        "--tokens", help="Ask the model's endpoint for token ids and log-probabilities, and record them.")] = False,
     seed: Seed = 0, perturbation: Perturbations = None, temperature: Temperature = None, rewards: Rewards = None,
     out: RolloutFolder = None, json: Json = False,
 ) -> None:
@@ -60,8 +77,13 @@ def rollout(
     from pipelines.rollouts.orders import ordered
 
     folder = out or rollouts_of(environment)
-    job = job_of(environment, rewards, policy, temperature)._replace(
-        on=on, perturbations=tuple(perturbation or ()), prune=prune)
+    if policy is None and agent is None:
+        raise InputError("nobody is named to play", "--policy", "name a policy, or an agent with --agent")
+    job = job_of(environment, rewards, policy or "none", temperature)._replace(
+        on=on, perturbations=tuple(perturbation or ()), prune=prune, tokens=tokens,
+        agent=agent_of(agent, adapter, talk, agent_timeout))
+    if job.agent is not None and on == "ray":
+        raise InputError("agents play on this machine", "--executor ray", "choose process, processes or containers")
     named = policies.named(job)
     task_ids = [task_id for task_id in select_tasks(rows, task or (), split)
                 if named.plays is None or task_id in named.plays]
@@ -88,6 +110,22 @@ def job_of(environment: Path, rewards: Path | None, policy: str, temperature: fl
     kind, _, file = policy.partition(":")
     return Job(str(environment.absolute()), str(rewards.absolute()) if rewards else None,
                f"script:{Path(file).absolute()}" if kind == "script" and file else policy, temperature=temperature)
+
+
+def agent_of(command: str | None, adapters: Sequence[str] | None, talk: str, seconds: float) -> AgentCommand | None:
+    """Return the agent that plays, None if the policy itself does. Raises InputError, Missing."""
+    from pipelines.rollouts.agents import adapters as adapting
+    from pipelines.rollouts.agents import launching
+    from pipelines.rollouts.orders import AgentCommand
+
+    if command is None:
+        if adapters:
+            raise InputError("there is no agent to adapt", "--adapter", "name it with --agent")
+        return None
+    adapting.check(adapters or ())
+    agent = AgentCommand(command, tuple(sorted(set(adapters or ()))), talk, seconds)
+    launching.check(agent)
+    return agent
 
 
 def select_tasks(rows: Sequence[dict[str, Any]], wanted: Sequence[str], split: str | None) -> list[str]:

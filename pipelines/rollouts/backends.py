@@ -19,6 +19,8 @@ from env_builder.image import image_of
 from env_builder.pool import Pool
 from env_builder.process import start_process
 from pipelines.rollouts import policies
+from pipelines.rollouts.agents.agent_player import AgentPlayer
+from pipelines.rollouts.agents.server import SeatServer
 from pipelines.rollouts.orders import Job, Order
 from pipelines.rollouts.player import TRIES, Grader, Player
 from pipelines.running.engines import ray_tasks
@@ -43,6 +45,8 @@ class Local:
         self._own = threading.local()
         self._players: list[Player] = []
         self._pool: Pool | None = None
+        self._server = SeatServer() if job.agent is not None else None
+        """Of the episodes that an agent plays."""
         if job.on == "containers":
             image_of(Path(job.environment))
             self._pool = Pool(Path(job.environment), min(n_seats, READY), 2 * n_seats)
@@ -60,13 +64,16 @@ class Local:
             player.close()
         if self._pool is not None:
             self._pool.close()
+        if self._server is not None:
+            self._server.close()
 
     def _play(self, order: Order) -> Row:
         if not hasattr(self._own, "player"):
             start = self._pool.take if self._pool is not None else None
             if self._job.on == "processes":
                 start = partial(start_process, Path(self._job.environment))
-            self._own.player = Player(self._job, self._grader, self._policy, start, self._pool is None)
+            shared = (self._job, self._grader, self._policy, start, self._pool is None)
+            self._own.player = Player(*shared) if self._server is None else AgentPlayer(*shared, self._server)
             self._players.append(self._own.player)
         player: Player = self._own.player
         return player.play(order)

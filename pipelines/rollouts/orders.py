@@ -24,6 +24,25 @@ ALIKE = 1e-9
 Row = dict[str, Any]
 
 
+class AgentCommand(NamedTuple):
+    """An agent of somebody's own, which plays the episodes: a command, or a service."""
+
+    command: str
+    """A command line, or the URL of a service that gets a POST for each episode."""
+    adapters: tuple[str, ...] = ()
+    """Frameworks whose tool functions are replaced."""
+    talk: str = "auto"
+    """How it speaks to the user: `text` of its model, `tools` of the MCP endpoint, or `auto`: by tools if it opens that."""
+    seconds: float = 600.0
+    """The most that an episode may take."""
+
+    @property
+    def name(self) -> str:
+        """Name it by what decides how it plays."""
+        parts = [self.command, *(f"adapter {name}" for name in self.adapters)]
+        return " ".join(parts if self.talk == "auto" else [*parts, f"talk {self.talk}"])
+
+
 class Job(NamedTuple):
     """What all episodes of a command have in common; plain values, which can be sent to another machine."""
 
@@ -40,6 +59,10 @@ class Job(NamedTuple):
     """None: the endpoint's own."""
     prune: bool = False
     """End an episode as soon as one of its gates cannot pass."""
+    tokens: bool = False
+    """Ask the model's endpoint for token ids and log-probabilities."""
+    agent: AgentCommand | None = None
+    """Who acts, with the policy as its model; None: the policy itself."""
 
 
 class Order(NamedTuple):

@@ -132,7 +132,11 @@ class Player:
             "ended": ended, "pruned": pruned, "note": note, "n_refused": conversation.n_refused, "seconds": seconds,
             **({"sampling": self._policy.sampling} if self._policy.sampling else {}),
             "n_moves": len(journal), "n_unknown": sum(row.get("tier") == "unknown" for row in journal),
-            "reward_train": trained}, grade, rewards)
+            "reward_train": trained, **self._further()}, grade, rewards)
+
+    def _further(self) -> Row:
+        """Return what else is to be recorded of the episode that was played."""
+        return {}
 
     def _take_turns(self, order: Order, seat: Seat, conversation: Conversation) -> tuple[str | None, str | None]:
         """Play until the episode ends; return the gate that cannot pass, and why the policy could not go on, if so."""
@@ -179,17 +183,22 @@ class Conversation:
         """Reasoning tokens, which no later prompt contains."""
         seat.recorder.begin(opening)
 
+    def begin_turn(self, turn: Turn) -> None:
+        """Record that a turn begins, and count its tokens."""
+        recorder = self._seat.recorder
+        recorder.turn(turn.model, turn.reasoning, turn.usage, turn.n_asked)
+        if turn.usage and "prompt_tokens" in turn.usage:
+            self._n_thought += (turn.usage.get("extra") or {}).get("reasoning_tokens") or 0
+            recorder.witness.used(turn.usage["prompt_tokens"] + self._n_thought)
+
     def take(self, turn: Turn) -> None:
         """Say the turn's text, then make its calls; the user's reply comes after the answers of the tools."""
         recorder = self._seat.recorder
-        recorder.turn(turn.model, turn.reasoning, turn.usage, turn.n_asked)
+        self.begin_turn(turn)
         if turn.recorded:  # written in the environment's own names: use those of this episode
             rewrite = recorder.witness.carried
             turn = turn._replace(text=rewrite(turn.text), calls=tuple(
                 call._replace(arguments=rewrite(call.arguments)) for call in turn.calls))
-        if turn.usage and "prompt_tokens" in turn.usage:
-            self._n_thought += (turn.usage.get("extra") or {}).get("reasoning_tokens") or 0
-            recorder.witness.used(turn.usage["prompt_tokens"] + self._n_thought)
         turn = turn._replace(calls=tuple(
             call._replace(call_id=call.call_id or f"call_{len(self.messages)}_{position}")
             for position, call in enumerate(turn.calls)))

@@ -44,6 +44,8 @@ class Observation(NamedTuple):
     """MCP descriptors."""
     n_turns: int
     """Turns that the policy has taken."""
+    fields: Row | None = None
+    """What an agent's own request says besides: its tools as it describes them, `tool_choice`, `response_format` …"""
 
 
 class Call(NamedTuple):
@@ -68,6 +70,8 @@ class Turn(NamedTuple):
     """Inferences of a model."""
     recorded: bool = False
     """Is it written in the environment's own names, whatever names the episode gives its records?"""
+    document: Row | None = None
+    """The chat completion that it is of, as the endpoint gave it; None: no endpoint was asked."""
 
     def as_message(self) -> Row:
         """Return the turn as an assistant's chat message."""
@@ -95,22 +99,32 @@ class Named(NamedTuple):
     """Natural logarithm of the probability with which it takes a turn; None: it does not tell."""
     sampling: Row | None = None
     """Sampling parameters of its model; None: the endpoint's own, or it is no model."""
+    is_model: bool = False
+    """Can it be asked anything?"""
 
 
 def named(job: Job) -> Named:
-    """Return the job's policy. Raises InputError, Missing."""
+    """Return the job's policy, by the name of its agent if it has one. Raises InputError, Missing."""
+    policy = _named(job)
+    return policy if job.agent is None else policy._replace(name=f"{policy.name} by {job.agent.name}")
+
+
+def _named(job: Job) -> Named:
     kind, _, what = job.policy.partition(":")
     if kind == "openai" and what:
+        tokens = {"logprobs": True, "return_token_ids": True} if job.tokens else {}
         if job.temperature is None:
-            return Named(job.policy, _model(what, None))
-        return Named(f"{job.policy} temperature {job.temperature:g}", _model(what, job.temperature),
-                     sampling={"temperature": job.temperature})
+            return Named(job.policy, _model(what, None, tokens), is_model=True)
+        return Named(f"{job.policy} temperature {job.temperature:g}", _model(what, job.temperature, tokens),
+                     sampling={"temperature": job.temperature}, is_model=True)
     if kind == "script" and what:
         path = Path(what)
         if not path.is_file():
             raise InputError("there is no such script", what, "give a Python file with `policy`, or JSON lines of moves")
         name = f"script:{path.name} {digest(path.read_bytes())[:12]}"
         return _python_policy(path, name) if path.suffix == ".py" else _scripted_policy(path, name)
+    if job.policy == "none" and job.agent is not None:
+        return Named("none", _no_model, is_model=True)
     if job.policy not in ("oracle", "replay"):
         raise Missing.named("policy", job.policy, KINDS)
     rewards = rewards_of(job)
@@ -201,8 +215,9 @@ def _python_policy(path: Path, name: str) -> Named:
     return Named(name, policy, None, logprob if has_logprob else None)
 
 
-def _model(what: str, temperature: float | None) -> Policy:
-    """Return a policy whose turns are the model's answers. If the user has nothing more to say, the episode ends."""
+def _model(what: str, temperature: float | None, tokens: Row) -> Policy:
+    """Return a policy whose turns are the model's answers. If the user has nothing more to say, the episode ends. `tokens`:
+    fields that ask for token ids and log-probabilities."""
     model, _, url = what.rpartition("@") if "@" in what else (what, "", os.environ.get("TRACEROOM_MODEL_URL", ""))
     if not model or not url:
         raise InputError("the policy names no endpoint", f"openai:{what}", "write openai:MODEL@http://HOST:PORT/v1")
@@ -212,15 +227,20 @@ def _model(what: str, temperature: float | None) -> Policy:
         if observation.n_turns and observation.messages[-1]["role"] == "assistant":
             return Turn()
         try:
-            answer = ask(observation.messages, functions(observation.tools))
+            answer = ask(observation.messages, functions(observation.tools), {**tokens, **(observation.fields or {})})
         except InputError as error:
             raise Refused(error.what, error.where, error.hint) from error
         except Unavailable as error:
             raise PolicyFailed(error.what, error.where, error.hint) from error
         calls = tuple(Call(call["name"], _parse_arguments(call["arguments"]), call["id"]) for call in answer["calls"])
-        return Turn(answer["content"], calls, answer["model"], answer["reasoning"], answer["usage"], 1)
+        return Turn(answer["content"], calls, answer["model"], answer["reasoning"], answer["usage"], 1,
+                    document=answer["document"])
 
     return policy
+
+
+def _no_model(observation: Observation) -> Turn:
+    raise PolicyFailed("the agent asked for a model, and there is none", observation.task_id, "name it with --policy")
 
 
 def _parse_arguments(text: str) -> Any:
