@@ -2,7 +2,7 @@
 """What somebody's first hour with their own logs is like.
 
     benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--desk DATA/retail_desk]
-                             [--part misread|mcp|names|twice]
+                             [--part misread|mcp|names|twice|frameworks]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
 `sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
@@ -12,7 +12,8 @@ that privacy leaves, of the worst of `n_groups` groups of names, each in three p
 words that it replaces; `fields_left`, `forms_left`: fields beside an address with a rare name left, and other personal data
 that its form shows (benchmarks/first_hour_names.py); `left` lists them. `stored_twice`:
 share of conversations of two logs that are in several sessions, `wrongly_merged`: sessions that hold several
-(benchmarks/first_hour_twice.py); measured where --desk names the folder.
+(benchmarks/first_hour_twice.py); measured where --desk names the folder. `frameworks_unchanged`: frameworks of six whose agents
+play an environment's tasks as the plain loop does (benchmarks/first_hour_frameworks.py); installs them, so only if named.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
+    first_hour_frameworks,
     first_hour_mcp,
     first_hour_misread,
     first_hour_names,
@@ -35,26 +37,32 @@ from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
 )
 
 PARTS = ("misread", "mcp", "names", "twice")
+"""Measured by default; `frameworks` only if it is named."""
 
 
 def main() -> int:
     """Measure the parts, and print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shapes", type=Path, default=ROOT / "tests" / "extractors" / "formats" / "shapes")
-    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--part", choices=(*PARTS, "frameworks"), action="append")
     parser.add_argument("--environment", type=Path)
     parser.add_argument("--desk", type=Path, help="folder of retail_desk, for the part twice")
     arguments = parser.parse_args()
     measured, parts = {}, arguments.part or PARTS
     if "misread" in parts:
         measured = first_hour_misread.measure(arguments.shapes)
-    if "mcp" in parts:
-        with tempfile.TemporaryDirectory() as scratch:
-            measured |= first_hour_mcp.measure((arguments.environment or first_hour_mcp.from_sample(Path(scratch))).resolve())
     left: dict[str, Any] = {}
+    if {"mcp", "frameworks"} & set(parts):
+        with tempfile.TemporaryDirectory() as scratch:
+            environment = (arguments.environment or first_hour_mcp.from_sample(Path(scratch))).resolve()
+            if "mcp" in parts:
+                measured |= first_hour_mcp.measure(environment)
+            if "frameworks" in parts:
+                frameworks = first_hour_frameworks.measure(environment)
+                measured, left = measured | frameworks["figures"], left | frameworks["left"]
     if "names" in parts:
         names = first_hour_names.measure()
-        measured, left = measured | names["figures"], names["left"]
+        measured, left = measured | names["figures"], left | names["left"]
     if "twice" in parts and arguments.desk is not None:
         measured |= first_hour_twice.measure(arguments.desk)
     elif arguments.part and "twice" in arguments.part:

@@ -9,8 +9,20 @@ import typer
 from rich.markup import escape
 
 from pipelines.commands.completing import complete_policy
-from pipelines.commands.options import Directory, Json, Rewards, RolloutFolder, Seed, TaskSplit, Temperature
-from pipelines.commands.rolling import job_of, play_orders, rollouts_of, select_tasks
+from pipelines.commands.options import (
+    Adapter,
+    AgentOption,
+    AgentTalks,
+    AgentTimeout,
+    Directory,
+    Json,
+    Rewards,
+    RolloutFolder,
+    Seed,
+    TaskSplit,
+    Temperature,
+)
+from pipelines.commands.rolling import agent_of, job_of, play_orders, rollouts_of, select_tasks
 from pipelines.inspection.tasks import task_rows
 from pipelines.screen import data, say
 from warehouse.errors import GateFailed, InputError
@@ -21,7 +33,9 @@ if TYPE_CHECKING:
 
 def compare_policy(
     environment: Directory,
-    policy: Annotated[str, typer.Option(help="Policy to test, as for rollout.", autocompletion=complete_policy)],
+    policy: Annotated[str | None, typer.Option(
+        help="Policy to test, as for rollout. With --agent: the model that it asks.", show_default=False,
+        autocompletion=complete_policy)] = None,
     baseline: Annotated[Path | None, typer.Option(help="Baseline file to compare with.", show_default=False)] = None,
     save: Annotated[Path | None, typer.Option(
         help="Write the rewards to this file, as a baseline.", show_default=False)] = None,
@@ -33,6 +47,7 @@ def compare_policy(
         help="Append the table as Markdown to this file, such as $GITHUB_STEP_SUMMARY.", show_default=False)] = None,
     n: Annotated[int | None, typer.Option("--tasks", min=1, help="Number of tasks to play.", show_default="all")] = None,
     group: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 1,
+    agent: AgentOption = None, adapter: Adapter = None, talk: AgentTalks = "auto", agent_timeout: AgentTimeout = 600.0,
     split: TaskSplit = None, seed: Seed = 0,
     parallel: Annotated[int | None, typer.Option(min=1, help="Maximum concurrent episodes.", show_default="8")] = None,
     temperature: Temperature = None, rewards: Rewards = None, out: RolloutFolder = None, json: Json = False,
@@ -46,7 +61,8 @@ def compare_policy(
     from pipelines.rollouts.orders import digests, ordered
 
     before = read_baseline(baseline) if baseline is not None else None
-    rows, job = task_rows(environment), job_of(environment, rewards, policy, temperature)
+    rows = task_rows(environment)
+    job = job_of(environment, rewards, policy, temperature, agent_of(agent, adapter, talk, agent_timeout))
     named = policies.named(job)
     task_ids = [task_id for task_id in select_tasks(rows, (), split) if named.plays is None or task_id in named.plays]
     orders = ordered(job, named.name, task_ids, n, group, seed)

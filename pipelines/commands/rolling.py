@@ -77,11 +77,8 @@ def rollout(
     from pipelines.rollouts.orders import ordered
 
     folder = out or rollouts_of(environment)
-    if policy is None and agent is None:
-        raise InputError("nobody is named to play", "--policy", "name a policy, or an agent with --agent")
-    job = job_of(environment, rewards, policy or "none", temperature)._replace(
-        on=on, perturbations=tuple(perturbation or ()), prune=prune, tokens=tokens,
-        agent=agent_of(agent, adapter, talk, agent_timeout))
+    job = job_of(environment, rewards, policy, temperature, agent_of(agent, adapter, talk, agent_timeout))._replace(
+        on=on, perturbations=tuple(perturbation or ()), prune=prune, tokens=tokens)
     if job.agent is not None and on == "ray":
         raise InputError("agents play on this machine", "--executor ray", "choose process, processes or containers")
     named = policies.named(job)
@@ -103,13 +100,19 @@ def rollouts_of(environment: Path) -> Path:
     return environment.absolute().parent.parent / "rollouts" / environment.name
 
 
-def job_of(environment: Path, rewards: Path | None, policy: str, temperature: float | None) -> Job:
-    """Return the job with absolute paths: its players may run in another folder."""
+def job_of(
+    environment: Path, rewards: Path | None, policy: str | None, temperature: float | None, agent: AgentCommand | None = None,
+) -> Job:
+    """Return the job with absolute paths: its players may run in another folder. Raises InputError if nobody plays."""
     from pipelines.rollouts.orders import Job
 
+    if policy is None:
+        if agent is None:
+            raise InputError("nobody is named to play", "--policy", "name a policy, or an agent with --agent")
+        policy = "none"
     kind, _, file = policy.partition(":")
     return Job(str(environment.absolute()), str(rewards.absolute()) if rewards else None,
-               f"script:{Path(file).absolute()}" if kind == "script" and file else policy, temperature=temperature)
+               f"script:{Path(file).absolute()}" if kind == "script" and file else policy, temperature=temperature, agent=agent)
 
 
 def agent_of(command: str | None, adapters: Sequence[str] | None, talk: str, seconds: float) -> AgentCommand | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import threading
 import urllib.error
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from env_builder.runtime.trajectory import OWN, journal
-from pipelines.rollouts.agents import launching
+from pipelines.rollouts.agents import adapters, launching
 from pipelines.rollouts.orders import AgentCommand, Job
 from pipelines.rollouts.scheduling import Episode, Failed
 from tests.endpoint import chatting
@@ -280,6 +281,16 @@ def test_many_agents_play_at_once_each_in_its_own_episode(room: Path, tmp_path: 
     assert rewards == [1.0] * 8
 
 
+def test_a_preloaded_adapter_hides_no_sitecustomize_and_touches_nothing_without_an_episode(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('their own')")
+    given = adapters.preloaded(["auto"], {"PYTHONPATH": str(tmp_path), "NODE_OPTIONS": "--no-warnings"})
+    assert given["NODE_OPTIONS"].startswith("--no-warnings --import file:///")
+    text = ("import traceroom_tools as tools, sys; "
+            "print(tools.owns('open_door'), sorted(set(sys.modules) & {'asyncio', 'agents'}))")
+    done = subprocess.run([sys.executable, "-c", text], env={**os.environ, **given}, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["their own", "False ['asyncio']"]
+
+
 def test_the_command_line_plays_an_agent_and_names_what_is_wrong(
     traceroom: Traceroom, room: Path, tmp_path: Path
 ) -> None:
@@ -288,6 +299,9 @@ def test_the_command_line_plays_an_agent_and_names_what_is_wrong(
     done = traceroom("rollout", room, "--policy", policy, "--agent", f"{sys.executable} {LOOP} chat", "--out", tmp_path / "r",
                      "--json")
     assert json.loads(done.stdout)["results"][0]["mean_reward"] == 1.0, done.stderr
+    tested = traceroom("test", room, "--policy", policy, "--agent", f"{sys.executable} {LOOP} responses", "--least", "1",
+                       "--out", tmp_path / "t")
+    assert tested.returncode == 0, tested.stderr
     for words, wrong in ((("--agent", "x", "--adapter", "abacus"), "no adapter 'abacus'"),
                          (("--adapter", "crewai"), "there is no agent to adapt"),
                          ((), "nobody is named to play"), (("--agent", "'"), "cannot be read")):

@@ -147,7 +147,7 @@ def _run_command(agent: AgentCommand, briefing: AgentBriefing, folder: Path, dea
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
-    last = tail.last_line()
+    last = tail.last_lines()
     if reason is not None:
         return AgentEnd(reason)
     if code == 0:
@@ -164,11 +164,16 @@ class _Tail:
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
-    def last_line(self) -> str:
-        """Return the last line that says something, at most 300 characters."""
+    def last_lines(self) -> str:
+        """Return the last lines that say something: as many as 300 characters hold, one at least, cut to so many."""
         self._thread.join(1.0)
         lines = [line.strip() for line in self._kept.decode("utf-8", "replace").splitlines() if line.strip()]
-        return lines[-1][:300] if lines else ""
+        shown = ""
+        for line in reversed(lines):
+            if shown and len(line) + len(shown) > 300:
+                break
+            shown = f"{line} {shown}".strip()
+        return shown[:300]
 
     def _read(self) -> None:
         with self._stream, contextlib.suppress(OSError, ValueError):

@@ -11,6 +11,7 @@ Sees: what goes through it. Does not see: calls that the agent answers itself, b
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -85,6 +86,7 @@ class AgentTalk:
         self._n_turns = self._n_after = 0
         self._latest: tuple[list[Row], Row] | None = None
         """The messages of the latest turn's request, and its answer."""
+        self._numbers = itertools.count(1)
         self._turns = threading.Lock()
         self._moves = threading.Condition()
         self._calls: list[_AnsweredCall] = []
@@ -210,15 +212,15 @@ class AgentTalk:
             shown, reply = turn, self._record(turn, request)
             if turn.calls:
                 self._note_unseen(turn, unseen, reply)
-                return completion(turn)
+                return self._completed(turn)
             if self.speaks_by_tools:
-                return completion(turn)
+                return self._completed(turn)
             spoken = [turn.as_message(), *([] if reply is None else [{"role": "user", "content": reply}])]
             messages, unseen = [*messages, *spoken], [*unseen, *spoken]
         if shown.text:  # the agent gets the last text: all before it, and no reply
             place = max(place for place, message in enumerate(unseen) if message["role"] == "assistant")
             self._before[shown.text] = unseen[:place]
-        return completion(shown)
+        return self._completed(shown)
 
     def _act(self, messages: list[Row], request: ModelRequest) -> Turn:
         """Return the policy's next turn, with its calls by the names that the agent's request offers."""
@@ -301,6 +303,11 @@ class AgentTalk:
         if waiting is not None:
             yield waiting
 
+    def _completed(self, turn: Turn) -> Row:
+        """Return a turn as a chat completion with an id of its own: clients take answers with one id for parts of one."""
+        document = completion(turn)
+        return {**document, "id": f"{document['id']}-{next(self._numbers)}"}
+
     def _ask_aside(self, request: ModelRequest) -> Row:
         """Ask the model something that is no turn, such as a title: it offers no tool, so nobody can act on it."""
         with self._moves:
@@ -312,13 +319,13 @@ class AgentTalk:
         turn = self._answer(observation) if self._policy.is_model else Turn()
         with self._moves:
             self.aside.append({"model": turn.model, "usage": turn.usage})
-        return completion(turn)
+        return self._completed(turn)
 
     def _last_word(self) -> Row:
         self._n_after += 1
         if self._n_after > MOST_AFTER:
             raise Refused("the episode has ended", self.order.episode_id)
-        return completion(Turn(LAST_WORD))
+        return self._completed(Turn(LAST_WORD))
 
 
 def completion(turn: Turn) -> Row:
