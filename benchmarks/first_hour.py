@@ -2,7 +2,7 @@
 """What somebody's first hour with their own logs is like.
 
     benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--desk DATA/retail_desk]
-                             [--part misread|mcp|names|twice]
+                             [--part misread|mcp|names|twice|consumers]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
 `sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
@@ -12,7 +12,9 @@ that privacy leaves, of the worst of `n_groups` groups of names, each in three p
 words that it replaces; `fields_left`, `forms_left`: fields beside an address with a rare name left, and other personal data
 that its form shows (benchmarks/first_hour_names.py); `left` lists them. `stored_twice`:
 share of conversations of two logs that are in several sessions, `wrongly_merged`: sessions that hold several
-(benchmarks/first_hour_twice.py); measured where --desk names the folder.
+(benchmarks/first_hour_twice.py); measured where --desk names the folder. `consumers`: trainers, readers and runners that took
+an export as it is in a run of all of them, of `n_consumers` (tests/consumers); it takes many minutes and their packages, and is
+measured where --part asks for it.
 """
 
 from __future__ import annotations
@@ -33,15 +35,17 @@ from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
     first_hour_names,
     first_hour_twice,
 )
+from tests.consumers import table  # noqa: E402
 
 PARTS = ("misread", "mcp", "names", "twice")
+"""What is measured where no part is named."""
 
 
 def main() -> int:
     """Measure the parts, and print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shapes", type=Path, default=ROOT / "tests" / "extractors" / "formats" / "shapes")
-    parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--part", choices=(*PARTS, "consumers"), action="append")
     parser.add_argument("--environment", type=Path)
     parser.add_argument("--desk", type=Path, help="folder of retail_desk, for the part twice")
     arguments = parser.parse_args()
@@ -59,6 +63,10 @@ def main() -> int:
         measured |= first_hour_twice.measure(arguments.desk)
     elif arguments.part and "twice" in arguments.part:
         parser.error("the part twice needs the folder of retail_desk: give --desk")
+    if "consumers" in parts:
+        _, noted = table.run()
+        measured |= {"consumers": sum(row["decision"] == "passes" for row in noted), "n_consumers": len(noted)}
+        left |= {row["consumer"]: row["ran"] for row in noted if row["decision"] != "passes"}
     shapes = measured.pop("shapes", {})
     print(json.dumps({"benchmark": "first_hour", "data": arguments.shapes.name, "figures": measured, "shapes": shapes,
                       "left": left}))

@@ -30,7 +30,7 @@ class KitState(vf.State):
     def episode(self) -> play.KitEpisode:
         """Return the rollout's episode so far."""
         episode = play.open(HERE).begin(self.task_id)
-        for row in self.journal:
+        for row in self.journal[episode.n_made:]:
             if row["kind"] == "call":
                 episode.call(row["tool"], row["arguments"])
             elif row["kind"] == "say":
@@ -142,9 +142,9 @@ class KitTaskset(vf.Taskset[KitTask, KitConfig]):
 
 
 class KitEnvConfig(vf.EnvConfig):
-    """Who plays."""
+    """Who plays: by default a plain chat loop in a process of this machine, which has the environment's tools and no other."""
 
-    player: vf.AgentConfig = vf.AgentConfig()
+    player: vf.AgentConfig = vf.AgentConfig.model_validate({"harness": {"id": "null"}, "runtime": {"type": "subprocess"}})
 
 
 class KitEnv(vf.Env[KitEnvConfig]):

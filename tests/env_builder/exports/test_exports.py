@@ -134,7 +134,7 @@ def test_shuffled_tables_give_the_same_bytes(tmp_path: Path, source: DatasetSour
 
 def test_an_unknown_exporter_is_missed_with_the_names_there_are(tmp_path: Path, source: DatasetSource) -> None:
     assert {"sft", "trajectories"} <= set(registered())
-    with pytest.raises(Missing, match=r"no exporter 'harbr'; there are: atif, dpo"):
+    with pytest.raises(Missing, match=r"no exporter 'harbr'; there are: agentlightning, art, atif, dpo"):
         export("harbr", tmp_path / "none", source)
     assert not (tmp_path / "none").exists()
 
