@@ -86,6 +86,8 @@ class RoomExporter:
     name: str
     write: Callable[[Path, Kit], Exported]
     """Writes into an existing folder. Paths of what it made may be folders."""
+    shows_calls: bool = False
+    """Does it show calls that were made before the agent's first move? It takes tasks that start midway (`starts.py`)."""
 
 
 def members(tasks: pl.DataFrame) -> pl.DataFrame:

@@ -222,10 +222,10 @@ Criteria of judges are in `{package}/criteria/`, a file a task and check, for `-
 TRL = RoomExporter("trl", Trainer("TRL", ("trl_room.py",), _trl_row, TRL_RUN, parquet=False).write)
 SKYRL = RoomExporter("skyrl", Trainer("SkyRL-Gym", ("skyrl_room.py",), _skyrl_row, SKYRL_RUN).write)
 VERL = RoomExporter("verl", Trainer("verl", ("verl_room.py",), _verl_row, VERL_RUN, files=_verl_files).write)
-ART = RoomExporter("art", Trainer("ART", ("chat_room.py", "art_room.py"), _scenario, ART_RUN, parquet=False).write)
+ART = RoomExporter("art", Trainer("ART", ("chat_room.py", "art_room.py"), _scenario, ART_RUN, parquet=False).write, True)
 LIGHTNING = RoomExporter("agentlightning", Trainer(
-    "Agent Lightning", ("chat_room.py", "lightning_room.py"), _scenario, LIGHTNING_RUN, parquet=False).write)
+    "Agent Lightning", ("chat_room.py", "lightning_room.py"), _scenario, LIGHTNING_RUN, parquet=False).write, True)
 TINKER = RoomExporter("tinker", Trainer(
-    "Tinker's cookbook", ("chat_room.py", "tinker_room.py"), _scenario, TINKER_RUN, parquet=False).write)
+    "Tinker's cookbook", ("chat_room.py", "tinker_room.py"), _scenario, TINKER_RUN, parquet=False).write, True)
 INSPECT = RoomExporter("inspect", _inspect)
-VERIFIERS = RoomExporter("verifiers", _verifiers)
+VERIFIERS = RoomExporter("verifiers", _verifiers, True)

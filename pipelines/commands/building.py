@@ -203,6 +203,10 @@ def export(
     licence: Annotated[str, typer.Option(help="Licence to state on the dataset card.")] = "unknown",
     environment: Annotated[Path | None, typer.Option(
         help="Environment of rollouts that are stored elsewhere.", show_default=False)] = None,
+    start: Annotated[Many, typer.Option(
+        "--start", help="For an environment: add tasks that start midway: after-answer (after a tool's answer in the known "
+                        "solution), before-failure (last step of a failed session from which the rest of the known solution "
+                        "succeeds). May be repeated.", show_default=False)] = None,
     config: RunConfig = None, json: Json = False,
 ) -> None:
     """Export results in the format of another program: tasks and episodes as datasets, or the environment itself."""
@@ -218,7 +222,8 @@ def export(
         raise InputError(f"invalid interval {outcome!r} (expected LOW:HIGH)", "--outcome", "for example --outcome 0.8:1")
     selection = Selection(tuple(split or ()), tuple(family or ()), tuple(band or ()), least, most, tuple(tier or ()),
                           tuple(policy or ()), duplicates)
-    wanted = exporting.Wanted(selection, tuple(form or ()), discount, pad, licence, environment, config)
+    wanted = exporting.Wanted(selection, tuple(form or ()), discount, pad, licence, environment, config,
+                              tuple(start or ()))
     with bars():
         written = exporting.export(name, place, to, wanted)
     for path in written.paths:

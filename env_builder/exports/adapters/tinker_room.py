@@ -19,7 +19,7 @@ from typing import Any
 import chz
 from tinker_cookbook import tokenizer_utils
 from tinker_cookbook.renderers import get_renderer
-from tinker_cookbook.renderers.base import Message, Renderer, get_text_content
+from tinker_cookbook.renderers.base import Message, Renderer, ToolCall, get_text_content
 from tinker_cookbook.rl.message_env import EnvFromMessageEnv, MessageEnv, MessageStepResult
 from tinker_cookbook.rl.types import Env, EnvGroupBuilder, RLDataset, RLDatasetBuilder
 
@@ -40,7 +40,7 @@ class KitMessageEnv(MessageEnv):
     async def initial_observation(self) -> list[Message]:
         """Return the tools as the model knows them, and the conversation before its first move."""
         if not self._messages:
-            opening: list[Any] = self.episode.messages
+            opening: list[Any] = [*map(_message, self.episode.messages)]
             n_system = next((n for n, message in enumerate(opening) if message["role"] != "system"), len(opening))
             system = "\n\n".join(message["content"] for message in opening[:n_system])
             tools: list[Any] = [tool["function"] for tool in self.episode.tools]
@@ -63,6 +63,12 @@ class KitMessageEnv(MessageEnv):
         truncated = self.episode.ended == "truncated"
         stop = "stop/max_turns" if truncated else "stop/completed"
         return MessageStepResult(chat_room.scored(self.episode), True, self._messages, metrics={stop: 1.0})
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message as renderers take it."""
+    calls = [ToolCall.model_validate(call) for call in message.get("tool_calls", ())]
+    return {**message, "tool_calls": calls} if calls else message
 
 
 def _named(call: Any) -> dict[str, Any]:

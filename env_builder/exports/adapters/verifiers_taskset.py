@@ -137,8 +137,14 @@ class KitTaskset(vf.Taskset[KitTask, KitConfig]):
                 n_system = next((n for n, message in enumerate(messages) if message["role"] != "system"), len(messages))
                 system = "\n\n".join(message["content"] for message in messages[:n_system]) or None
                 yield KitTask(KitData(
-                    id=row["task_id"], name=f"{kit.name}/{row['task_id'][:12]}", prompt=messages[n_system:],
+                    id=row["task_id"], name=f"{kit.name}/{row['task_id'][:12]}", prompt=[*map(_message, messages[n_system:])],
                     system_prompt=system, family=row["family"], split=row["split"], digest=kit.digest), self.config.task)
+
+
+def _message(message: dict[str, Any]) -> Any:
+    """Return a message as the library has it: a call's name stands beside its id."""
+    calls = [{"id": call["id"], **call["function"]} for call in message.get("tool_calls", ())]
+    return {**message, "tool_calls": calls} if calls else message
 
 
 class KitEnvConfig(vf.EnvConfig):
