@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -102,8 +103,14 @@ def _tried(own: VariantTables, service: str, failures: bool, per_family: int) ->
     """Try all new tasks of a service: what each is made from, the task, and its solution or why there is none. The world that
     they are played in is left when this returns."""
     service_model = _service_model(own, service)
-    return [*(("failure", *each) for each in _failures(own, service_model, failures)),
-            *(("rebinding", *each) for each in _rebound(own, service_model, service, per_family))]
+    of_failures = (("failure", *each) for each in _failures(own, service_model, failures))
+    of_others = (("rebinding", *each) for each in _rebound(own, service_model, service, per_family))
+    return [(origin, task, _without_frames(outcome)) for origin, task, outcome in chain(of_failures, of_others)]
+
+
+def _without_frames(outcome: Derived | Unbound) -> Derived | Unbound:
+    """Return an outcome as it is, and what was raised without the frames that it passed: they hold the world."""
+    return outcome if isinstance(outcome, Derived) else Unbound(outcome.reason, outcome.detail)
 
 
 def _failures(own: VariantTables, service_model: ServiceModel, enabled: bool) -> Iterator[tuple[Row, Derived | Unbound]]:

@@ -163,9 +163,11 @@ def _of_service(
     room, rewards = drafts / "environments" / name, drafts / "rewards" / name
     whole = _bundle(store, service, name, memoize)
     draft = _with(whole, whole.rubrics["task_id"].to_list())
+    memory.release()   # what the bundle was made of
     bundle.write(draft, room, rewards, _no_image("it is not published yet"))
     in_files = rooms.Rows([], [], [])   # what the environment holds is in its files: it leaves the memory
     whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
+    memory.release()
     audit = settings.configured.audit
     with auditors(draft.tasks.height) as engine:
         verification = verify.verify(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,7 +11,8 @@ import polars as pl
 import pytest
 
 from env_builder.runtime.canonical import canonical
-from env_builder.variants import Variants, VariantTables, make
+from env_builder.runtime.world import World
+from env_builder.variants import Variants, VariantTables, _tried, make
 from env_builder.variants.failures import Unbound, taken_as_named
 from warehouse.records import Behaviour, Fact, Family, Goal, Outcome, Recorded, Rubric, Session, Task, Turn, frame
 
@@ -127,6 +129,16 @@ def test_what_does_not_bear_the_way_out_is_left_with_its_reason(harm: list[pl.Ex
     given = tables({"b1": ("D35", ["D35"])})
     found = make(given._replace(goals=given.goals.with_columns(*harm)))
     assert reasons(found) == {"t-b1": reason} and found.variants.is_empty()
+
+
+def test_the_world_goes_when_all_was_tried() -> None:
+    gc.collect()
+    before = sum(isinstance(each, World) for each in gc.get_objects())
+    given = tables({"b1": ("D35", ["D35"])})
+    tried = _tried(given._replace(goals=given.goals.with_columns(pl.col("slots").str.replace("D35", "D99"))), "house", True, 3)
+    gc.collect()
+    assert any(isinstance(outcome, Unbound) and outcome.reason == "does_not_play" for _, _, outcome in tried)
+    assert sum(isinstance(each, World) for each in gc.get_objects()) == before
 
 
 @pytest.mark.parametrize(("role", "content", "reason"), [
