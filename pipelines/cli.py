@@ -24,6 +24,7 @@ from pipelines.commands import (
     diagnosing,
     forgetting,
     inspecting,
+    receiving,
     releasing,
     reviewing,
     rolling,
@@ -36,6 +37,7 @@ STOPPED = 130
 _ENVIRONMENT = "out/environments/main"
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("run", building.run, "/var/log/agents --out out"),
+    ("receive", receiving.receive, "--inbox inbox"),
     ("show", inspecting.show, "--out out --rejected --stage rewards"),
     ("ui", inspecting.ui, "--out out"),
     ("report", inspecting.report, "--out out"),
