@@ -101,7 +101,7 @@ def test_log_records_and_spans_of_a_trace_lie_in_one_file(tmp_path: Path) -> Non
     (b" " * 5000, JSON, {}, 413, "smaller batches"),
     (gzip.compress(b" " * 5000), JSON, {"content-encoding": "gzip"}, 413, "smaller batches"),
     (SPANS, JSON, {"host": "elsewhere.example"}, 421, "names of this machine"),
-])
+], ids=["json", "list", "scopes", "deep", "protobuf", "type", "encoding", "packed", "torn", "long", "unpacked", "name"])
 def test_a_bad_request_gets_a_status_in_its_own_encoding(
     tmp_path: Path, body: bytes, content_type: str, headers: dict[str, str], status: int, why: str,
 ) -> None:
