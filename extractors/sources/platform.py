@@ -83,6 +83,8 @@ class SourcePage:
     cursor: Cursor | None
     """What fetches the next page, or where the window ends."""
     is_last: bool
+    notes: tuple[str, ...] = ()
+    """What the person should know of it."""
 
 
 class Identity(NamedTuple):

@@ -148,6 +148,8 @@ class _StreamPull:
             page, window = self._page(query, window)
             n_bytes += self._keep(window.n_pages, page)
             n_listed += len(page.records)
+            for note in page.notes:
+                self.tell(note)
             window = replace(window, cursor=page.cursor or window.cursor, n_pages=window.n_pages + 1, is_listed=page.is_last)
             self.cursors.advance(self.stream.name, window)
             if n_bytes >= _PUBLISH_BYTES and not window.is_listed:
