@@ -49,7 +49,7 @@ STAGES: tuple[Stage, ...] = (
         (StageTable("mart.tasks", (_TASK,)), StageTable("mart.families"), StageTable("mart.leakage")),
         ("sessions", "world", "goals", "outcomes"), "pipelines.building.tasks:tasks", ("[gates]",)),
     Stage(
-        "rewards", "Mine a rubric for each task from what good and bad sessions changed.",
+        "rewards", "Mine a rubric for each task from what successful and failed sessions changed.",
         (StageTable("mart.rubrics", (_TASK,)),),
         ("sessions", "world", "goals", "names", "outcomes", "tasks"),
         "pipelines.building.rewards:rewards", ("[gates]", "[outcomes]", "rewards_text")),

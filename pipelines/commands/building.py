@@ -119,11 +119,11 @@ def _tell(made: dict[str, Any]) -> None:
     say("")
     say(f"[bold]{made['n_sessions']:,}[/] sessions with {made['n_calls']:,} tool calls of {made['n_tools']:,} tools, "
         f"from {made['n_records']:,} records in {many(made['n_files'], 'file')}")
-    proof = ", each verified (the known solution earns 1, doing nothing 0, replays are identical)"
+    proof = " (of each, the known solution earns 1, doing nothing 0, and replays are identical)"
     say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published"
         + (proof if made["n_published"] else ": see the reasons below"))
     if made["n_from_failures"] or made["n_generated"]:
-        say(f"[bold]{made['n_from_failures']:,}[/] of them from failed sessions, solved as good sessions solve them; "
+        say(f"[bold]{made['n_from_failures']:,}[/] of them from failed sessions, solved as successful sessions solve them; "
             f"and [bold green]{made['n_generated']:,}[/] new ones about other records")
     say(f"in {made['seconds']:.1f} s" + ("" if n_computed > 2 else ": nothing new, the results are unchanged") + "\n")
     for row in made["environments"]:
