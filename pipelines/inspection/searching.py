@@ -3,8 +3,9 @@ reason.
 
 Input: a source of rows, and what a person wants (`wanted`: the parameters of a page's address). Output: pages by key, in any
 of the orders of `SESSION_ORDERS` and `TASK_ORDERS`; `size` None gives all rows at once, for export. Each term of `words` must
-occur somewhere in a session: in a message, an answer, the arguments or name of a tool, a user, a goal, or an id; text in
-double quotes is one term. Case does not matter. Does not see inflected forms, or a session that spells a word otherwise.
+occur somewhere in a session: in a message that is no system prompt, an answer, the arguments or name of a tool, a user, a
+goal, or an id; text in double quotes is one term. Case does not matter. Does not see inflected forms, or a session that
+spells a word otherwise.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ ANY, NONE = "any", "none"
 """Feedback of a session: some, or none at all."""
 STANDINGS = {"published": "is_published", "unverified": "not is_published"}
 """Standing of a task -> condition."""
+_NO_PROMPT = "(role is null or role not in ('system', 'developer'))"
+"""System prompts are the same in most sessions, so a word of one tells nothing."""
 _TERM = re.compile(r'"([^"]+)"|(\S+)')
 _DIRECTIONS = {"asc": ">", "desc": "<"}
 
@@ -61,14 +64,15 @@ def sessions(source: RowSource, wanted: Mapping[str, str], after: str | None = N
     """Return a page of sessions with goal, family and outcome. Raises InputError for a value that no filter takes."""
     conditions, parameters = session_conditions(wanted)
     order = _order(SESSION_ORDERS, wanted.get("sort", ""))
-    base = (
-        "(select s.*, probability from (select session_id, service, started_at, ended_at, n_messages, n_calls, identity, "
-        f"{STARTED} as began, coalesce(epoch(ended_at - started_at), 0) as lasted from core.sessions) s "
-        "left join mart.outcomes using (session_id))")
-    page = _ordered(source, f"select * from {base}", conditions, parameters, order, "session_id", after, size)
+    base = ("select session_id, service, started_at, ended_at, n_messages, n_calls, identity, "
+            f"{STARTED} as began, coalesce(epoch(ended_at - started_at), 0) as lasted from core.sessions")
+    if wanted.get("outcome") or "probability" in order.column:   # a join of all sessions, so only where it is needed
+        base = f"select s.*, probability from ({base}) s left join mart.outcomes using (session_id)"
+    page = _ordered(source, base, conditions, parameters, order, "session_id", after, size)
     ids = [row["session_id"] for row in page.rows]
     more = {row["session_id"]: row for row in source.rows(
-        "select s.session_id, goal, family, name from (select unnest($ids) as session_id) s "
+        "select s.session_id, probability, goal, family, name from (select unnest($ids) as session_id) s "
+        "left join (select * from mart.outcomes where session_id in (select unnest($ids))) using (session_id) "
         "left join (select * from mart.goals where place = 0 and session_id in (select unnest($ids))) using (session_id) "
         "left join mart.names using (family)", ids=ids)} if ids else {}
     return page._replace(rows=[{**row, **more[row["session_id"]]} for row in page.rows])
@@ -119,8 +123,8 @@ def terms_of(words: str) -> list[str]:
 
 def _occurs(term: str) -> str:
     return (f"(contains(lower(session_id), {term}) or contains(lower(coalesce(identity, '')), {term}) or session_id in ("
-            f"select session_id from core.turns where contains(lower(content), {term}) or contains(lower(tool), {term}) "
-            f"or contains(lower(arguments), {term})) or session_id in ("
+            f"select session_id from core.turns where {_NO_PROMPT} and (contains(lower(content), {term}) "
+            f"or contains(lower(tool), {term}) or contains(lower(arguments), {term}))) or session_id in ("
             f"select session_id from mart.goals where contains(lower(goal), {term})))")
 
 
@@ -132,8 +136,10 @@ def matches(source: RowSource, session_ids: list[str], words: str) -> dict[str, 
     text = "coalesce(tool || ' ', '') || coalesce(arguments || ' ', '') || coalesce(content, '')"
     tests = " or ".join(f"contains(lower({text}), $term{place})" for place in range(len(terms)))
     rows = source.rows(
-        f"select session_id, min(position) as position, arg_min({text}, position) as text from core.turns "
-        f"where session_id in (select unnest($ids)) and ({tests}) group by session_id", ids=session_ids,
+        "with own as materialized (select session_id, position, tool, arguments, content from core.turns "
+        f"where session_id in (select unnest($ids)) and {_NO_PROMPT}) "
+        f"select session_id, min(position) as position, arg_min({text}, position) as text from own "
+        f"where {tests} group by session_id", ids=session_ids,
         **{f"term{place}": term for place, term in enumerate(terms)})
     return {row["session_id"]: {"position": row["position"], **_snippet(row["text"], terms)} for row in rows}
 
