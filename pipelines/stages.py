@@ -39,7 +39,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "names", "Name families of goals, and write each goal as a sentence.",
         (StageTable("mart.names"), StageTable("mart.sentences", (("goals", "goal_id"),))),
-        ("sessions", "goals"), "pipelines.building.tasks:names", ("names_text",)),
+        ("sessions", "world", "goals"), "pipelines.building.tasks:names", ("names_text",)),
     Stage(
         "outcomes", "Estimate how well each session went.",
         (StageTable("mart.outcomes", (_SESSION,)), StageTable("mart.signals"), StageTable("mart.conditions")),
