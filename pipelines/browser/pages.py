@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 from starlette.datastructures import QueryParams
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 
+from pipelines import progress
 from pipelines.browser import (
     changes,
     comparing,
@@ -52,7 +54,8 @@ class Browser:
     def overview(self, query: QueryParams) -> Row:
         return {"template": "overview", "numbers": self.library.once("overview", lambda: views.overview(self.library)),
                 "largest": views.families(self.library, {}).rows[:8],
-                "waiting": corrections.waiting(self.library, self.corrections)}
+                "waiting": corrections.waiting(self.library, self.corrections),
+                "is_running": (self.out / progress.NAME).is_file()}
 
     def families(self, query: QueryParams) -> Row:
         return {"template": "families", "page": views.families(self.library, query, query.get("after")), "query": query,
@@ -199,6 +202,15 @@ class Browser:
         at, n_sampled, seed = (_whole(query.get(name, "0")) for name in ("at", "sample", "seed"))
         return {"template": "reviews", **reviews.review_page(self.library, self.reviews, reviewer, at, n_sampled, seed)}
 
+    def progress(self, query: QueryParams) -> Row:
+        """Show how far the run is that writes to this folder."""
+        path = self.out / progress.NAME
+        try:
+            state = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            state = None
+        return {"template": "progress", "state": state}
+
     def glossary(self, query: QueryParams) -> Row:
         """Define each word that pages, tables and commands share."""
         return {"template": "glossary", "terms": TERMS}
@@ -244,7 +256,8 @@ PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
     "/environment": Browser.environment, "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,
     "/episodes": Browser.episodes, "/policies": Browser.policies,
     "/unknowns": Browser.unknowns, "/rejected": Browser.rejected, "/corrections": Browser.corrected, "/text": Browser.text,
-    "/event": Browser.event, "/reviews": Browser.reviewed, "/report": Browser.report, "/glossary": Browser.glossary}
+    "/event": Browser.event, "/reviews": Browser.reviewed, "/report": Browser.report, "/glossary": Browser.glossary,
+    "/progress": Browser.progress}
 
 
 def _given(wanted: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse
 
 from extractors.tasks.names import asked_by
 from pipelines.inspection.views import TURNS
-from pipelines.screen import many
+from pipelines.screen import duration, many
 from warehouse.vocabulary import DEFINITIONS, OUTCOMES, outcome_of
 
 MOST_SIGNS = 4000
@@ -69,16 +69,6 @@ def number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
-
-
-def duration(seconds: float) -> str:
-    """Return a duration for people: 12 ms, 3.4 s, 2 min 5 s, 1 h 4 min."""
-    if seconds < 1:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def pretty(text: str | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -14,6 +14,9 @@ from pipelines.commands.options import Json, Out, RunConfig
 from pipelines.screen import bars, console, data, many, printable, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError
+
+if TYPE_CHECKING:
+    from pipelines.running.run import Ran
 
 Many = list[str] | None
 _NAMED = 3
@@ -69,8 +72,7 @@ def run(
         say(f"[yellow]![/] {escape(option)} matches no folder of the logs, so it has no effect; correct or remove it.")
     ran = None if os.environ.get("DAGSTER_HOME") else running.unchanged(settings)
     if ran is None:
-        with bars():
-            ran = running.run(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
+        ran = _carry_out(settings)
     made = {**summary(settings), "unread_fields": unread_fields(settings), "seconds": round(ran.seconds, 3),
             "stages": ran.stages, "checks_failed": ran.broken}
     _tell(made)
@@ -79,6 +81,16 @@ def run(
     _check(made, settings)
     if release:
         _release(settings)
+
+
+def _carry_out(settings: Settings) -> Ran:
+    """Run every stage that is not up to date, with its progress on the screen and in a file."""
+    from pipelines.progress import written_to
+    from pipelines.running.run import run as run_stages
+    from pipelines.stages import STAGES
+
+    with bars(), written_to(Path(settings.out), len(STAGES)):
+        return run_stages(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
 
 
 def _check(made: dict[str, Any], settings: Settings) -> None:

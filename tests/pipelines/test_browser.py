@@ -100,7 +100,7 @@ def addresses(out: Path) -> list[str]:
     """One of each kind of page."""
     task = task_of(out)
     session = known(out, "select session_id from core.sessions order by all")
-    return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/episodes", "/policies", "/glossary",
+    return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/episodes", "/policies", "/glossary", "/progress",
             "/unknowns", "/rejected", "/corrections", "/reviews",
             "/reviews?sample=3&seed=1", "/enter",
             f"/family?id={known(out, 'select family from mart.families order by all')}", f"/session?id={session}",
