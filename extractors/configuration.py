@@ -18,6 +18,7 @@ from extractors.formats.mapped import FIELDS as MAPPED_FIELDS
 from extractors.formats.mapped import TABLES
 from extractors.formats.mapped_words import KINDS, ROLES
 from warehouse.errors import InputError
+from warehouse.vocabulary import SUCCEEDED_FROM
 
 RUBRICS = "rubrics"
 """Folder of persons' checks beside the configuration file."""
@@ -144,7 +145,7 @@ class Gates(_Section):
     min_precision: float = Field(default=MIN_PRECISION, ge=0, le=1)
     """Least estimated probability that the end which a reward pays for is right; a task below it is not published."""
 
-    min_probability: float = Field(default=0.5, ge=0, le=1)
+    min_probability: float = Field(default=SUCCEEDED_FROM, ge=0, le=1)
     """Least probability of success of a session that counts as good."""
     min_auroc: float | None = Field(default=None, ge=0, le=1)
     """A family whose known outcomes are told apart worse than this gets no reward (`extractors/outcomes/calibration.py`)."""

@@ -31,7 +31,7 @@ def task_of(service: str, session_id: str) -> dict[str, object]:
         "goal": "g",
         "split": "train",
         "session_ids": [session_id],
-        "good_session_ids": [],
+        "succeeded_session_ids": [],
         "call_sequences": "[]",
         "late_arguments": "[]",
         "reported_facts": "[]",

@@ -55,7 +55,7 @@ def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> Vari
             slots=canonical({"open.door": asked}),
             session_ids=[name],
             goal=f"Please open {asked}.",
-            good_session_ids=[name] if name in GOOD else [],
+            succeeded_session_ids=[name] if name in GOOD else [],
             starts_at=starts[name],
             call_sequences="[]",
             late_arguments="[]",
@@ -93,7 +93,7 @@ def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> Vari
         frame(Goal, [row(
             Goal, goal_id=name, session_id=name, service="house", place=0, begins=0, ends=9, kind="k", asks="open", family="f",
             goal="g", slots=canonical({"door": asked})) for name, (asked, _) in sessions.items()]),
-        frame(Family, [row(Family, family="f", service="house", asks='["open"]', goal="g", n_good=5, signature="[]")]),
+        frame(Family, [row(Family, family="f", service="house", asks='["open"]', goal="g", n_succeeded=5, signature="[]")]),
         frame(Session, [row(Session, session_id=name, service="house", started_at=starts[name]) for name in sessions]),
         frame(Turn, [one for name, (asked, opened) in sessions.items() for one in turns(name, asked, opened)]),
         frame(Outcome, outcomes), frame(Fact, facts), frame(Recorded, recorded), frame(Behaviour, behaviours))
