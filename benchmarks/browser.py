@@ -25,8 +25,11 @@ from pipelines.browser.guard import AccessGuard
 
 PAGES = {
     "overview": "/", "families": "/families", "families by words": "/families?words=kind%2039", "family": "/family?id=f7",
-    "bad of a family": "/family?id=f7&going=bad", "sessions": "/sessions", "sessions by words": "/sessions?words=number%2099",
-    "sessions of a family": "/sessions?family=f7", "bad sessions": "/sessions?going=bad", "session": "/session?id=s500",
+    "failed of a family": "/family?id=f7&outcome=failed",
+    "sessions": "/sessions", "sessions by words": "/sessions?words=number%2099",
+    "sessions by two words": "/sessions?words=tool_77+thing", "sessions by a rare word": "/sessions?words=q99999",
+    "sessions by tool": "/sessions?tool=tool_7&sort=most+calls+first",
+    "sessions of a family": "/sessions?family=f7", "failed sessions": "/sessions?outcome=failed", "session": "/session?id=s500",
     "tasks": "/tasks?service=front", "task": "/task?id=t500", "environment": "/environment?id=front", "left": "/rejected",
     "left by stage": "/rejected?stage=tasks", "corrections": "/corrections"}
 

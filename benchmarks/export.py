@@ -102,7 +102,7 @@ def _told_again(table: pl.DataFrame, copy: int) -> pl.DataFrame:
     digits = [str((int(digit) * 7 + copy) % 10) for digit in "0123456789"]
     columns = [name for name in ("content", "arguments", "arguments_raw") if name in table.columns]
     ids = [name for name in ("turn_id", "result_id", "session_id", "task_id") if name in table.columns]
-    lists = [name for name in ("session_ids", "good_session_ids") if name in table.columns]
+    lists = [name for name in ("session_ids", "succeeded_session_ids") if name in table.columns]
     return table.with_columns(
         *(pl.col(name).str.replace_many(list("0123456789"), digits).alias(name) for name in columns),
         *((pl.lit(f"{copy:05d}") + pl.col(name)).alias(name) for name in ids),

@@ -2,7 +2,7 @@
 """What somebody's first hour with their own logs is like.
 
     benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--desk DATA/retail_desk]
-                             [--part misread|mcp|names|twice|frameworks]
+                             [--part misread|mcp|names|twice|vocabulary|families|consumers|frameworks] [--out OUT]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
 `sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
@@ -12,8 +12,14 @@ that privacy leaves, of the worst of `n_groups` groups of names, each in three p
 words that it replaces; `fields_left`, `forms_left`: fields beside an address with a rare name left, and other personal data
 that its form shows (benchmarks/first_hour_names.py); `left` lists them. `stored_twice`:
 share of conversations of two logs that are in several sessions, `wrongly_merged`: sessions that hold several
-(benchmarks/first_hour_twice.py); measured where --desk names the folder. `frameworks_unchanged`: frameworks of six whose agents
-play an environment's tasks as the plain loop does (benchmarks/first_hour_frameworks.py); installs them, so only if named.
+(benchmarks/first_hour_twice.py); measured where --desk names the folder. `vocabulary`: the most names in use for one
+notion over rendered pages, tables and commands of a build (OUT, else one made from the sample;
+benchmarks/first_hour_vocabulary.py); `left` lists the others with where they stand. `names_shared`: share of names of
+families whose content words occur in half of the members, or in a tool's name (benchmarks/first_hour_families.py).
+`consumers`: trainers, readers and runners that took an export as it is in a run of all of them, of `n_consumers`
+(tests/consumers); it takes many minutes and their packages, and is measured where --part asks for it.
+`frameworks_unchanged`: frameworks of six whose agents play an environment's tasks as the plain loop does
+(benchmarks/first_hour_frameworks.py); it installs them, and is measured where --part asks for it.
 """
 
 from __future__ import annotations
@@ -29,24 +35,28 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
+    first_hour_families,
     first_hour_frameworks,
     first_hour_mcp,
     first_hour_misread,
     first_hour_names,
     first_hour_twice,
+    first_hour_vocabulary,
 )
+from tests.consumers import table  # noqa: E402
 
-PARTS = ("misread", "mcp", "names", "twice")
-"""Measured by default; `frameworks` only if it is named."""
+PARTS = ("misread", "mcp", "names", "twice", "vocabulary", "families")
+"""What is measured where no part is named."""
 
 
 def main() -> int:
     """Measure the parts, and print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shapes", type=Path, default=ROOT / "tests" / "extractors" / "formats" / "shapes")
-    parser.add_argument("--part", choices=(*PARTS, "frameworks"), action="append")
+    parser.add_argument("--part", choices=(*PARTS, "consumers", "frameworks"), action="append")
     parser.add_argument("--environment", type=Path)
     parser.add_argument("--desk", type=Path, help="folder of retail_desk, for the part twice")
+    parser.add_argument("--out", type=Path, help="folder that a run wrote, for the part vocabulary")
     arguments = parser.parse_args()
     measured, parts = {}, arguments.part or PARTS
     if "misread" in parts:
@@ -67,6 +77,17 @@ def main() -> int:
         measured |= first_hour_twice.measure(arguments.desk)
     elif arguments.part and "twice" in arguments.part:
         parser.error("the part twice needs the folder of retail_desk: give --desk")
+    if "consumers" in parts:
+        _, noted = table.run()
+        measured |= {"consumers": sum(row["decision"] == "passes" for row in noted), "n_consumers": len(noted)}
+        left |= {row["consumer"]: row["ran"] for row in noted if row["decision"] != "passes"}
+    if "vocabulary" in parts:
+        words = first_hour_vocabulary.measure_part(arguments.out)
+        measured, left = measured | {"vocabulary": words["vocabulary"]}, left | words["others"]
+    if "families" in parts:
+        named = first_hour_families.measure()
+        left |= {"families": named.pop("names")}
+        measured |= named
     shapes = measured.pop("shapes", {})
     print(json.dumps({"benchmark": "first_hour", "data": arguments.shapes.name, "figures": measured, "shapes": shapes,
                       "left": left}))

@@ -40,8 +40,13 @@ _ROWS = {
     "mart.decisions": """select ['sessions', 'outcomes', 'tasks', 'rewards'][1 + i % 4], 's' || (i // 4), i % 13 != 0,
         case when i % 13 = 0 then 'reason_' || (i % 31) else 'kept' end, 'It is so because of ' || i, null, null
         from range(4 * $n) t(i)""",
-    "core.turns": f"""select 'c' || i, 's' || (i // 4), {_SERVICE}, i % 4, null, 'call', null, null, null, 'tool_' || (i % 120),
-        '{{}}', null, false, null, null, null, null, null from range(4 * $n) t(i)""",
+    "core.turns": f"""select 'c' || i, 's' || (i // 8), {_SERVICE}, i % 8, timestamptz '2026-01-01' + to_seconds(i),
+        case when i % 2 then 'call' else 'message' end,
+        case when i % 2 then null else ['user', 'assistant'][1 + i // 2 % 2] end,
+        case when i % 2 then null else 'message ' || i || ' about q' || (i // 8) || ': would you please look at the order of '
+        || 'last week, it came in a box that was open and half of what I had ordered is not in it' end, null,
+        case when i % 2 then 'tool_' || (i // 2 % 120) end, case when i % 2 then '{{}}' end, null, false, null, null, null,
+        case when i % 2 then 120 end, null from range(8 * $n) t(i)""",
     "mart.environments": "select s, s, 'digest of ' || s, 'rewards of ' || s, null, 'no engine', $n // 3, 40 from "
                          f"(select unnest({list(SERVICES)}) as s)",
 }

@@ -62,7 +62,7 @@ def _counts(out: Path) -> dict[str, float]:
             "select made_from, count(*) as n, count(*) filter (task_id in (select subject from mart.decisions where "
             "stage = 'verify' and kept)) as verified from mart.variants group by made_from")
         of_way = {way: (n, verified) for way, n, verified in reasons.iter_rows()}
-        n_failed = store.read("select count(*) from mart.tasks where len(good_session_ids) = 0").item()
+        n_failed = store.read("select count(*) from mart.tasks where len(succeeded_session_ids) = 0").item()
         rejected = store.read(
             "select reason, count(*) as n from mart.decisions where stage = 'variants' and not kept group by all order by all")
         seconds = dict(store.read("select stage, seconds from raw.stages").iter_rows())

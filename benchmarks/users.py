@@ -85,7 +85,7 @@ def halves(tables: tuple[pl.DataFrame, pl.DataFrame]) -> tuple[dict[str, Talk], 
     ids = sessions.sort("started_at", "session_id")["session_id"].to_list()
     empty: dict[str, Any] = {"service": "", "family": "", "slots": "{}", "goal": "", "segment_of": None, "derived_from": None,
                              "starts_at": None, "split": "train", "difficulty": None}
-    tasks = frame(Task, [empty | {"task_id": one, "session_ids": [one], "good_session_ids": [one]} for one in ids])
+    tasks = frame(Task, [empty | {"task_id": one, "session_ids": [one], "succeeded_session_ids": [one]} for one in ids])
     talks, _ = talks_of(tasks, turns)
     kept = [one for one in ids if talks[one].turns]
     return {one: talks[one] for one in kept[:len(kept) // 2]}, {one: talks[one] for one in kept[len(kept) // 2:]}

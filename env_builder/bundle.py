@@ -175,6 +175,17 @@ def write_manifest(environment: Path, about: dict[str, Any]) -> str:
     return content_digest
 
 
+def rewrite(environment: Path, rewards: Path, n_tasks: int, n_rubrics: int) -> Digests:
+    """Write the manifest and rewards.json again after other files changed; what else they state stays."""
+    about = json.loads((environment / MANIFEST).read_text("utf-8"))
+    computed = ("format", "content_digest", "room_digest", "files", "seeded")
+    content_digest = write_manifest(environment, {
+        **{name: value for name, value in about.items() if name not in computed}, "n_tasks": n_tasks})
+    sealed = json.loads((rewards / "rewards.json").read_text("utf-8"))
+    (rewards / "rewards.json").unlink()
+    return Digests(content_digest, seal(rewards, sealed["environment"], content_digest, n_rubrics, sealed["privacy"]))
+
+
 def seal(rewards: Path, name: str, content_digest: str, n_rubrics: int, privacy: str) -> str:
     """Write rewards.json, after all other files of the grader's side; return the rewards' digest."""
     rewards_digest = files_digest(_files(rewards))

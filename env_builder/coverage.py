@@ -145,9 +145,9 @@ def _reason(program: Program, arguments: dict[str, Any], world: World, room: Epi
 
 
 _SAYS = {
-    "answers": "{what} answers only what was asked of it before: log the rows that it looks in, or more of its calls",
-    "program": "what {what} does here was not found: log the rows that it changes, or a look before and after it",
-    "never_seen": "no look at this thing of {what} was logged: log changes of such rows from a first snapshot on",
+    "answers": "{what} answers only what was asked of it before: log the rows that it reads, or more of its calls",
+    "program": "what {what} does here was not found: log the rows that it changes, or a read before and after it",
+    "never_seen": "no read of this entity of {what} was logged: log changes of such rows from a first snapshot on",
     "stale": "{what} was not seen near enough to this instant{field}: log changes of such rows",
 }
 

@@ -136,12 +136,12 @@ def sessions_of(tasks: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame
     """
     others = tasks.select("task_id", "session_ids", "starts_at", "segment_of").explode("session_ids").rename(
         {"session_ids": "session_id"}).drop_nulls("session_id").join(
-        primary(tasks.filter(pl.col("good_session_ids").list.len() > 0)).select("task_id", "session_id"),
+        primary(tasks.filter(pl.col("succeeded_session_ids").list.len() > 0)).select("task_id", "session_id"),
         on=["task_id", "session_id"], how="anti")
     one = pl.concat_list("session_id")
     alone = others.with_columns(
         pl.concat_str("task_id", "session_id", separator=" ").alias("task_id"), one.alias("session_ids"),
-        one.alias("good_session_ids"))
+        one.alias("succeeded_session_ids"))
     steps = _steps(alone, turns, without_failed_tries=False).rename({"task_id": "both", "solution": "steps"})
     return others.with_columns(pl.concat_str("task_id", "session_id", separator=" ").alias("both")).join(
         steps, on="both").join(outcomes.select("session_id", "probability"), on="session_id", how="left").select(
@@ -154,21 +154,21 @@ def led_by_solution(tasks: pl.DataFrame, turns: pl.DataFrame, rubrics: pl.DataFr
     The task's opening and its user come from that session then: another good session may have been asked for something else, or
     have said more. `rubrics`: (task_id, solution).
     """
-    several = tasks.filter(pl.col("good_session_ids").list.len() > 1).join(
-        rubrics.select("task_id", "solution"), on="task_id").select("task_id", "good_session_ids", "starts_at", "segment_of",
-                                                                    "solution")
-    each = several.explode("good_session_ids").rename({"good_session_ids": "session_id"})
+    several = tasks.filter(pl.col("succeeded_session_ids").list.len() > 1).join(
+        rubrics.select("task_id", "solution"), on="task_id").select(
+            "task_id", "succeeded_session_ids", "starts_at", "segment_of", "solution")
+    each = several.explode("succeeded_session_ids").rename({"succeeded_session_ids": "session_id"})
     one = pl.concat_list("session_id")
     alone = each.select(
         pl.concat_str("task_id", "session_id", separator=" ").alias("task_id"), one.alias("session_ids"),
-        one.alias("good_session_ids"), "starts_at", "segment_of")
+        one.alias("succeeded_session_ids"), "starts_at", "segment_of")
     wanted = each.with_columns(pl.concat_str("task_id", "session_id", separator=" ").alias("both"))
     giving = wanted.join(solutions(alone, turns).rename({"task_id": "both", "solution": "steps"}), on="both").filter(
         pl.col("steps") == pl.col("solution")).group_by("task_id").agg(pl.col("session_id").min().alias("first"))
     order = dict(giving.iter_rows())
     good = [[order[task_id], *(name for name in names if name != order[task_id])] if task_id in order else names
-            for task_id, names in tasks.select("task_id", "good_session_ids").iter_rows()]
-    return tasks.with_columns(pl.Series("good_session_ids", good, dtype=pl.List(pl.String())))
+            for task_id, names in tasks.select("task_id", "succeeded_session_ids").iter_rows()]
+    return tasks.with_columns(pl.Series("succeeded_session_ids", good, dtype=pl.List(pl.String())))
 
 
 def longest(turns: pl.DataFrame) -> int:
@@ -180,7 +180,7 @@ def longest(turns: pl.DataFrame) -> int:
 
 def primary(tasks: pl.DataFrame) -> pl.DataFrame:
     """(task_id, session_id, starts_at, segment_of): the session that gives each task its words."""
-    best = pl.coalesce(pl.col("good_session_ids").list.first(), pl.col("session_ids").list.first(), "segment_of")
+    best = pl.coalesce(pl.col("succeeded_session_ids").list.first(), pl.col("session_ids").list.first(), "segment_of")
     return tasks.select("task_id", best.alias("session_id"), "starts_at", "segment_of")
 
 

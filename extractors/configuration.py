@@ -7,6 +7,7 @@ the world shows it.
 from __future__ import annotations
 
 import tomllib
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,14 +18,64 @@ from extractors.formats.mapped import FIELDS as MAPPED_FIELDS
 from extractors.formats.mapped import TABLES
 from extractors.formats.mapped_words import KINDS, ROLES
 from warehouse.errors import InputError
+from warehouse.vocabulary import SUCCEEDED_FROM
 
 RUBRICS = "rubrics"
 """Folder of persons' checks beside the configuration file."""
+INBOX = "inbox"
+"""Folder beside the configuration file with a folder for each source that is pulled."""
 Switch = Literal["on", "off"]
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Pull(_Section):
+    """The platform that a source's logs are pulled from, into the first of its `paths` (docs/howto/sources.md)."""
+
+    platform: str
+    """Name of the platform; `traceroom sources add` lists them."""
+    url: str | None = None
+    """Address of the platform; default: its own service."""
+    project: str | None = None
+    """Project, where the key alone does not decide it."""
+    filter: dict[str, str] = Field(default_factory=dict)
+    """Only records with these values."""
+    options: dict[str, str] = Field(default_factory=dict)
+    """Settings of this platform alone."""
+    credentials: dict[str, str] = Field(default_factory=dict)
+    """Variable of the platform -> where its value is: `env:NAME` or `file:PATH`; default: the environment."""
+    since: str | None = None
+    """First instant of the records (ISO 8601, UTC)."""
+    until: str | None = None
+    """Instant that they end before."""
+    limit: int | None = Field(default=None, ge=1)
+    """Records that one pull takes at most; the next one continues."""
+    page_size: int = Field(default=100, ge=1)
+    """Records in a page."""
+    overlap_minutes: float = Field(default=60.0, ge=0)
+    """What was pulled so shortly before the last window's end is listed again: what changed or came late is pulled."""
+    settle_minutes: float = Field(default=10.0, ge=0)
+    """Records younger than this wait for the next pull, so that a trace is complete."""
+
+    @field_validator("since", "until")
+    @classmethod
+    def _instant(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                datetime.fromisoformat(value)
+            except ValueError:
+                raise ValueError(f"invalid instant {value!r} (expected such as 2026-03-31 or 2026-03-31T08:00:00Z)") from None
+        return value
+
+    @field_validator("credentials")
+    @classmethod
+    def _no_secrets(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, place in value.items():
+            if not place.startswith(("env:", "file:")):
+                raise ValueError(f"{name} must be env:NAME or file:PATH; the configuration holds no credentials")
+        return value
 
 
 class Source(_Section):
@@ -40,6 +91,7 @@ class Source(_Section):
     """Name of the format, where the content alone does not tell."""
     starts_from: Literal["reset", "shared"] | None = None
     """Whether every session starts from the same state (`reset`) or all work on one (`shared`); default: as found."""
+    pull: Pull | None = None
     fields: dict[str, str] = Field(default_factory=dict)
     """Our field -> dotted path in the record; for the format `mapped` also `roles`, `kinds` and `says`, tables of words."""
 
@@ -93,7 +145,7 @@ class Gates(_Section):
     min_precision: float = Field(default=MIN_PRECISION, ge=0, le=1)
     """Least estimated probability that the end which a reward pays for is right; a task below it is not published."""
 
-    min_probability: float = Field(default=0.5, ge=0, le=1)
+    min_probability: float = Field(default=SUCCEEDED_FROM, ge=0, le=1)
     """Least probability of success of a session that counts as good."""
     min_auroc: float | None = Field(default=None, ge=0, le=1)
     """A family whose known outcomes are told apart worse than this gets no reward (`extractors/outcomes/calibration.py`)."""
@@ -230,11 +282,17 @@ def load(path: Path | str) -> Configuration:
     folder, registry = configuration.behaviour.programs, configuration.release.registry
     rubrics = configuration.rewards.rubrics or (RUBRICS if (path.parent / RUBRICS).is_dir() else None)
     return configuration.model_copy(update={
-        "sources": [each.model_copy(update={"paths": list(map(absolute, each.paths))}) for each in configuration.sources],
+        "sources": [each.model_copy(update={"paths": list(map(absolute, each.paths or _inbox(each)))})
+                    for each in configuration.sources],
         "behaviour": configuration.behaviour.model_copy(update={"programs": absolute(folder)} if folder else {}),
         "rewards": configuration.rewards.model_copy(update={"rubrics": absolute(rubrics) if rubrics else None}),
         "release": configuration.release.model_copy(
             update={"registry": absolute(registry)} if registry and "://" not in registry else {})})
+
+
+def _inbox(source: Source) -> list[str]:
+    """Return the folder that a source is pulled into where it names none."""
+    return [f"{INBOX}/{source.name}"] if source.pull else []
 
 
 def _problem(error: ValidationError, place: str) -> tuple[str, str, str]:

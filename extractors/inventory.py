@@ -183,7 +183,7 @@ def _printable(name: str) -> str:
 
 _DETAILS = {"truth_folder": "is in a folder called truth, which is never read; no action needed",
             "unreadable_folder": "is a folder that cannot be opened; check its permissions",
-            "left_by_choice": "was left out by --include or --exclude; change them to read it"}
+            "left_by_choice": "was rejected by --include or --exclude; change them to read it"}
 
 
 def _source(place: str, configuration: Configuration) -> Source:

@@ -24,9 +24,11 @@ from pipelines.commands import (
     diagnosing,
     forgetting,
     inspecting,
+    receiving,
     releasing,
     reviewing,
     rolling,
+    sourcing,
     trying,
 )
 from pipelines.screen import say
@@ -36,6 +38,7 @@ STOPPED = 130
 _ENVIRONMENT = "out/environments/main"
 COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("run", building.run, "/var/log/agents --out out"),
+    ("receive", receiving.receive, "--inbox inbox"),
     ("show", inspecting.show, "--out out --rejected --stage rewards"),
     ("ui", inspecting.ui, "--out out"),
     ("report", inspecting.report, "--out out"),
@@ -64,8 +67,14 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("pseudonym", forgetting.pseudonym, "'Emma Smith' --kind name"),
     ("base-image", building.base_image, "--suite bookworm"),
     ("doctor", diagnosing.doctor, "--out out"),
+    ("sources add", sourcing.add, "support langfuse --project support --config traceroom.toml"),
+    ("sources list", sourcing.list_sources, "--config traceroom.toml"),
+    ("sources test", sourcing.test, "support --config traceroom.toml"),
+    ("sources pull", sourcing.pull, "support --since 2026-03-01 --config traceroom.toml"),
 )
-"""Name, function, and arguments of the example below its help."""
+"""Name (of a command in a group: GROUP COMMAND), function, and arguments of the example below its help."""
+GROUPS = {"sources": "Pull logs from the platforms that hold them (docs/howto/sources.md)."}
+"""Groups of commands, with their help."""
 FORMER_COMMANDS = {"collect": "gc", "fetch": "pull", "unknowns": "coverage", "withdraw": "yank"}
 """Former names of commands and options; accepted, hidden, for one release (CHANGELOG.md)."""
 FORMER_OPTIONS = {
@@ -110,8 +119,13 @@ def root(
     """Turn the logs of work that already happens into environments where a model can practise that work."""
 
 
+_TYPERS = {"": app}
+for group, sentence in GROUPS.items():
+    _TYPERS[group] = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help=sentence)
+    app.add_typer(_TYPERS[group], name=group)
 for command, function, arguments in COMMANDS:
-    app.command(command, cls=AliasedCommand, epilog=f"Example: traceroom {command} {arguments}")(function)
+    group, _, name = command.rpartition(" ")
+    _TYPERS[group].command(name, cls=AliasedCommand, epilog=f"Example: traceroom {command} {arguments}")(function)
     for former, present in FORMER_COMMANDS.items():
         if present == command:
             app.command(former, cls=AliasedCommand, hidden=True)(function)

@@ -109,7 +109,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     if isinstance(episode, AgentEpisode):
         grade = episode.grade()
         if grade.reward is None:
-            pytest.skip("the task has no verified reward")
+            pytest.skip("the task is unverified")
         pyfuncitem.user_properties.append((_REWARD, f"{episode.task_id} {grade.reward!r}"))
         if grade.reward < episode.least and not pyfuncitem.config.getoption("--traceroom-baseline"):
             failed = "; ".join(check.description for check in grade.checks if not check.passed)

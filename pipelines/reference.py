@@ -35,6 +35,8 @@ _PACKAGES = ("extractors", "env_builder", "pipelines", "warehouse")
 GROUPS = {
     "traceroom.formats": "Log formats: `extractors.formats.Format`, a file in, events out "
                          "([formats.md](../formats.md#another-format))",
+    "traceroom.sources": "Platforms that logs are pulled from: `extractors.sources.Platform` "
+                         "([sources.md](../howto/sources.md#another-platform))",
     "traceroom.signals": "Signals of success: `extractors.outcomes.signals.Signal`, a vote per session "
                          "([outcomes.md](../outcomes.md))",
     "traceroom.checks": "Kinds of checks: `env_builder.runtime.checks.CheckKind`, one typed test of an "
@@ -85,6 +87,7 @@ VARIABLES = {
     "TRACEROOM_OUT": "Folder that Dagster's runs write to",
     "TRACEROOM_OWNERS": "Owners of Dagster's assets: addresses and `team:NAME`, separated by commas",
     "TRACEROOM_PAGES": "Address of Dagster's pages, for the link in an alert",
+    "TRACEROOM_RECEIVE_TOKEN": "Token that exporters need, for `receive`, 16 characters or more",
     "TRACEROOM_RETRY_SECONDS": "Seconds before each retry of a step after a temporary fault; default 1,2",
     "TRACEROOM_RUN_TAGS": "Tags of every run of Dagster: `key=value`, separated by commas",
     "TRACEROOM_SAMPLES": "`off`: no samples of rows in Dagster's database",
@@ -107,15 +110,22 @@ def _commands() -> Iterator[str]:
     context = group.context_class(group, info_name="traceroom")
     yield from (f"    {' '.join(('traceroom', *group.collect_usage_pieces(context)))}", "", _sentence(group.help), "")
     yield from _parameters(group, context)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if command.hidden:
-            continue
-        inner = command.context_class(command, info_name=name, parent=context)
+    for name, command, inner in every_command(group, context):
         yield from (f"## {name}", "", f"    traceroom {name} {' '.join(command.collect_usage_pieces(inner))}", "",
                     _sentence(command.help), "")
         yield from _parameters(command, inner)
         yield from ("Example:", "", f"    {command.epilog.removeprefix('Example: ')}", "")
+
+
+def every_command(group: Any, context: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield name, command and context of each command that is shown; of those in a group: GROUP COMMAND."""
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        inner = command.context_class(command, info_name=name, parent=context)
+        if hasattr(command, "list_commands"):
+            yield from every_command(command, inner, f"{prefix}{name} ")
+        elif not command.hidden:
+            yield f"{prefix}{name}", command, inner
 
 
 def _parameters(command: Any, context: Any) -> Iterator[str]:

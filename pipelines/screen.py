@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from pipelines import progress
@@ -82,12 +92,13 @@ def tell_changes(sentences: Sequence[str], most: int | None = 10) -> None:
 def bars() -> Iterator[None]:
     """Show the progress (pipelines/progress.py): a bar per stage on a terminal, a line per stage elsewhere."""
     if not console.is_terminal:
-        with progress.watched_by(_print_step):
+        with progress.watched_by(_printer()):
             yield
         return
     bar = Progress(
         SpinnerColumn(finished_text="[green]✓[/]"), TextColumn("{task.description:<12}"), BarColumn(bar_width=30),
-        MofNCompleteColumn(), TextColumn("[dim]{task.fields[note]}"), TimeElapsedColumn(), console=console)
+        MofNCompleteColumn(), TextColumn("[dim]{task.fields[note]}"), TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True), console=console)
     tasks: dict[str, TaskID] = {}
 
     def watch(step: progress.Step) -> None:
@@ -101,6 +112,36 @@ def bars() -> Iterator[None]:
 
     with bar, progress.watched_by(watch):
         yield
+
+
+def _printer(every_s: float = 30.0) -> Callable[[progress.Step], None]:
+    """Return a watcher that prints a line for each finished stage, and how far a long one is every so many seconds."""
+    state, printed = progress.RunProgress(), [time.monotonic()]
+
+    def watch(step: progress.Step) -> None:
+        state.add(step)
+        now = time.monotonic()
+        if step.warning or step.finished:
+            _print_step(step)
+        elif step.total and step.done and now - printed[0] >= every_s:
+            remaining = state.stages[step.stage]["seconds_left"]
+            console.print(f"{step.stage}: {step.done:,} of {step.total:,}" + (
+                f", about {duration(remaining)} left" if remaining is not None else ""))
+        else:
+            return
+        printed[0] = now
+
+    return watch
+
+
+def duration(seconds: float) -> str:
+    """Return a duration for people: 12 ms, 3.4 s, 2 min 5 s, 1 h 4 min."""
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _print_step(step: progress.Step) -> None:

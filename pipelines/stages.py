@@ -39,7 +39,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "names", "Name families of goals, and write each goal as a sentence.",
         (StageTable("mart.names"), StageTable("mart.sentences", (("goals", "goal_id"),))),
-        ("sessions", "goals"), "pipelines.building.tasks:names", ("names_text",)),
+        ("sessions", "world", "goals"), "pipelines.building.tasks:names", ("names_text",)),
     Stage(
         "outcomes", "Estimate how well each session went.",
         (StageTable("mart.outcomes", (_SESSION,)), StageTable("mart.signals"), StageTable("mart.conditions")),
@@ -49,7 +49,7 @@ STAGES: tuple[Stage, ...] = (
         (StageTable("mart.tasks", (_TASK,)), StageTable("mart.families"), StageTable("mart.leakage")),
         ("sessions", "world", "goals", "outcomes"), "pipelines.building.tasks:tasks", ("[gates]",)),
     Stage(
-        "rewards", "Mine a rubric for each task from what good and bad sessions changed.",
+        "rewards", "Mine a rubric for each task from what successful and failed sessions changed.",
         (StageTable("mart.rubrics", (_TASK,)),),
         ("sessions", "world", "goals", "names", "outcomes", "tasks"),
         "pipelines.building.rewards:rewards", ("[gates]", "[outcomes]", "rewards_text")),

@@ -62,8 +62,8 @@ class _Service(NamedTuple):
 REASONS = {
     "verified": "holds", "solution_fails": "the known solution fails", "not_deterministic": "is not deterministic",
     "nothing_passes": "doing nothing passes", "attacker_passes": "an attack passes",
-    "bad_session_passes": "a bad session passes", "mutant_survives": "a changed solution passes",
-    "good_session_fails": "a good session fails"}
+    "bad_session_passes": "a failed session passes", "mutant_survives": "a changed solution passes",
+    "succeeded_session_fails": "a successful session fails"}
 """What the audit says of a task, in a few words."""
 
 
@@ -247,7 +247,7 @@ def _read(store: Store, service: str) -> _Service:
     sessions: dict[str, list[RecordedSession]] = defaultdict(list)
     for task_id, session_id, probability, steps in users.sessions_of(rewarded, turns, outcomes).iter_rows():
         sessions[task_id].append(RecordedSession(session_id, probability, json.loads(steps)))
-    good = {task_id: names or [] for task_id, names in rewarded.select("task_id", "good_session_ids").iter_rows()}
+    good = {task_id: names or [] for task_id, names in rewarded.select("task_id", "succeeded_session_ids").iter_rows()}
     both = pl.concat([each.select("task_id", "family") for each in (logged, made)]).unique(maintain_order=True).sort("task_id")
     rows = {row["task_id"]: {"checks": row["checks"], "solution": row["solution"]} for row in rubrics.to_dicts()}
     return _Service(

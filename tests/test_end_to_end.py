@@ -80,7 +80,7 @@ def test_ready_views_answer_what_people_ask(sample_environment: Path) -> None:
     assert len(rows_by_view) >= 10
     assert (len(rows_by_view["main.messages"]), len(rows_by_view["main.calls"])) == (n_steps["message"], n_steps["call"])
     tasks, lineage = rows_by_view["main.tasks"], rows_by_view["main.lineage"]
-    assert 0 < tasks["is_verified"].sum() <= published, "variants are published too"
+    assert 0 < tasks["is_published"].sum() <= published, "variants are published too"
     assert set(lineage["task_id"]) == set(tasks["task_id"]) and set(lineage["session_id"]) <= set(
         rows_by_view["main.sessions"]["session_id"])
     first = lineage.row(0, named=True)

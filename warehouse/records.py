@@ -145,7 +145,7 @@ class Forgotten(Record):
     hash: str
     """HMAC-SHA-256, 64 hexadecimal digits."""
     form: str
-    """Of an identifier: whether it is a word or a field's value, and what it looks like (so many letters, so many digits)."""
+    """Of an identifier: whether it is a word or a field's value, and its shape (so many letters, so many digits)."""
 
 
 EventKind = Literal[
@@ -282,8 +282,8 @@ class Correction(Record):
     """Of an outcome: the session. Of a family: its id, or a kind's. Of a check: its id, or TASK/CHECK; of an added one
     TASK/NAME or FAMILY/NAME."""
     value: str
-    """JSON text: `good` or `bad`; a name; {"accepted", "role", "weight", "description", "parameters"}, with "kind" of an added
-    check; null: as built."""
+    """JSON text: `succeeded` or `failed`; a name; {"accepted", "role", "weight", "description", "parameters"}, with "kind" of
+    an added check; null: as built."""
     stands: bool
     """No later one speaks of the same, and the session is there."""
 
@@ -347,7 +347,7 @@ class Service(Record):
     """What says so: `starts_from` of a source, what writes left for later sessions, or how first answers change over time;
     None: nothing does, and what one session was told speaks for another only as far as sessions were told the same."""
     votes: str
-    """JSON object: how many looks after another session's write speak for each; {} where the configuration says it."""
+    """JSON object: how many reads after another session's write speak for each; {} where the configuration says it."""
     worlds: str
     """JSON object where the sessions are of several worlds: `sessions` (how many of each), `alike` and `against` (questions
     that tell the world of their session as its other questions do, and that do not), `attribute` that tells them apart (null:
@@ -364,7 +364,7 @@ class SessionWorld(Record):
 
 
 class Leakage(Record):
-    """What the two sides of a service's split still share (`mart.leakage`)."""
+    """What the splits of a service still share (`mart.leakage`)."""
 
     service: str
     report: str
@@ -372,7 +372,7 @@ class Leakage(Record):
 
 
 class Outcome(Record):
-    """How well a session went (`mart.outcomes`)."""
+    """Whether a session succeeded (`mart.outcomes`)."""
 
     session_id: str
     probability: float | None
@@ -406,7 +406,7 @@ class SignalWorth(Record):
 
 
 class ConditionRow(Record):
-    """A condition on which agents decline a kind of request, or a step that they take before it (`mart.conditions`)."""
+    """A condition on which agents decline a family of requests, or a step that they take before it (`mart.conditions`)."""
 
     condition_id: str
     service: str
@@ -441,20 +441,20 @@ class Task(Record):
     task_id: str
     service: str
     family: str
-    """Id of the group of tasks that ask for the same kind of work."""
+    """Id of the family of the task."""
     slots: str
-    """JSON object slot name -> value: what sets this instance apart in its family."""
+    """JSON object slot name -> value: what sets this task apart in its family."""
     goal: str
     """What was asked, in the user's own words."""
     session_ids: list[str]
     """Sessions that the task begins together with, as in the log, sorted."""
     segment_of: str | None
     derived_from: str | None
-    """Task whose known-good trajectory solves this one, which has no known success of its own (`mart.variants`)."""
+    """Task whose successful trajectory solves this one, which has no known success of its own (`mart.variants`)."""
     starts_at: datetime | None
     """Instant of the world that the task begins in; None: the world has no clock."""
-    good_session_ids: list[str]
-    """Sessions known to have done it well, best first."""
+    succeeded_session_ids: list[str]
+    """Sessions that succeeded at it, best first."""
     split: Split
     difficulty: float | None
     """1 - mean probability of success over its sessions."""
@@ -466,18 +466,18 @@ class Task(Record):
     difficulty_band: DifficultyBand | None = None
     """In which band the rate likely lies; None: it is unknown."""
     call_sequences: str = "[]"
-    """JSON list of {calls, n_good, n_sessions}: the distinct sequences of calls it was done by."""
+    """JSON list of {calls, n_succeeded, n_sessions}: the distinct sequences of calls it was done by."""
     late_arguments: str = "[]"
     """JSON list of the arguments (`tool.path`) that the user states only later on."""
     reported_facts: str = "[]"
-    """JSON list of {tool, path, value}: the facts from answers that every good session reported to the user."""
+    """JSON list of {tool, path, value}: the facts from answers that every successful session reported to the user."""
     signature: str = "[]"
     """JSON list of {tool, effect, n_sessions, arguments}: what it changed or found out, and where each argument came from
     (extractors/tasks/details.py)."""
 
 
 class Family(Record):
-    """A group of tasks that ask for the same kind of work (`mart.families`)."""
+    """Tasks that ask for the same work (`mart.families`)."""
 
     family: str
     service: str
@@ -487,8 +487,8 @@ class Family(Record):
     """What was asked in one of its best sessions, as an example."""
     n_sessions: int
     n_tasks: int
-    n_good: int
-    """Sessions known to have gone well."""
+    n_succeeded: int
+    """Sessions that succeeded."""
     rate: float | None
     """How often it succeeds; None: no session of it has a probability."""
     rate_low: float | None
@@ -499,7 +499,7 @@ class Family(Record):
     last_at: datetime | None
     """Beginnings of its first and last session."""
     signature: str
-    """As of a task, over all its good sessions."""
+    """As of a task, over all its successful sessions."""
 
 
 class Goal(Record):
@@ -515,7 +515,7 @@ class Goal(Record):
     ends: int
     """Position after its last turn."""
     kind: str
-    """Id of the kind of request: a family of one goal."""
+    """Id of the family of this goal alone."""
     asks: str
     """What names the kind: the tool that does it, empty where they change nothing, or words of others like it."""
     family: str
@@ -529,7 +529,7 @@ class Goal(Record):
 
 
 class FamilyName(Record):
-    """What a family is called (`mart.names`); every kind of request is the family of itself alone."""
+    """What a family is called (`mart.names`); a request that stands alone is a family too."""
 
     service: str
     family: str
@@ -539,7 +539,7 @@ class FamilyName(Record):
     name: str
     """A few words: what one asks for."""
     sentence: str
-    """What one asks for as a sentence, with `{slot}` where its instances differ."""
+    """What one asks for as a sentence, with `{slot}` where its tasks differ."""
     written_by: str | None = None
     """Model that wrote them, or person who corrected the name; None: made from users' words and the names of tools."""
 
@@ -594,7 +594,7 @@ class Recorded(Record):
     session_id: str | None
     """None: holds for all; else only in tasks that begin together with this session."""
     after: str
-    """JSON list of the state-changing calls [[tool, canonical arguments], …] that it depends on, sorted."""
+    """JSON list of the write calls [[tool, canonical arguments], …] that it depends on, sorted."""
     effects: str
     """JSON list of {"class", "key", "value"} documents that the call left behind; [] for a read."""
     event_id: str
@@ -647,11 +647,11 @@ class Rubric(Record):
     checks: str
     """JSON list of Check, sorted by check_id."""
     solution: str
-    """JSON list of the known-good episode's steps: {"tool", "arguments"} or {"say"}."""
+    """JSON list of the successful episode's steps: {"tool", "arguments"} or {"say"}."""
 
 
 class Variant(Record):
-    """A task whose solution nobody logged (`mart.variants`): solved by trajectories of good sessions."""
+    """A task whose solution nobody logged (`mart.variants`): solved by trajectories of successful sessions."""
 
     task_id: str
     """Of a failure: the task's own (`mart.tasks`)."""
@@ -664,9 +664,9 @@ class Variant(Record):
     starts_at: datetime | None
     split: Split
     derived_from: str
-    """Task whose known-good trajectory solves it."""
+    """Task whose successful trajectory solves it."""
     made_from: Literal["failure", "rebinding"]
-    """failure: sessions that went wrong; rebinding: the words and the trajectory of another task, about other records."""
+    """failure: sessions that failed; rebinding: the words and the trajectory of another task, about other records."""
     opening: str
     """JSON list of {"role", "content"}."""
     script: str

@@ -108,12 +108,12 @@ create table if not exists mart.conditions (
 create table if not exists mart.tasks (
     task_id varchar primary key, service varchar not null, family varchar not null, slots varchar not null,
     goal varchar not null, session_ids varchar[] not null, segment_of varchar, derived_from varchar,
-    starts_at timestamptz, good_session_ids varchar[] not null, split varchar not null, difficulty double,
+    starts_at timestamptz, succeeded_session_ids varchar[] not null, split varchar not null, difficulty double,
     rate double, rate_low double, rate_high double, difficulty_band varchar, call_sequences varchar not null,
     late_arguments varchar not null, reported_facts varchar not null, signature varchar not null);
 create table if not exists mart.families (
     family varchar primary key, service varchar not null, asks varchar not null, goal varchar not null,
-    n_sessions bigint not null, n_tasks bigint not null, n_good bigint not null, rate double, rate_low double,
+    n_sessions bigint not null, n_tasks bigint not null, n_succeeded bigint not null, rate double, rate_low double,
     rate_high double, difficulty_band varchar, first_at timestamptz, last_at timestamptz, signature varchar not null);
 create table if not exists mart.goals (
     goal_id varchar primary key, session_id varchar not null, service varchar not null, place bigint not null,
@@ -162,9 +162,10 @@ create or replace view mart.funnel as
     group by stage, kept, reason
     order by stage, kept desc, n desc, reason;
 
--- Ready views, for people who ask in SQL: one line a session, a call, a task, …
+-- Ready views, for people who ask in SQL: one line a session, a call, a task, … (`outcome`: as in warehouse/vocabulary.py).
 create or replace view sessions as
     select session_id, service, source, format, started_at, ended_at, identity, n_messages, n_calls,
+        case when probability >= 0.5 then 'succeeded' when probability < 0.5 then 'failed' else 'undecided' end as outcome,
         probability as success_probability, low as success_low, high as success_high
     from core.sessions left join mart.outcomes using (session_id)
     order by started_at, session_id;
@@ -192,13 +193,13 @@ create or replace view feedback as
     from core.feedback as f join core.sessions using (session_id) left join mart.outcomes using (session_id)
     order by f.happened_at, f.feedback_id;
 create or replace view families as
-    select family, f.service, coalesce(n.name, f.goal) as name, n.sentence, f.n_sessions, f.n_tasks, f.n_good, f.rate,
+    select family, f.service, coalesce(n.name, f.goal) as name, n.sentence, f.n_sessions, f.n_tasks, f.n_succeeded, f.rate,
         f.rate_low, f.rate_high, f.difficulty_band, f.first_at, f.last_at
     from mart.families as f left join mart.names as n using (family)
     order by f.service, name, family;
 create or replace view tasks as
     select task_id, t.service, t.family, t.goal, t.split, len(t.session_ids) as n_sessions, t.rate, t.difficulty_band,
-        bool_or(d.stage = 'verify' and d.kept) as is_verified, min(d.stage) filter (not d.kept) as reject_stage,
+        bool_or(d.stage = 'verify' and d.kept) as is_published, min(d.stage) filter (not d.kept) as reject_stage,
         min(d.reason) filter (not d.kept) as reject_reason
     from mart.tasks as t left join mart.decisions as d on d.subject = t.task_id
     group by all

@@ -150,17 +150,17 @@ def judged(plays: list[GradedPlay], sessions: Sequence[RecordedSession]) -> Fail
         return Failure("nothing_passes", f"Doing nothing is worth {_worth(silent.reward)}; the rubric asks for too little.")
     wrong = [play for play in plays if play.should == "fail" and play.passed]
     for kind, reason, what in (("attacker", "attacker_passes", "The attacker {!r}"),
-                               ("session", "bad_session_passes", "The bad session {!r}"),
-                               ("mutant", "mutant_survives", "A solution with an act {}")):
+                               ("session", "bad_session_passes", "The failed session {!r}"),
+                               ("mutant", "mutant_survives", "A solution with a write call {}")):
         first = next((play for play in wrong if play.kind == kind), None)
         if first:
             description = f" ({first.description})" if first.description else ""
             return Failure(reason, f"{what.format(first.player)}{description} is worth {_worth(first.reward)}.")
     if odds < 0:
-        return Failure("bad_session_passes", "The sessions that get through are together likelier bad than good.")
+        return Failure("bad_session_passes", "The sessions that get through are together likelier failed than successful.")
     for play in plays:
         if play.kind == "session" and play.should == "pass" and play.reward is not None and not play.passed:
-            return Failure("good_session_fails", f"The good session {play.player!r} is worth {_worth(play.reward)}.")
+            return Failure("succeeded_session_fails", f"The successful session {play.player!r} is worth {_worth(play.reward)}.")
     return None
 
 

@@ -31,10 +31,10 @@ DENY = "I have not done anything. Nothing was changed."
 PROMISE = "Done, I have taken care of it."
 REFUSE = "I am sorry, I cannot do that."
 HAND_OVER = "I am handing you over to a colleague who will take care of it."
-PRESUMED = "the call may be a mere look, which must not be demanded"
+PRESUMED = "the call may be a mere read, which must not be demanded"
 DONE = "everything is done as in the solution, and what has to be said about it is not known"
 HANDED_OVER = "the solution makes no write call but hand-overs, and a hand-over may be as right"
-KNOWN_GOOD = "a session that is known to be good made just these write calls"
+KNOWN_GOOD = "a session that is known to have succeeded made just these write calls"
 TRIES = 6
 """Calls that are tried until one takes back another, or is not refused."""
 
@@ -116,7 +116,7 @@ class Battery:
         excuse = "" if self._deeds else HANDED_OVER
         handed = [*self._hand_over(), say(HAND_OVER)]
         yield Attack("hands_over", handed, "a hand-over at once", excuse)
-        yield Attack("looks_and_hands_over", [*reads, *handed], "the solution's reads, then a hand-over", excuse)
+        yield Attack("reads_and_hands_over", [*reads, *handed], "the solution's reads, then a hand-over", excuse)
 
     def _half(self) -> Iterator[Attack]:
         """Leave out the refusals of a solution that does something else too: it makes a write call, or tells what it read."""

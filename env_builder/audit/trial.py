@@ -101,7 +101,7 @@ class TrialSubject(NamedTuple):
     """The session that gives the solution, if one does."""
     sessions: Sequence[RecordedSession]
     """The task's other recorded sessions."""
-    good_session_ids: frozenset[str]
+    succeeded_session_ids: frozenset[str]
     targets: ServiceTargets
 
     def under(self, document: Document) -> Subject:
@@ -145,7 +145,7 @@ def _audited(
     audited = audit(own, values, depth)
     if audited.failure is None or audited.failure.reason != "solution_fails":
         return own, audited, ""
-    for one in in_order(each for each in subject.sessions if each.session_id in subject.good_session_ids):
+    for one in in_order(each for each in subject.sessions if each.session_id in subject.succeeded_session_ids):
         episode = subject.environment.replay(subject.task.task_id, journal_of(one.steps))
         if grade(own.rubric, episode).reward == 1.0:
             former = [subject.solution_session] if subject.solution_session else []

@@ -286,7 +286,9 @@ def _grouped(pages: list[Page]) -> list[list[Page]]:
 
 
 def _around(rule: Rule, pages: list[Page]) -> dict[str, list[Any]] | None:
-    """Return what each field next to the list says; None if one of them is not explained."""
+    """Return what each field next to the list says; None if one of them is not explained, or no answer is a page."""
+    if not pages:
+        return None
     says: dict[str, list[Any]] = {}
     for name in rule["fields"]:
         if name == rule["field"]:

@@ -297,15 +297,19 @@ def removed(examples: list[WriteExample], hint: list[str]) -> Expression | None:
 
 
 def worded(examples: list[WriteExample]) -> Expression | None:
-    """Return a text of as many words in all examples, of which those that differ are explained one by one."""
+    """Return a text of as many words in all examples, of which those that differ are explained one by one. What stands between
+    words is the same in all."""
     if not all(isinstance(one.after, str) for one in examples):
         return None
     words = [_WORDS.split(one.after) for one in examples]
     if len({len(each) for each in words}) > 1 or len(words[0]) < 2:
         return None
     pieces: list[Expression] = []
-    for column in zip(*words, strict=True):
-        piece: Expression | None = ["constant", column[0]] if len(set(column)) == 1 else explain(
+    for place, column in enumerate(zip(*words, strict=True)):
+        is_same = len(set(column)) == 1
+        if place % 2 and not is_same:   # a separator, which is no word: read again, it would be split into itself
+            return None
+        piece: Expression | None = ["constant", column[0]] if is_same else explain(
             [one._replace(after=value) for one, value in zip(examples, _typed(column), strict=True)], [])
         if piece is None:
             return None

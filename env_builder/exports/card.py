@@ -27,13 +27,13 @@ CARD, REJECTED, STEPS = "README.md", "left.json", "trajectories"
 UNKNOWN = "unknown"
 _FORMS = {
     "trajectories": "the table of steps that every other form is made from: one row a step",
-    "sft": "good sessions as messages and tools, for supervised fine-tuning",
-    "dpo": "two acts in the same state of one task, a good session's and a bad one's; the smallest difference first",
-    "kto": "acts of good and of bad sessions, each for itself",
+    "sft": "successful sessions as messages and tools, for supervised fine-tuning",
+    "dpo": "two actions in the same state of a task, a successful session's and a failed one's; the smallest difference first",
+    "kto": "actions of successful and of failed sessions, each for itself",
     "grpo": "prompts of the published tasks, to be rolled out in the environment",
-    "reward_model": "a good and a bad session of the same task",
-    "process_reward": "acts one by one, each labelled",
-    "openai": "good sessions as OpenAI's fine-tuning API takes them",
+    "reward_model": "a successful and a failed session of the same task",
+    "process_reward": "actions one by one, each labelled",
+    "openai": "successful sessions as OpenAI's fine-tuning API takes them",
     "atif": "sessions as ATIF trajectories",
     "minari": "sessions as transitions for offline RL, in Minari's layout",
 }
@@ -129,7 +129,7 @@ def _body(files: dict[str, list[tuple[str, str, int]]], source: DatasetSource, c
     yield from ("", "## Figures", "", "| | train | validation | held_out |", "|---|---|---|---|")
     of_side = episodes(source).group_by("split").agg(
         pl.col("task_id").n_unique().alias("tasks"), pl.len().alias("episodes"),
-        pl.col("good").sum().alias("episodes known to be good"),
+        pl.col("good").sum().alias("episodes that succeeded"),
         pl.col("final").is_not_null().sum().alias("episodes with a label"), pl.col("final").mean().alias("mean label"))
     row_of = {row["split"]: row for row in of_side.iter_rows(named=True)}
     for figure in of_side.columns[1:]:

@@ -23,12 +23,12 @@ from env_builder.exports.steps import batches, episodes
 from warehouse.records import SPLITS, Decision, frame
 
 REASONS = {
-    "not_known_good": "session {} is not known to have succeeded; it stays in the trajectories",
+    "not_succeeded": "session {} is not known to have succeeded; it stays in the trajectories",
     "no_label": "session {} has no probability of success and no reward",
     "unanswered_call": "session {} holds a call without an answer, which no chat format can tell",
     "unreadable_arguments": "session {} holds a call whose arguments are no JSON object",
     "no_action": "session {} holds no word and no call of the assistant",
-    "no_pair": "session {} has no counterpart: a good and a bad one of the same task that part in the same state",
+    "no_pair": "session {} has no counterpart: a successful and a failed one of the same task that part in the same state",
     "no_rubric": "task {} has no published rubric, so nothing would reward what is tried",
 }
 Row = dict[str, Any]
@@ -181,7 +181,7 @@ def accepted(source: DatasetSource, split: str, missed: Rejections,
 
 def good(episode: LoggedConversation) -> str | None:
     """Why the episode is not known to be good, a reason; None: it is."""
-    return None if episode.about["good"] else "not_known_good"
+    return None if episode.about["good"] else "not_succeeded"
 
 
 def labelled(episode: LoggedConversation) -> str | None:

@@ -86,17 +86,19 @@ class RoomExporter:
     name: str
     write: Callable[[Path, Kit], Exported]
     """Writes into an existing folder. Paths of what it made may be folders."""
+    shows_calls: bool = False
+    """Does it show calls that were made before the agent's first move? It takes tasks that start midway (`starts.py`)."""
 
 
 def members(tasks: pl.DataFrame) -> pl.DataFrame:
     """One row a session of a task: session_id, task_id, family, split, goal, service, good."""
     return (
-        tasks.select("task_id", "family", "split", "goal", "service", "session_ids", "good_session_ids")
+        tasks.select("task_id", "family", "split", "goal", "service", "session_ids", "succeeded_session_ids")
         .explode("session_ids")
         .rename({"session_ids": "session_id"})
         .drop_nulls("session_id")
-        .with_columns(pl.col("session_id").is_in(pl.col("good_session_ids")).fill_null(False).alias("good"))
-        .drop("good_session_ids")
+        .with_columns(pl.col("session_id").is_in(pl.col("succeeded_session_ids")).fill_null(False).alias("good"))
+        .drop("succeeded_session_ids")
         .sort("session_id", "task_id")
     )
 

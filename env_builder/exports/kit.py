@@ -158,7 +158,7 @@ def readme(kit: Kit, consumer: str, run: str) -> str:
     splits = ", ".join(f"{n} {split}" for split, n in kit.figures["n_tasks"].items())
     published, coverage = kit.figures["audit"].get("published", {}), kit.figures["coverage"]
     rates = {f"{kind} accepted": rate for kind, rate in sorted(published.get("false_accept", {}).items())}
-    rates |= {"good ones rejected": published["false_reject"]} if "false_reject" in published else {}
+    rates |= {"right ones rejected": published["false_reject"]} if "false_reject" in published else {}
     audit = ", ".join(f"{name} {rate['k']} of {rate['n']}" for name, rate in rates.items()) or "see `grader/audit.json`"
     answered = (f"{coverage['answered']:.1%} of {coverage['n_calls']} calls that other sessions made there are answered"
                 if coverage.get("n_calls") else "not measured")

@@ -1,4 +1,5 @@
-"""Packages that hold environment and grader for one program: trainers (TRL, SkyRL-Gym, verl), evaluators (Inspect, verifiers).
+"""Packages that hold environment and grader for one program: trainers (TRL, SkyRL-Gym, verl, ART, Agent Lightning, Tinker's
+cookbook), evaluators (Inspect, verifiers).
 
 In: a kit. A trainer gets a package with its adapter, and the prompts of each split as JSON lines or Parquet beside it. An
 evaluator gets an installable package with its adapter; for the verifiers library (0.4.0, `verifiers.v1`) also the criteria of
@@ -55,6 +56,10 @@ class Trainer(NamedTuple):
             else:
                 paths += kits.put_lines(out, f"{split}.jsonl", rows)
         return Exported(sorted(paths + kits.put(out, self.files(kit))), empty(Decision))
+
+
+def _scenario(kit: Kit, task: Row, _: int) -> Row:
+    return {"seed": 0, **kits.origin_of(kit, task)}
 
 
 def _trl_row(kit: Kit, task: Row, _: int) -> Row:
@@ -178,6 +183,28 @@ VERL_RUN = """\
 `config.yaml` is what to set in verl's configuration, with this folder on PYTHONPATH: tools, the agent loop (verl's tool agent
 with a user who answers), the reward function of `{package}`, and the rows.
 """
+ART_RUN = """\
+    from {package} import art_room                     # with this folder on PYTHONPATH
+    groups = await art.gather_trajectory_groups(
+        (art_room.group(model, scenario["task_id"], n=8) for scenario in art_room.scenarios("train")), max_exceptions=0.1)
+    await backend.train(model, groups)
+
+An unscored episode raises; ART leaves it out of its group, as often as `max_exceptions` allows.
+"""
+LIGHTNING_RUN = """\
+    from {package}.lightning_room import KitAgent      # with this folder on PYTHONPATH
+    rows = [json.loads(line) for line in open("train.jsonl")]
+    agl.Trainer(algorithm=…, n_runners=8).fit(KitAgent(), train_dataset=rows)
+
+The model is the resource `main_llm`. An unscored episode emits no reward.
+"""
+TINKER_RUN = """\
+    from {package}.tinker_room import KitDatasetBuilder         # with this folder on PYTHONPATH
+    builder = KitDatasetBuilder(model_name_for_tokenizer=…, renderer_name=…, batch_size=16, group_size=8)
+    config = tinker_cookbook.rl.train.Config(dataset_builder=builder, rollout_error_tolerance=True, …)
+
+An unscored episode raises; with `rollout_error_tolerance` the cookbook leaves it out of its group.
+"""
 INSPECT_RUN = """\
     pip install inspect-ai=={version}
     inspect eval {package}/inspect_room.py --model …        # -T split=validation: one side of the split
@@ -195,5 +222,10 @@ Criteria of judges are in `{package}/criteria/`, a file a task and check, for `-
 TRL = RoomExporter("trl", Trainer("TRL", ("trl_room.py",), _trl_row, TRL_RUN, parquet=False).write)
 SKYRL = RoomExporter("skyrl", Trainer("SkyRL-Gym", ("skyrl_room.py",), _skyrl_row, SKYRL_RUN).write)
 VERL = RoomExporter("verl", Trainer("verl", ("verl_room.py",), _verl_row, VERL_RUN, files=_verl_files).write)
+ART = RoomExporter("art", Trainer("ART", ("chat_room.py", "art_room.py"), _scenario, ART_RUN, parquet=False).write, True)
+LIGHTNING = RoomExporter("agentlightning", Trainer(
+    "Agent Lightning", ("chat_room.py", "lightning_room.py"), _scenario, LIGHTNING_RUN, parquet=False).write, True)
+TINKER = RoomExporter("tinker", Trainer(
+    "Tinker's cookbook", ("chat_room.py", "tinker_room.py"), _scenario, TINKER_RUN, parquet=False).write, True)
 INSPECT = RoomExporter("inspect", _inspect)
-VERIFIERS = RoomExporter("verifiers", _verifiers)
+VERIFIERS = RoomExporter("verifiers", _verifiers, True)

@@ -16,7 +16,7 @@ from env_builder.exports.steps import batches, episodes
 from warehouse.records import SPLITS, Decision, frame
 
 _REASONS = {
-    "other_split": "stands on the side {} of the split, which was not asked for",
+    "other_split": "is in the split {}, which was not asked for",
     "other_family": "is of the family {}, which was not asked for",
     "other_band": "is of a task whose band of success is {}, which was not asked for",
     "outcome_outside": "has the reward or probability of success {}, outside of what was asked for",
@@ -106,7 +106,8 @@ def _only(source: DatasetSource, candidates: pl.DataFrame) -> DatasetSource:
     """Return the source with these sessions of these tasks alone."""
     kept = candidates.group_by("task_id").agg(pl.col("session_id").alias("kept"))
     tasks = source.tasks.join(kept, on="task_id", how="inner").with_columns(
-        pl.col(name).list.set_intersection("kept").list.sort() for name in ("session_ids", "good_session_ids")).drop("kept")
+        pl.col(name).list.set_intersection("kept").list.sort()
+        for name in ("session_ids", "succeeded_session_ids")).drop("kept")
     return source._replace(tasks=tasks)
 
 

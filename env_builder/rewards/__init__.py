@@ -62,14 +62,14 @@ def mine(
     `conditions`: frame of `ConditionRow`, the reasons that checks name.
     Rows in = rubrics + decisions that are not kept (decisions on policies and persons' families are beside these).
     """
-    named = tasks.select(pl.concat_list("session_ids", "good_session_ids").alias("session_id")).explode("session_id")
+    named = tasks.select(pl.concat_list("session_ids", "succeeded_session_ids").alias("session_id")).explode("session_id")
     session_ids = sessions.join(named.unique(), on="session_id", how="semi")["session_id"]
     by_session = witnesses(session_ids, turns, outcomes, differences, effects, memoize)
     free = free_text(turns, tasks, effects)
     families = _families(tasks, by_session)
     mining = CaseMining(by_session, free, Questions(families), goals_by_session(goals), _mostly_certain(sessions, outcomes),
                         tools_by_service(effects.filter(pl.col("counted") != "read")))
-    columns = ("task_id", "service", "family", "session_ids", "good_session_ids")
+    columns = ("task_id", "service", "family", "session_ids", "succeeded_session_ids")
     mined_cases = [mining.case(*row) for row in tasks.select(columns).iter_rows()]
     cases, decisions = [case for case, _ in mined_cases], [decision for _, decision in mined_cases]
     writes = tools_by_service(effects.filter(pl.col("effect") != "read"))
@@ -167,7 +167,7 @@ def _without_skipping(
         good = [one for one in case.good if one.session_id not in skipped]
         if case.good and not good:
             session_id, step = next(iter(skipped.items()))
-            detail = f"{session_id} calls {step.tool} without {step.names} first, as nearly all good sessions do."
+            detail = f"{session_id} calls {step.tool} without {step.names} first, as nearly all successful sessions do."
             decisions[case.task_id] = _decision(case.task_id, False, "step_skipped", detail)
         kept.append(case._replace(good=good))
     return kept, decisions
@@ -228,7 +228,7 @@ def _rubrics(
             by_task[case.task_id] = case.service, checks
         required = [*own, *gates(case.task_id, checks, corrections)]
         best[case.task_id] = [one.session_id for one in first_that_passes(case.good, required, acting)]
-    agreeing = pl.Series("good_session_ids", [best[name] for name in tasks["task_id"]], dtype=pl.List(pl.String()))
+    agreeing = pl.Series("succeeded_session_ids", [best[name] for name in tasks["task_id"]], dtype=pl.List(pl.String()))
     steps = dict(solutions(tasks.with_columns(agreeing), turns).iter_rows())
     rubrics = []
     for task_id, (service, checks) in by_task.items():
@@ -254,22 +254,23 @@ def _why(
     """Return what became of a task: `clear` are its good sessions whose end is known, `good` those that agree, `is_idle`: these
     give nothing to reward."""
     if decided and len(good) == 1 and (good[0].probability or 0.0) < CERTAIN:  # its signals contradict
-        detail = (f"{good[0].session_id} alone says what is right, and whether it went well is in doubt "
+        detail = (f"{good[0].session_id} alone says what is right, and whether it succeeded is in doubt "
                   f"({good[0].probability or 0.0:.2f}) where most sessions are certain; add an expert's word.")
         return _decision(task_id, False, "doubtful_success", detail)
     if is_idle:
-        detail = f"{good[0].session_id} changed, declined and told nothing: any look around would be worth as much."
+        detail = f"{good[0].session_id} changed, declined and told nothing: any read would be worth as much."
         return _decision(task_id, False, "nothing_to_reward", detail)
     if good:
-        return _decision(task_id, True, "rubric_mined", f"{len(good)} of {len(good_ids)} good sessions propose.")
+        return _decision(task_id, True, "rubric_mined", f"{len(good)} of {len(good_ids)} successful sessions propose.")
     if clear:
         reason = "no_agreed_end_state"
-        detail = f"Its {len(clear)} good sessions ended differently and none is certain; add feedback or an expert's word."
+        detail = (f"Its {len(clear)} successful sessions ended differently and none is certain; "
+                  "add feedback or an expert's word.")
     elif good_ids:
         reason, detail = "no_known_end_state", f"The room cannot tell what {good_ids[0]} changed; log what its tools answered."
     else:
         reason = "no_known_success"
-        detail = "No session of the task is known to have gone well; add feedback or an expert's word."
+        detail = "No session of the task is known to have succeeded; add feedback or an expert's word."
     return _decision(task_id, False, reason, detail)
 
 

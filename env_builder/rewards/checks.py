@@ -177,7 +177,7 @@ def _end_checks(
     bears: Bears = attrgetter("changes")
     n = f"one of {len(accepted)} end states" if len(accepted) > 1 else "the end state"
     return [
-        check("state", "gate", f"The world reaches {n} that good sessions left.", given, good, fooled, bears),
+        check("state", "gate", f"The world reaches {n} of successful sessions.", given, good, fooled, bears),
         check("untouched", "gate", "Nothing changes beyond that end state.", given, good, fooled, bears),
     ]
 
@@ -188,7 +188,7 @@ def _usual_looks(good: list[Witness], fooled: list[Witness], usual: frozenset[st
     checks = []
     for tool, same in groupby(sorted(frozenset.intersection(*made)), key=itemgetter(0)):
         calls = [{"tool": tool, "arguments": json.loads(text)} for _, text in same][:MOST_ITEMS]
-        description = f"{tool}, which may change something, is called as good sessions called it."
+        description = f"{tool}, which may change something, is called as successful sessions called it."
         checks.append(check("call", "gate", description, {"calls": calls, "at_least": 1}, good, fooled, _makers(calls)))
     return checks
 
@@ -279,7 +279,7 @@ def _fact_check(role: Role, facts: list[Fact], good: list[Witness], fooled: list
     parameters = {"facts": [{"type": kind, "value": value} for kind, value in named], "at_least": 1}
     supporting = [one for one in good if one.reported.intersection(named)]
     contrary = [one for one in good if one not in supporting] + [one for one in fooled if one.reported.intersection(named)]
-    description = f"The user is told one of {len(named)} facts that good sessions told."
+    description = f"The user is told one of {len(named)} facts that successful sessions told."
     return check("said", role, description, parameters, supporting, contrary, lambda one: one.stating(named))
 
 
@@ -294,7 +294,7 @@ def _idle_checks(good: list[Witness], free: FreeText) -> list[Check]:
     if calls:
         supporting = [one for one in good if any(_is(pattern, call) for call in one.calls for pattern in calls)]
         contrary = [one for one in good if one not in supporting]
-        description = f"One of {len(calls)} records that good sessions looked up is; without such, a hand-over."
+        description = f"One of {len(calls)} records that successful sessions looked up is; without such, a hand-over."
         role: Role = "gate" if good[0] in supporting and len(contrary) <= len(supporting) else "diagnostic"
         checks.append(check("call", role, description, {"calls": calls, "at_least": 1}, supporting, contrary, _makers(calls)))
     return checks

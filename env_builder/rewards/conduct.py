@@ -132,7 +132,7 @@ def _values(good: list[Witness]) -> Iterator[Proposal]:
         few = sorted(set(values))
         if len(few) <= MOST_VALUES and len(values) >= FEWEST_VALUES:
             pattern = {"tool": tool, "where": {name: {"none_of": few}}}
-            description = f"{name} of {tool} is one of {len(few)} values that good sessions give."
+            description = f"{name} of {tool} is one of {len(few)} values that successful sessions give."
             yield "call", {"calls": [pattern], "at_most": 0}, description, (tool,), partial(_among, tool, name, frozenset(few))
 
 

@@ -139,8 +139,8 @@ def _fault(check: PersonCheck, good: list[Witness], bad: list[Witness], writes: 
     kept = sum(holds(check, one, writes) is not False for one in good)
     broken = sum(holds(check, one, writes) is False for one in bad)
     if kept < KEPT * len(good):
-        return f"{len(good) - kept} of {len(good)} good sessions break it: {check.description}"
-    return "" if broken else f"No bad session breaks it: {check.description}"
+        return f"{len(good) - kept} of {len(good)} successful sessions break it: {check.description}"
+    return "" if broken else f"No failed session breaks it: {check.description}"
 
 
 def _decision(service: str, number: int, kept: bool, reason: str, detail: str) -> Decision:

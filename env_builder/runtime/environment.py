@@ -88,6 +88,27 @@ Reply with one JSON object and nothing else: {{"content": "the answer as the tex
 """
 
 
+def prefix_messages(
+    environment: Environment, step: dict[str, Any], relabelling: Relabelling | None
+) -> list[dict[str, Any]]:
+    """Make a step that comes before the agent's first move; return it and what came of it as messages of OpenAI's form."""
+    def shown(value: Any) -> Any:
+        return relabelling.renaming.shown(value) if relabelling else value
+
+    if "say" in step:
+        reply = environment.say(step["say"])
+        spoken = {"role": "assistant", "content": shown(step["say"])}
+        return [spoken] if reply is None else [spoken, {"role": "user", "content": shown(reply)}]
+    number = len(environment.journal)
+    result = environment.call(step["tool"], step["arguments"])
+    if relabelling:
+        result = relabelling.shown(step["tool"], step["arguments"], result)
+    function = {"name": step["tool"], "arguments": json.dumps(shown(step["arguments"]), ensure_ascii=False)}
+    call_id = f"call_{number}"
+    return [{"role": "assistant", "content": "", "tool_calls": [{"id": call_id, "type": "function", "function": function}]},
+            {"role": "tool", "tool_call_id": call_id, "content": result.content}]
+
+
 def model_answer(reply: str) -> Result | None:
     """Parse a model's answer in the place of a tool's, None if its reply is no such object.
 
@@ -236,7 +257,7 @@ class Environment:
             self._relabelling = self._perturbations.relabelling(self._id_forms[0])
             for message in opening:
                 message["content"] = self._relabelling.renaming.shown(message["content"])
-        return Observation(opening, self.tools, self._limits)
+        return Observation([*opening, *self._make_prefix(task.prefix)], self.tools, self._limits)
 
     def bind(self, tool: str, source: str | Binding) -> None:
         """From now on let the real tool answer what is not on record: `python:module:function`, `http:ADDRESS`,
@@ -507,8 +528,9 @@ class Environment:
         """Yield one twin that replays the journal: before its first step and after each."""
         twin = self.replaying(task_id, seed, perturbations)
         yield twin
-        for row in journal:  # from the untrusted side: a row that is no step is none
-            row = row if isinstance(row, dict) else {}
+        n_made = len(twin._journal)  # the task's prefix, which the grader has made itself
+        for place, row in enumerate(journal):  # from the untrusted side: a row that is no step is none
+            row = row if isinstance(row, dict) and place >= n_made else {}
             kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
             if kind == "call" and isinstance(tool, str):
                 twin.call(tool, row.get("arguments"))
@@ -521,6 +543,19 @@ class Environment:
         if task_id not in self._parsed and task_id in self._rubrics:
             self._parsed[task_id] = ParsedRubric.read(self._rubrics[task_id])
         return self._parsed.get(task_id)
+
+    def _make_prefix(self, steps: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Make the steps that come before the agent's first move, exactly as recorded whatever is switched on; return them as
+        messages of the conversation, in this episode's names."""
+        if not steps:
+            return []
+        switched, relabelling, ask, reword = self._perturbations, self._relabelling, self._ask, self._reword
+        self._perturbations = switched.switched(switched.seed, ())
+        self._relabelling = self._ask = self._reword = None
+        try:
+            return [message for step in steps for message in prefix_messages(self, step, relabelling)]
+        finally:
+            self._perturbations, self._relabelling, self._ask, self._reword = switched, relabelling, ask, reword
 
     def _user_of(self, task: Task) -> ScriptedUser:
         """Return the user of a task, made again where another task of the same id was handed over."""

@@ -38,6 +38,8 @@ class Task(NamedTuple):
     slots: dict[str, Any]
     segment_of: str | None = None
     derived_from: str | None = None
+    prefix: tuple[dict[str, Any], ...] = ()
+    """Steps that were made before the agent's first move, as a known solution has them (docs/environment.md)."""
 
     @property
     def user_turns(self) -> tuple[str, ...]:
@@ -48,7 +50,8 @@ class Task(NamedTuple):
 class Observation(NamedTuple):
     """What the agent sees at reset."""
 
-    messages: list[dict[str, str]]
+    messages: list[dict[str, Any]]
+    """{"role", "content"}; calls that were made before the agent's first move, and their answers, as OpenAI has them."""
     tools: list[dict[str, Any]]
     """MCP tool descriptors."""
     limits: Limits | None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -54,7 +55,7 @@ class Made(NamedTuple):
     """A task with a session that was played, not logged."""
 
     task: Row
-    """Of `Task`; `good_session_ids` is that session."""
+    """Of `Task`; `succeeded_session_ids` is that session."""
     made_from: str
     """`failure` or `rebinding`."""
     derived: Derived
@@ -102,8 +103,14 @@ def _tried(own: VariantTables, service: str, failures: bool, per_family: int) ->
     """Try all new tasks of a service: what each is made from, the task, and its solution or why there is none. The world that
     they are played in is left when this returns."""
     service_model = _service_model(own, service)
-    return [*(("failure", *each) for each in _failures(own, service_model, failures)),
-            *(("rebinding", *each) for each in _rebound(own, service_model, service, per_family))]
+    of_failures = (("failure", *each) for each in _failures(own, service_model, failures))
+    of_others = (("rebinding", *each) for each in _rebound(own, service_model, service, per_family))
+    return [(origin, task, _without_frames(outcome)) for origin, task, outcome in chain(of_failures, of_others)]
+
+
+def _without_frames(outcome: Derived | Unbound) -> Derived | Unbound:
+    """Return an outcome as it is, and what was raised without the frames that it passed: they hold the world."""
+    return outcome if isinstance(outcome, Derived) else Unbound(outcome.reason, outcome.detail)
 
 
 def _failures(own: VariantTables, service_model: ServiceModel, enabled: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
@@ -126,7 +133,7 @@ def _failures(own: VariantTables, service_model: ServiceModel, enabled: bool) ->
             bad = (name for name in task["session_ids"] if (chance.get(name) or 0.0) < _BAD)
             ends = (end_of(service_model, service_model.moves.get(name, []), begun) for name in bad)
             if any(ends_alike(derived.difference, end, {}) for end in ends):
-                first = first or Unbound("ends_as_it_failed", "A session that ended so is known not to have gone well.")
+                first = first or Unbound("ends_as_it_failed", "A session that ended so is known to have failed.")
                 continue
             yield task, derived
             break
@@ -143,10 +150,10 @@ def _rebound(own: VariantTables, service_model: ServiceModel, service: str, n: i
     instants = dict(stamped.sort("task_id").group_by("split").agg(pl.col("instant").sort()).iter_rows())
     pool = EntityPool(service_model, own.facts.select("entity_class", "key").unique().iter_rows(), sides, instants)
     chance = dict(own.outcomes.select("session_id", "probability").iter_rows())
-    rewarded = stamped.join(own.rubrics, on="task_id", how="semi").filter(pl.col("good_session_ids").list.len() > 0)
+    rewarded = stamped.join(own.rubrics, on="task_id", how="semi").filter(pl.col("succeeded_session_ids").list.len() > 0)
     donors: dict[str, list[Donor]] = defaultdict(list)
     for task in rewarded.to_dicts():
-        best, begun = task["good_session_ids"][0], service_model.begun(task.pop("instant"), frozenset(task["session_ids"]))
+        best, begun = task["succeeded_session_ids"][0], service_model.begun(task.pop("instant"), frozenset(task["session_ids"]))
         donors[task["family"]].append(Donor(task, begun, service_model.moves.get(best, []), best, chance.get(best) or 0.0))
     chosen = [sorted(family_donors, key=lambda donor: digest(donor.task["task_id"]))[:_DONORS] for _,
               family_donors in sorted(donors.items())]
@@ -160,7 +167,7 @@ def _service_model(own: VariantTables, service: str) -> ServiceModel:
     state = EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
     effects = {row["tool"]: presumed_effect(row) for row in rows.programs}
     moves = moves_of(own.turns, own.sessions["session_id"])
-    good = own.tasks.select("family", "session_ids", "starts_at", pl.col("good_session_ids").alias("session_id")).explode(
+    good = own.tasks.select("family", "session_ids", "starts_at", pl.col("succeeded_session_ids").alias("session_id")).explode(
         "session_id").drop_nulls("session_id").with_columns(pl.col("starts_at").dt.strftime(INSTANT))
     columns = ("family", "session_ids", "starts_at", "session_id")
     views = {name: (family, at, frozenset(ids)) for family, ids, at, name in good.select(columns).iter_rows()}
@@ -189,10 +196,10 @@ def _goal_messages(own: VariantTables) -> pl.DataFrame:
 
 def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple[str, ...]]:
     by_family = {}
-    for family, asks, n_good, signature in families.select("family", "asks", "n_good", "signature").iter_rows():
+    for family, asks, n_succeeded, signature in families.select("family", "asks", "n_succeeded", "signature").iter_rows():
         named = set(json.loads(asks))
         usual = [entry["tool"] for entry in json.loads(signature) if entry["tool"] in acting - named
-                 and entry["n_sessions"] >= max(_ROUTINE * n_good, _FEW)]
+                 and entry["n_sessions"] >= max(_ROUTINE * n_succeeded, _FEW)]
         by_family[family] = tuple(usual)
     return by_family
 
@@ -205,7 +212,8 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     turns = frame(Turn, [row for session_id, each in by_id.items()
                          for row in turns_of(session_id, each.task["service"], each.derived.moves)])
     tasks = tables.tasks.clear().vstack(pl.DataFrame(
-        [each.task | {"good_session_ids": [session_id]} for session_id, each in by_id.items()], schema=tables.tasks.schema))
+        [each.task | {"succeeded_session_ids": [session_id]} for session_id, each in by_id.items()],
+        schema=tables.tasks.schema))
     chances = [{"session_id": session_id, "probability": each.derived.sure, "signals": "[]", "model": ""}
                for session_id, each in by_id.items()]
     differences = [canonical(each.derived.difference) for each in by_id.values()]
@@ -217,8 +225,8 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
         _effects(tables.behaviours), memoize=memoize, goals=_goals_of(by_id, tables.goals))
     words = {row["task_id"]: row for row in scripts(tasks, turns, memoize).to_dicts()}
     rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
-    task_of = dict(tables.tasks.explode("good_session_ids").drop_nulls("good_session_ids").select(
-        "good_session_ids", "task_id").iter_rows())
+    task_of = dict(tables.tasks.explode("succeeded_session_ids").drop_nulls("succeeded_session_ids").select(
+        "succeeded_session_ids", "task_id").iter_rows())
     rows = [_variant(each, session_id, rubrics[each.task["task_id"]], words[each.task["task_id"]], task_of)
             for session_id, each in by_id.items() if each.task["task_id"] in rubrics]
     own = pl.col("subject").is_in([each.task["task_id"] for each in made])

@@ -114,7 +114,7 @@ def derive(model: ServiceModel, family: str, session_id: str, begun: EpisodeStat
     counts = {act.tool: model.proven.get(act.tool, (0, 0)) for act in wanted}
     for tool, (n, n_right) in counts.items():
         if n < PROOFS or n_right < PROVEN * n:
-            raise Unbound("way_not_proven", f"Of {n} good sessions, {n_right} did with {tool} what their words lead to.")
+            raise Unbound("way_not_proven", f"Of {n} successful sessions, {n_right} did with {tool} what their words lead to.")
     until = _until(model, moves, wanted)
     play = PlayedSession(begun)
     todo = _along(model, play, moves[:until], wanted)
@@ -209,7 +209,7 @@ def acts_wanted(model: ServiceModel, family: str, session_id: str, begun: Episod
     acts: list[WantedCall] = []
     for tool, slots in requests:
         if tool not in model.uses:
-            raise Unbound("no_known_way", f"No good session used {tool}.")
+            raise Unbound("no_known_way", f"No successful session used {tool}.")
         ordered = in_order(slots, words, answers)
         taken_as_named(ordered, words, answers)
         search = Search(model, ordered, answers, begun)
@@ -289,7 +289,7 @@ def _do(model: ServiceModel, play: PlayedSession, act: WantedCall, requestor: st
         answer = play.state.fork().call(act.tool, act.arguments)
         raise Unbound("does_not_play", f"{act.tool} {canonical(act.arguments)[:200]} is answered {answer.content[:100]!r}.")
     if not model.uses[act.tool].fits(touched_by(before, play.state)):
-        raise Unbound("changes_other_things", f"{act.tool} changes what it never changed in good sessions, or less.")
+        raise Unbound("changes_other_things", f"{act.tool} changes what it never changed in successful sessions, or less.")
 
 
 def _tell(model: ServiceModel, play: PlayedSession, act: WantedCall) -> None:
@@ -309,7 +309,7 @@ def _tell(model: ServiceModel, play: PlayedSession, act: WantedCall) -> None:
     if not n_swapped:
         return
     if facts_in(own_words) - facts_in(" ".join([own.text, *values.values()])):
-        raise Unbound("tells_more", f"After {act.tool}, good sessions tell what it neither takes nor answers.")
+        raise Unbound("tells_more", f"After {act.tool}, successful sessions tell what it neither takes nor answers.")
     play.moves.append(Move("assistant", own_words))
 
 
@@ -383,7 +383,7 @@ def bind(
             first = first or Unbound("order_not_known", f"{tool} takes two lists, and nothing says what belongs together.")
             continue
         return arguments, form
-    raise first or Unbound("no_way", f"No good session gave {tool} {', '.join(sorted(slots))} together.")
+    raise first or Unbound("no_way", f"No successful session gave {tool} {', '.join(sorted(slots))} together.")
 
 
 def _filled(path: str, example: Any, slots: Slots, read: Callable[[str], str | None]) -> Any:
@@ -411,7 +411,7 @@ def _like(example: Any, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise Unbound("slot_not_filled", f"{text!r} is no number, as good sessions gave there.") from None
+        raise Unbound("slot_not_filled", f"{text!r} is no number, as successful sessions gave there.") from None
 
 
 def _read(tool: str, path: str, sources: ArgumentSources, shown: Callable[[str], Shown]) -> str | None:

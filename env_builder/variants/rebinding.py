@@ -99,7 +99,7 @@ def rebound(
         rooms = [model.begun(sided[place], frozenset()) for place in places]
         there = next((state for state in rooms if state.document((root[0], other)) is not None), rooms[0])
         instant = there.view.instant
-        task = donor.task | {"task_id": digest(f"rebound {mark}")[:16], "session_ids": [], "good_session_ids": [],
+        task = donor.task | {"task_id": digest(f"rebound {mark}")[:16], "session_ids": [], "succeeded_session_ids": [],
                              "starts_at": instant and datetime.fromisoformat(instant)}
         free = frozenset(
             text for move in donor.moves if model.effects.get(move.tool) in ACTS
@@ -173,7 +173,7 @@ def _instance(
     if document is None:
         raise Unbound("not_known_then", f"What {other} was at {there.view.instant} is not known.")
     if pool.leaks(document, other, task["split"]):
-        raise Unbound("would_leak", f"{other}, or what its document names, belongs to sessions on another side of the split.")
+        raise Unbound("would_leak", f"{other}, or what its document names, belongs to sessions in another split.")
     named = frozenset(text for move in donor.moves for text in texts_of(move.arguments))
     pairs = Counterparts(donor.begun, there, pool.classes, free)
     if not pairs.add(kind, key, other, named):

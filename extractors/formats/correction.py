@@ -1,9 +1,9 @@
 """What a person corrected: one JSON line for each statement on a session's outcome, a family's name or a check of a rubric.
 
     {"format": "traceroom-correction/1", "at": "2026-03-09T10:00:00Z", "by": "Ada", "why": "…",
-     "subject": {"kind": "outcome", "id": SESSION}, "value": "good"}
+     "subject": {"kind": "outcome", "id": SESSION}, "value": "succeeded"}
 
-`value` of an outcome: `good` or `bad`; of a family: its name; of a check: an object of `accepted`, `role`, `weight`,
+`value` of an outcome: `succeeded` or `failed`; of a family: its name; of a check: an object of `accepted`, `role`, `weight`,
 `description`, `parameters`; null takes back what was stated of the subject before. The id of a check is its own (wherever it
 stands) or TASK/CHECK. A value with a `kind` adds a check: it has `role`, `description` and `parameters` too, and the id
 TASK/NAME or FAMILY/NAME.
@@ -19,11 +19,15 @@ import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
+from warehouse.vocabulary import FAILED, SUCCEEDED
 
 NAME = "correction"
 VERSION = "traceroom-correction/1"
 KINDS = ("outcome", "family", "check")
-OUTCOMES = ("good", "bad")
+OUTCOMES = (SUCCEEDED, FAILED)
+"""What a correction of an outcome says."""
+FORMER_OUTCOMES = {"good": SUCCEEDED, "bad": FAILED}
+"""What files of former versions say -> what it means; they are still read."""
 ROLES = ("gate", "score", "penalty", "shaping", "diagnostic")
 MOST_WEIGHT = 1000.0
 _FAMILY = "traceroom-correction/"
@@ -67,7 +71,8 @@ def wrong_with(line: Row) -> str | None:
     if value is None:
         return None
     if kind == "outcome":
-        return None if value in OUTCOMES else f"'value' of an outcome is not {' or '.join(OUTCOMES)}"
+        is_outcome = value in OUTCOMES or value in FORMER_OUTCOMES
+        return None if is_outcome else f"'value' of an outcome is not {' or '.join(OUTCOMES)}"
     if kind == "family":
         return None if _is_text(value) else "'value' of a family is no name"
     if not isinstance(value, dict) or not value or value.keys() - _OF_A_CHECK.keys():

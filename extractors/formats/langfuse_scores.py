@@ -17,9 +17,18 @@ _KINDS = ("NUMERIC", "BOOLEAN", "CATEGORICAL", "TEXT", "CORRECTION")
 def claims(head: Head) -> bool:
     """Rows, or a page of them, with a score's data type and its target."""
     inner = head.first.get("data")
-    first = inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else head.first
+    first = _with_target(inner[0] if isinstance(inner, list) and inner and isinstance(inner[0], dict) else head.first)
     stated = first.get("data_type", first.get("dataType"))
     return stated in _KINDS and not {"trace_id", "traceId", "session_id"}.isdisjoint(first)
+
+
+def _with_target(value: Row) -> Row:
+    """Return a score of the third API with its target as the earlier ones name it."""
+    target = value.get("subject")
+    if not isinstance(target, dict):
+        return value
+    ids = {f"{target.get('kind')}Id": target.get("id")}
+    return {"traceId": target.get("traceId"), **value, **ids}
 
 
 @each_record
@@ -34,6 +43,7 @@ def read(record: LogRecord, emit: Emit) -> None:
 
 def score(record: LogRecord, value: Row, emit: Emit, session_id: str | None = None) -> None:
     """Emit one score; `session_id`: of the trace that holds it."""
+    value = _with_target(value)
     name, trace_id = value.get("name"), first_of(value, ("trace_id", "traceId"))
     session_id = first_of(value, ("session_id", "sessionId")) or session_id or (f"trace:{trace_id}" if trace_id else None)
     if not isinstance(name, str) or session_id is None:

@@ -60,9 +60,9 @@ CORRECTION = "correction"
 def words_of(corrections: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
     """Votes on the sessions there are."""
     corrected = corrections.join(sessions, left_on="subject", right_on="session_id", how="semi").sort("subject")
-    good = pl.col("value") == '"good"'
+    good = pl.col("value").is_in(['"succeeded"', '"good"'])
     description = pl.format(
-        "{} says it went {}: {}", "author", pl.when(good).then(pl.lit("well")).otherwise(pl.lit("badly")), "why")
+        "{} says that it {}: {}", "author", pl.when(good).then(pl.lit("succeeded")).otherwise(pl.lit("failed")), "why")
     rows = corrected.with_columns(pl.col("subject").alias("session_id"), pl.concat_list("correction_id").alias("events"))
     return votes(rows, pl.when(good).then(1.0).otherwise(-1.0), description, pl.col("events"))
 

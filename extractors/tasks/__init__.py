@@ -24,10 +24,11 @@ from extractors.tasks.requests import find_requests, same_request, stated_reques
 from extractors.tasks.splits import choose_sides, near_duplicates, report
 from extractors.tasks.written import filed, written
 from warehouse.records import Family, Goal, Memoize, Task, empty, frame_schema, recompute
+from warehouse.vocabulary import SUCCEEDED_FROM
 
 _RECKONS = ("pure", "constant")
 """Effects of tools that only reckon."""
-GATE = 0.5
+GATE = SUCCEEDED_FROM
 """Probability of success from which on a session counts as known-good."""
 
 
@@ -165,7 +166,7 @@ def _tasks(members: pl.DataFrame, sides: pl.DataFrame, slots: pl.DataFrame, star
     rows = best_first.group_by("task", maintain_order=True).agg(
         pl.col("service", "family", "goal", "spoken", "worded", "filed", "written").first(),
         pl.col("session_id").sort().alias("session_ids"),
-        pl.col("session_id").filter(pl.col("good")).alias("good_session_ids"), pl.col("started_at").min(),
+        pl.col("session_id").filter(pl.col("good")).alias("succeeded_session_ids"), pl.col("started_at").min(),
         (1.0 - pl.col("probability").mean()).round(9).alias("difficulty"))
     return (
         rows.with_columns(_stated_goal().alias("goal"))

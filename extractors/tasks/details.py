@@ -24,7 +24,7 @@ from extractors.tasks.words import key_of, mentions, spellings
 from warehouse.records import Family, frame_schema
 
 DETAILS = ("call_sequences", "late_arguments", "reported_facts")
-"""call_sequences: JSON list of {calls, n_sessions, n_good}, most good ones first; late_arguments: JSON list of
+"""call_sequences: JSON list of {calls, n_sessions, n_succeeded}, most good ones first; late_arguments: JSON list of
 arguments (`tool.path`) whose value the user stated only later on; reported_facts: JSON list of {tool, path, value} that every
 such session reported."""
 _FEW = 20
@@ -54,12 +54,13 @@ def _call_sequences(members: pl.DataFrame, calls: pl.DataFrame, reckoners: froze
     done = fine.group_by("session_id", maintain_order=True).agg("tool")
     called = members.select("task", "session_id", "good").join(done, on="session_id", how="left").with_columns(
         pl.col("tool").fill_null(pl.lit([], dtype=pl.List(pl.String))).list.join("\n").alias("calls"))
-    counted = called.group_by("task", "calls").agg(pl.len().alias("n_sessions"), pl.col("good").sum().alias("n_good"))
+    counted = called.group_by("task", "calls").agg(pl.len().alias("n_sessions"), pl.col("good").sum().alias("n_succeeded"))
     listed: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for task, names, n_sessions, n_good in counted.sort(
-            "task", "n_good", "n_sessions", "calls", descending=[False, True, True, False]).iter_rows():
+    for task, names, n_sessions, n_succeeded in counted.sort(
+            "task", "n_succeeded", "n_sessions", "calls", descending=[False, True, True, False]).iter_rows():
         if len(listed[task]) < _FEW:
-            listed[task].append({"calls": names.split("\n") if names else [], "n_good": n_good, "n_sessions": n_sessions})
+            calls = names.split("\n") if names else []
+            listed[task].append({"calls": calls, "n_succeeded": n_succeeded, "n_sessions": n_sessions})
     return _json_frame(listed, "call_sequences")
 
 
@@ -190,7 +191,7 @@ def family_table(members: pl.DataFrame, kinds: pl.DataFrame, family_rates: pl.Da
                            nulls_last=True)
     counted = example.group_by("family", "service", maintain_order=True).agg(
         pl.col("goal").first(), pl.len().alias("n_sessions"), pl.col("task").n_unique().alias("n_tasks"),
-        pl.col("good").sum().alias("n_good"), pl.col("started_at").min().alias("first_at"),
+        pl.col("good").sum().alias("n_succeeded"), pl.col("started_at").min().alias("first_at"),
         pl.col("started_at").max().alias("last_at"))
     rows = counted.join(asks, on="family", how="left").join(family_rates, left_on="family", right_on="name", how="left").join(
         signatures, left_on="family", right_on="group", how="left")

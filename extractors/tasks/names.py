@@ -1,9 +1,10 @@
 """Name families, and write goals as sentences, from the names of tools and the users' own words.
 
-A kind that tools name is called by them, another by its most typical words: frequent in the kind and rare outside. Sentences
-are the users' words without greetings, with the values of slots marked. A person's correction of a family's name takes
-precedence, also in families of several kinds. Sees words of any script that has spaces. Does not see meaning, values in another
-form, or whether a corrected name fits."""
+A kind that tools name is called by them. Another is called by the words that at least half of its goals share, in the order of
+its most typical sentence; else by a tool that half of its stretches call; else by words that half of its goals share and others
+rarely have. So no name quotes one session. Sentences are the users' words without greetings, with the values of slots marked. A
+person's correction of a family's name takes precedence, also in families of several kinds. Sees words of any script that has
+spaces. Does not see meaning, values in another form, or whether a corrected name fits."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from math import log
 from typing import NamedTuple
 
@@ -28,6 +29,19 @@ _EVEN, _LENGTH = 6, 0.75
 """What words tell of a kind is divided by their number and the one, to the power of the other: short texts before long ones."""
 _USUAL = 0.1
 """Share of a kind's goals from which on a word is the name of no single entity."""
+_SHARED = 0.5
+"""Share of a kind's goals that hold each word of its name, or of its stretches that call the tool that names it."""
+_RARER = 2.0
+"""How much rarer such a word is in goals of other kinds."""
+_MOST_WORDS = 3
+"""Words of such a name."""
+_TELLING = 4
+"""Letters from which on a word may tell what a kind is about."""
+_LEAST_TELLING = 2
+"""Different telling words that make a sentence a name."""
+_ALIKE = 5
+"""Letters by which words are compared: forms of one word mostly begin alike."""
+_OTHER = "other requests"
 _OFTEN = 3
 """A short beginning of fewer goals than this is no greeting."""
 _WORD = re.compile(r"[^\W_]+")
@@ -60,6 +74,10 @@ class RequestKind(NamedTuple):
     """Words that many of its goals hold."""
     openings: frozenset[str]
     """Short beginnings that say nothing, of the whole service."""
+    shared: Mapping[str, float] = {}
+    """Beginning of a word -> share of the goals that hold such a word, if more than one does."""
+    called: tuple[str, ...] = ()
+    """Tools that at least half of its stretches call: those that write first, then the most frequent."""
 
     def words_of(self, goal: NamedGoal) -> str | None:
         """Return a goal's words in one line; None if they are but the tools that were called."""
@@ -76,16 +94,32 @@ class FamilyNames(NamedTuple):
     """Frame of `Sentence`, by goal_id."""
 
 
-def names_of(goals: pl.DataFrame, tools: pl.DataFrame) -> FamilyNames:
-    """Name all families and goals by words and tools alone. `goals`: frame of `Goal`; `tools`: service, tool; in any order."""
+def names_of(goals: pl.DataFrame, tools: pl.DataFrame, calls: pl.DataFrame | None = None) -> FamilyNames:
+    """Name all families and goals by words and tools alone. `goals`: frame of `Goal`; `tools`: service, tool; `calls`:
+    session_id, position, tool, effect; in any order."""
     taken: dict[str, set[str]] = defaultdict(set)
     named, sentences = {}, []
+    called_by = tools_called(goals, calls) if calls is not None else {}
     for kind in kinds_in(goals, tools):
+        kind = kind._replace(called=called_by.get(kind.kind, ()))
         name = _name(kind, taken[kind.service])
         named[kind.kind] = FamilyName(
             service=kind.service, family=kind.kind, kinds=[kind.kind], name=name, sentence=_typical(kind, name))
         sentences += [Sentence(goal_id=goal.goal_id, sentence=_sentence_of(kind, goal, name)) for goal in kind.goals]
     return FamilyNames(families_of(goals, named), frame(Sentence, sentences).sort("goal_id"))
+
+
+def tools_called(goals: pl.DataFrame, calls: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Return kind -> tools that at least half of its stretches call, those that write first."""
+    n_goals = goals.group_by("kind").agg(pl.col("goal_id").n_unique().alias("n"))
+    rows = (
+        goals.select("kind", "goal_id", "session_id", "begins", "ends").join(calls, on="session_id")
+        .filter(pl.col("position").is_between("begins", "ends"))
+        .group_by("kind", "tool").agg(pl.col("goal_id").n_unique().alias("n_calling"), (pl.col("effect") == "write").any())
+        .join(n_goals, on="kind").filter((pl.col("n_calling") >= _SHARED * pl.col("n")) & (pl.col("n_calling") > 1))
+        .sort("kind", "effect", "n_calling", "tool", descending=[False, True, True, False]))
+    named = rows.group_by("kind", maintain_order=True).agg("tool")
+    return {kind: tuple(names) for kind, names in named.iter_rows()}
 
 
 def kinds_in(goals: pl.DataFrame, tools: pl.DataFrame) -> list[RequestKind]:
@@ -109,10 +143,12 @@ def _of_service(service: str, by_kind: Mapping[tuple[str, str], list[NamedGoal]]
     for (kind, label), own in by_kind.items():
         counts = Counter(word for goal in own for word in goal.distinct)
         weights = _weights(counts, len(own), whole, n_whole)
-        usual = frozenset(word for word, n in counts.items() if n > _USUAL * len(own))
+        usual = frozenset(word for word, n in counts.items() if n > max(_USUAL * len(own), 1))
+        alike = Counter(begins for goal in own for begins in {word[:_ALIKE] for word in goal.distinct})
+        shared = {begins: n / len(own) for begins, n in alike.items() if n > 1}
         ordered = sorted(own, key=lambda goal: (-_worth(goal.distinct, weights), goal.words, goal.goal_id))
         slots = called(sorted({slot for goal in own for slot in goal.slots}), label)
-        yield RequestKind(service, kind, _named_by(label, tools), slots, ordered, weights, usual, openings)
+        yield RequestKind(service, kind, _named_by(label, tools), slots, ordered, weights, usual, openings, shared)
 
 
 def _openings(kinds: Iterable[list[NamedGoal]]) -> frozenset[str]:
@@ -153,17 +189,54 @@ def _named_by(label: str, tools: set[str]) -> tuple[str, ...]:
 
 
 def _name(kind: RequestKind, taken: set[str]) -> str:
-    """Its tools, or else its most typical first sentence that names no other kind of the service."""
+    """Return its tools, or else the first name of what its goals share that names no other kind of the service."""
     if kind.tools:
         return " + ".join(map(spoken, kind.tools))
-    first_sentences = {piece for goal in kind.goals[:_LOOKED_AT] for piece in pieces_of(goal.words, kind.openings)[:1]}
-    ranked = sorted((len(name) > LONGEST_NAME, -_worth(sorted(set(_WORD.findall(piece.lower()))), kind.weights), name)
-                    for piece in first_sentences for name in [general(piece, kind.usual.__contains__).rstrip(" .!,;:")])
-    for *_, name in ranked:
-        if (short := shortened(name, LONGEST_NAME)) not in taken:
+    for name in (*_shared_sentences(kind), *map(spoken, kind.called), _shared_words(kind)):
+        if name and (short := shortened(name, LONGEST_NAME)) not in taken:
             taken.add(short)
             return short
-    return shortened(cleaned(kind.goals[0].words), LONGEST_NAME) or "without words"
+    other = next(name for n in count(1) if (name := _OTHER if n == 1 else f"{_OTHER} ({n})") not in taken)
+    taken.add(other)
+    return other
+
+
+def _shared_sentences(kind: RequestKind) -> Iterable[str]:
+    """Yield first sentences of its goals without the words that fewer than half of the goals hold, the most typical first."""
+    first_sentences = {piece for goal in kind.goals[:_LOOKED_AT] for piece in pieces_of(goal.words, kind.openings)[:1]}
+    ranked = sorted((-_worth(sorted(set(_WORD.findall(piece.lower()))), kind.weights), len(piece), piece)
+                    for piece in first_sentences)
+    names = dict.fromkeys(_condensed(kind, piece) for *_, piece in ranked)
+    yield from sorted((name for name in names if len(_telling(kind, name)) >= _LEAST_TELLING),
+                      key=lambda name: (-len(_telling(kind, name)), len(name), name))
+
+
+def _condensed(kind: RequestKind, piece: str) -> str:
+    """Leave out of a sentence each word with a digit, and each that fewer than half of the goals hold."""
+    words = [word for word in _TOKEN.findall(general(piece, kind.usual.__contains__))
+             if kind.shared.get(word.lower()[:_ALIKE], 0.0) >= _SHARED and not _DIGITS.search(word)]
+    while words and not _is_telling(kind, words[-1]):
+        words.pop()
+    return " ".join(words)
+
+
+def _telling(kind: RequestKind, name: str) -> set[str]:
+    return {word.lower()[:_ALIKE] for word in name.split() if _is_telling(kind, word)}
+
+
+def _is_telling(kind: RequestKind, word: str) -> bool:
+    return len(word) >= _TELLING and kind.weights.get(word.lower(), 0.0) > 0.0
+
+
+def _shared_words(kind: RequestKind) -> str:
+    """Return up to three words that speak most of the kind, of those that half of its goals hold."""
+    telling = [word for word in kind.weights if _is_telling(kind, word) and word.isalpha()
+               and (share := kind.shared.get(word[:_ALIKE], 0.0)) >= _SHARED and kind.weights[word] >= share * log(_RARER)]
+    words = sorted(telling, key=lambda word: (-round(kind.weights[word], 9), word))
+    forms: dict[str, str] = {}
+    for word in words:
+        forms.setdefault(word[:_ALIKE], word)
+    return " ".join(list(forms.values())[:_MOST_WORDS])
 
 
 def _typical(kind: RequestKind, name: str) -> str:

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pipelines.browser import corrections, editing, reviews, shown
+from pipelines.browser.exports import FORMATS, LISTS, exported
 from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, AccessGuard, Guarded
 from pipelines.browser.pages import PAGES, Browser
 from pipelines.settings import account_name
@@ -38,6 +39,7 @@ def application(out: Path, guard: AccessGuard) -> ASGIApp:
         browser.close()
 
     routes = [Route(path, _endpoint(browser, guard, work), methods=["GET"]) for path, work in PAGES.items()]
+    routes += [Route(f"{path}.{ending}", _exported(browser), methods=["GET"]) for path in LISTS for ending in FORMATS]
     routes += [
         Route(ENTER, _entered(guard), methods=["GET", "POST"]), Route(STYLE, _style, methods=["GET"]),
         Route("/correct", _corrected(browser, guard), methods=["POST"]),
@@ -58,6 +60,16 @@ def _endpoint(browser: Browser, guard: AccessGuard, work: Callable[[Browser, Que
         except TraceroomError as error:
             status = 404 if isinstance(error, Missing) else 400 if isinstance(error, InputError) else 500
             return _page(guard, request, "error", status, message=str(error))
+
+    return made
+
+
+def _exported(browser: Browser) -> Endpoint:
+    def made(request: Request) -> Response:
+        try:
+            return exported(browser.library, request.url.path, request.query_params)
+        except TraceroomError as error:
+            return PlainTextResponse(f"{error}\n", 404 if isinstance(error, Missing) else 400)
 
     return made
 

@@ -212,7 +212,7 @@ def _moved(before: Row, after: Row, look: Look | None) -> list[Row]:
             moves = list(differences(one, other))[:MOST] if one is not None else []
             rows.append({"key": name, "moves": moves, "after": value if isinstance(value, str) else canonical(value)})
     calls = Counter(map(canonical, after.get("write_calls", []))) - Counter(map(canonical, before.get("write_calls", [])))
-    return [*rows, *({"key": "an act that leaves no document", "moves": [], "after": call} for call in calls.elements())]
+    return [*rows, *({"key": "a write call that leaves no document", "moves": [], "after": call} for call in calls.elements())]
 
 
 def compared_steps(way: TaskTrajectory, play: Row) -> Iterator[Row]:

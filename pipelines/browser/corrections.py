@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock
 
 from env_builder.runtime.canonical import canonical
-from extractors.formats.correction import OUTCOMES, VERSION, wrong_with
+from extractors.formats.correction import FORMER_OUTCOMES, VERSION, wrong_with
 from extractors.formats.instants import microseconds
 from pipelines.browser.changes import loaded
 from pipelines.browser.library import Library
@@ -104,12 +104,13 @@ def corrections_on(library: Library, folder: Path, kind: str, ids: Iterable[str]
     return [*own, *map(_read, read)]
 
 
-def corrections(library: Library, after: str | None = None) -> Paged:
+def corrections(library: Library, after: str | None = None, size: int | None = SIZE) -> Paged:
     """Return a page of the corrections that were read, newest first."""
     key = begins(after, 2)
     where = "(epoch_us(happened_at) < $at or (epoch_us(happened_at) = $at and correction_id > $last))" if key else "true"
     parameters = {"at": key[0], "last": key[1]} if key else {}
-    page = paged(library.rows(_READ.format(where, f"limit {SIZE + 1}"), **parameters), ("at", "correction_id"))
+    rows = library.rows(_READ.format(where, f"limit {size + 1}" if size else ""), **parameters)
+    page = paged(rows, ("at", "correction_id")) if size else Paged(rows, None)
     return page._replace(rows=[_read(row) for row in page.rows])
 
 
@@ -128,7 +129,7 @@ def meaning(kind: str, value: Any) -> str:
     if value is None:
         return "as built"
     if kind == "outcome":
-        return "the session is good" if value == OUTCOMES[0] else "the session is bad"
+        return f"the session {FORMER_OUTCOMES.get(value, value)}"
     if kind == "family":
         return f"is called “{value}”"
     parts = [f"adds a check of kind {value['kind']}"] if "kind" in value else []

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import QueryParams
 from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response
 
-from pipelines.browser import changes, comparing, corrections, editing, reviews, shown, trajectories
+from pipelines import progress
+from pipelines.browser import (
+    changes,
+    comparing,
+    corrections,
+    editing,
+    episodes,
+    policies,
+    reviews,
+    shown,
+    trajectories,
+    waterfall,
+)
 from pipelines.browser.comparing import Replayer, compared_steps
 from pipelines.browser.library import Library, audit_of, checks_of, evidence, find_environment, find_task
-from pipelines.inspection import views
+from pipelines.inspection import searching, views
 from pipelines.inspection.coverage import unknowns
 from pipelines.trying import Workbench
 from warehouse.errors import InputError, Missing
+from warehouse.vocabulary import TERMS
 
 Row = dict[str, Any]
 _POLICY, _HEAD = re.compile('http-equiv="Content-Security-Policy" content="([^"]*)"'), 1000
@@ -39,25 +53,33 @@ class Browser:
 
     def overview(self, query: QueryParams) -> Row:
         return {"template": "overview", "numbers": self.library.once("overview", lambda: views.overview(self.library)),
-                "largest": views.families(self.library).rows[:8],
-                "waiting": corrections.waiting(self.library, self.corrections)}
+                "largest": views.families(self.library, {}).rows[:8],
+                "waiting": corrections.waiting(self.library, self.corrections),
+                "is_running": (self.out / progress.NAME).is_file()}
 
     def families(self, query: QueryParams) -> Row:
-        return {"template": "families", "page": views.families(
-            self.library, query.get("service", ""), query.get("words", ""), query.get("after")), "query": query}
+        return {"template": "families", "page": views.families(self.library, query, query.get("after")), "query": query,
+                "filters": _given(query, ("words", "service"))}
 
     def family(self, query: QueryParams) -> Row:
         """One family: its sessions and its tasks."""
         row = views.family(self.library, _id(query))
         name = row["family"]
-        return {"template": "family", "family": row, "tasks": views.tasks(self.library, family=name).rows[:10],
-                "page": views.sessions(self.library, family=name, going=query.get("going", ""), after=query.get("after")),
+        wanted = {"family": name, "outcome": query.get("outcome", "")}
+        return {"template": "family", "family": row, "tasks": searching.tasks(self.library, {"family": name}).rows[:10],
+                "page": searching.sessions(self.library, wanted, query.get("after")), "filters": _given(wanted, wanted),
                 "corrected": corrections.corrections_on(self.library, self.corrections, "family", [name]), "query": query}
 
     def sessions(self, query: QueryParams) -> Row:
-        wanted = {name: query.get(name, "") for name in ("service", "family", "going", "words")}
-        return {"template": "sessions", "page": views.sessions(self.library, **wanted, after=query.get("after")),
-                "query": query, "going": list(views.GOING)}
+        """List sessions by any word of theirs and by what became of them, with where the words occur."""
+        page = searching.sessions(self.library, query, query.get("after"))
+        ids = [row["session_id"] for row in page.rows]
+        return {"template": "sessions", "page": page, "query": query, "filters": _given(query, searching.SESSION_FILTERS),
+                "matches": searching.matches(self.library, ids, query.get("words", "")), "choices": self._choices(),
+                "orders": list(searching.SESSION_ORDERS)}
+
+    def _choices(self) -> Mapping[str, list[str]]:
+        return self.library.once("choices", lambda: searching.choices(self.library))
 
     def session(self, query: QueryParams) -> Row:
         """One session as a conversation, with what each call changed."""
@@ -68,11 +90,13 @@ class Browser:
         return {"template": "session", "session": row, "turns": shown_rows, "begin": begin,
                 "next": rows[views.TURNS]["position"] if len(rows) > views.TURNS else None,
                 "changes": changes.changes_of_calls(self.library, row["service"], shown_rows),
+                "waterfall": waterfall.waterfall(shown_rows),
                 "corrected": corrections.corrections_on(self.library, self.corrections, "outcome", [row["session_id"]])}
 
     def tasks(self, query: QueryParams) -> Row:
-        return {"template": "tasks", "query": query, "page": views.tasks(
-            self.library, query.get("family", ""), query.get("service", ""), query.get("after"))}
+        return {"template": "tasks", "query": query, "page": searching.tasks(self.library, query, query.get("after")),
+                "filters": _given(query, searching.TASK_FILTERS), "choices": self._choices(),
+                "orders": list(searching.TASK_ORDERS), "standings": list(searching.STANDINGS)}
 
     def task(self, query: QueryParams) -> Row:
         """One task: its sessions, its rubric with the evidence, its audit."""
@@ -98,7 +122,8 @@ class Browser:
         environment = find_environment(self.library, _id(query))
         return {"template": "environment", "environment": environment, "query": query,
                 "unknowns": [row for row in self._unknowns() if row["service"] == environment["service"]],
-                "page": views.tasks(self.library, service=environment["service"], after=query.get("after"))}
+                "filters": {"service": environment["service"]},
+                "page": searching.tasks(self.library, {"service": environment["service"]}, query.get("after"))}
 
     def unknowns(self, query: QueryParams) -> Row:
         """Which log field would turn which unknown into an answer."""
@@ -145,10 +170,24 @@ class Browser:
         return {"template": "rollouts", "rooms": [row for row in rows if name in ("", row["environment"])], "room": name,
                 "page": trajectories.policies_by_task(self.library, name, query.get("after")) if name else None}
 
+    def episodes(self, query: QueryParams) -> Row:
+        """List the episodes of rollouts, by policy, task, outcome, tool and tier."""
+        offered = self._choices_of_episodes(query.get("id", ""))
+        return {"template": "episodes", "query": query, "page": episodes.episodes(self.library, query, query.get("after")),
+                "filters": _given(query, episodes.FILTERS), "choices": offered, "orders": list(episodes.ORDERS)}
+
+    def policies(self, query: QueryParams) -> Row:
+        """Compare two policies task by task, with paired intervals."""
+        return {"template": "policies", **policies.comparison_page(self.library, query)}
+
+    def _choices_of_episodes(self, name: str) -> dict[str, list[str]]:
+        return episodes.choices(episodes.all_episodes(self.library, name))
+
     def rejected(self, query: QueryParams) -> Row:
         return {
             "template": "rejected", "query": query, "funnel": self.library.once("funnel", lambda: views.funnel(self.library)),
-            "page": views.rejected(self.library, query.get("stage", ""), query.get("reason", ""), query.get("after"))}
+            "page": views.rejected(self.library, query, query.get("after")),
+            "filters": _given(query, ("stage", "reason", "words"))}
 
     def corrected(self, query: QueryParams) -> Row:
         """Return what persons corrected, and what became of it."""
@@ -163,6 +202,19 @@ class Browser:
         at, n_sampled, seed = (_whole(query.get(name, "0")) for name in ("at", "sample", "seed"))
         return {"template": "reviews", **reviews.review_page(self.library, self.reviews, reviewer, at, n_sampled, seed)}
 
+    def progress(self, query: QueryParams) -> Row:
+        """Show how far the run is that writes to this folder."""
+        path = self.out / progress.NAME
+        try:
+            state = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            state = None
+        return {"template": "progress", "state": state}
+
+    def glossary(self, query: QueryParams) -> Row:
+        """Define each word that pages, tables and commands share."""
+        return {"template": "glossary", "terms": TERMS}
+
     def text(self, query: QueryParams) -> Response:
         """Return the whole of a message or an answer, as plain text."""
         row = self.library.row("select content, arguments_raw from core.turns where turn_id = $id", id=_id(query))
@@ -175,9 +227,7 @@ class Browser:
         turn = views.turn_of(self.library, _id(query))
         if turn is None:
             raise Missing(f"event {_id(query)!r} is no turn of a session")
-        begin = turn["position"] // views.TURNS * views.TURNS
-        return RedirectResponse(
-            f"{shown.address('/session', id=turn['session_id'], **{'from': begin or None})}#t{turn['position']}", 303)
+        return RedirectResponse(shown.turn_address(turn["session_id"], turn["position"]), 303)
 
     def report(self, query: QueryParams) -> Response:
         """Return the report on the same warehouse: its own policy lets its own script and style run, in an origin of its
@@ -204,8 +254,15 @@ PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
     "/": Browser.overview, "/families": Browser.families, "/family": Browser.family, "/sessions": Browser.sessions,
     "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/check": Browser.check,
     "/environment": Browser.environment, "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,
+    "/episodes": Browser.episodes, "/policies": Browser.policies,
     "/unknowns": Browser.unknowns, "/rejected": Browser.rejected, "/corrections": Browser.corrected, "/text": Browser.text,
-    "/event": Browser.event, "/reviews": Browser.reviewed, "/report": Browser.report}
+    "/event": Browser.event, "/reviews": Browser.reviewed, "/report": Browser.report, "/glossary": Browser.glossary,
+    "/progress": Browser.progress}
+
+
+def _given(wanted: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Return the filters that an address sets, for links to the same list."""
+    return {name: value for name in names if (value := wanted.get(name, ""))}
 
 
 def _id(query: QueryParams) -> str:

@@ -19,7 +19,9 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from extractors.tasks.names import asked_by
-from pipelines.screen import many
+from pipelines.inspection.views import TURNS
+from pipelines.screen import duration, many
+from warehouse.vocabulary import DEFINITIONS, OUTCOMES, outcome_of
 
 MOST_SIGNS = 4000
 """Characters of one text on a page; the rest has a page of its own."""
@@ -44,6 +46,12 @@ def address(path: str, **parameters: object) -> str:
     """Return an address of this server."""
     given = {name: value for name, value in parameters.items() if value not in (None, "")}
     return f"{path}?{urlencode(given, errors='replace')}" if given else path
+
+
+def turn_address(session_id: str, position: int) -> str:
+    """Return the address of a turn on its session's page."""
+    begin = position // TURNS * TURNS
+    return f"{address('/session', id=session_id, **{'from': begin or None})}#t{position}"
 
 
 def percent(value: float | None) -> str:
@@ -83,13 +91,6 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def going(probability: float | None) -> str:
-    """How a session went, as one word."""
-    if probability is None:
-        return "untold"
-    return "good" if probability >= 0.9 else "bad" if probability <= 0.1 else "open"
-
-
 def goal_text(goal: str | None) -> str:
     """Return a goal as it is read: requests in words."""
     return asked_by(goal or "")
@@ -102,9 +103,10 @@ def middle(text: str, most: int = 24) -> str:
 
 @cache
 def style() -> str:
-    """Return the stylesheet: the report's, and what the browser has beside it."""
-    return "\n".join(files(package).joinpath(name).read_text("utf-8") for package, name in (
-        ("pipelines.reporting", "page.css"), ("pipelines.browser", "browser.css")))
+    """Return the stylesheet: the report's, what the browser has beside it, and bars by percent."""
+    written = [files(package).joinpath(name).read_text("utf-8") for package, name in (
+        ("pipelines.reporting", "page.css"), ("pipelines.browser", "browser.css"))]
+    return "\n".join([*written, *(f".b{n} {{ margin-left: {n}%; }} .w{n + 1} {{ width: {n + 1}%; }}" for n in range(100))])
 
 
 def _put(value: Any) -> Any:
@@ -117,8 +119,10 @@ def _templates() -> Environment:
         loader=PackageLoader("pipelines.browser"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=_put)
     shown: Mapping[str, Any] = {
-        "percent": percent, "instant": instant, "number": number, "pretty": pretty, "cut": cut, "words": words, "going": going,
-        "goal_text": goal_text, "middle": middle, "many": many}
+        "percent": percent, "instant": instant, "number": number, "duration": duration, "pretty": pretty, "cut": cut,
+        "words": words, "outcome": outcome_of, "goal_text": goal_text, "middle": middle, "many": many}
     templates.filters.update(shown)
-    templates.globals.update(address=address, MOST_SIGNS=MOST_SIGNS, SHORT=SHORT)
+    templates.globals.update(
+        address=address, turn_address=turn_address,
+        OUTCOMES=tuple(OUTCOMES), DEFINITIONS=DEFINITIONS, MOST_SIGNS=MOST_SIGNS, SHORT=SHORT)
     return templates

@@ -116,7 +116,7 @@ def _moves(rows: Sequence[Row]) -> tuple[list[Move], list[Row | None]]:
 
 def _recorded(library: Library, task: Row, steps: Sequence[Move]) -> list[Row | None]:
     """Return what was answered to the known solution's steps in the good session that it is; None where nobody logged it."""
-    for session_id in task.get("good_session_ids") or ():
+    for session_id in task.get("succeeded_session_ids") or ():
         moves, answers = _of_session(library, session_id)
         if [key_of(move) for move in moves[:len(steps)]] == [key_of(step) for step in steps]:
             return answers[:len(steps)]
@@ -144,7 +144,7 @@ def rolled_out(library: Library) -> list[Row]:
     rooms = sorted(path.parent for path in folder.glob(f"*/{TRAJECTORIES}")) if folder.is_dir() else []
     listed = []
     for room in rooms:
-        by_task = _episodes(library, room)
+        by_task = episodes_by_task(library, room)
         episodes = [row for rows in by_task.values() for row in rows]
         listed.append({"environment": room.name, "n": len(episodes), "policies": results(episodes, 1)})
     return listed
@@ -153,19 +153,20 @@ def rolled_out(library: Library) -> list[Row]:
 def policies_by_task(library: Library, name: str, after: str | None = None) -> Paged:
     """Return a page of (policy, task) of a room, what succeeds least first: how often, and an episode to inspect."""
     folder = library.out / ROLLOUTS / name
-    episodes = _episodes(library, folder)
+    episodes = episodes_by_task(library, folder)
     rows = sorted(known_difficulty(folder) if (folder / DIFFICULTY).is_file() else [],
-                  key=lambda row: (row["n_good"] / row["n"], row["task_id"], row["policy"]))
+                  key=lambda row: (row["n_succeeded"] / row["n"], row["task_id"], row["policy"]))
     begin = next((key for key in begins(after, 1) if isinstance(key, int) and key > 0), 0)
     shown = []
     for place, row in enumerate(rows[begin:begin + SIZE + 1], begin + 1):
         own = [each for each in episodes.get(row["task_id"], ()) if each["policy"] == row["policy"]]
         worst = next((each for each in own if not is_good(each["reward"])), own[0] if own else None)
-        shown.append({**row, "place": place, "episode": worst, "goal": _goal(library, row["task_id"])})
+        shown.append({**row, "place": place, "episode": worst, "goal": goal_of(library, row["task_id"])})
     return paged(shown, ("place",))
 
 
-def _goal(library: Library, task_id: str) -> str | None:
+def goal_of(library: Library, task_id: str) -> str | None:
+    """Return what a task's user wants; None if the warehouse does not have the task."""
     row = library.row("select goal from mart.tasks where task_id = $id union all select goal from mart.variants "
                       "where task_id = $id", id=task_id)
     return row["goal"] if row else None
@@ -173,7 +174,7 @@ def _goal(library: Library, task_id: str) -> str | None:
 
 def episodes_of(library: Library, name: str, task_id: str) -> list[Row]:
     """Return what rollouts made of a task, those that failed first: what is known of each episode but its moves."""
-    episodes = _episodes(library, library.out / ROLLOUTS / name).get(task_id, [])
+    episodes = episodes_by_task(library, library.out / ROLLOUTS / name).get(task_id, [])
     return sorted(episodes, key=lambda row: (is_good(row["reward"]), row["policy"], row["seed"], row["attempt"]))[:MOST]
 
 
@@ -207,8 +208,8 @@ def moves_of(trajectory: Row) -> tuple[list[Row], list[Row]]:
     return [{**mark, **row} for row, mark in zip(journal(trajectory), marks, strict=True)], refused
 
 
-def _episodes(library: Library, folder: Path) -> dict[str, list[Row]]:
-    """Task -> its episodes. `episodes.jsonl` is made at the end of a rollout; until then the trajectories are read."""
+def episodes_by_task(library: Library, folder: Path) -> dict[str, list[Row]]:
+    """Return task -> its episodes. `episodes.jsonl` is made at the end of a rollout; until then the trajectories are read."""
     episodes, made = folder / EPISODES, folder / TRAJECTORIES
     if episodes.is_file() and (not made.is_file() or episodes.stat().st_mtime_ns >= made.stat().st_mtime_ns):
         return library.read(episodes, lambda path: _grouped(rows_of(path))) or {}

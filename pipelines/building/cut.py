@@ -58,7 +58,7 @@ def cut(environment: Path, splits: Collection[str], configuration: str | None = 
 def left_out(environment: Path, kit: Kit, splits: Collection[str]) -> pl.DataFrame:
     """Frame of `Decision`: the published tasks of these splits that the cut does not have."""
     there = {task["task_id"] for task in kit.tasks}
-    why = "It does not hold in a room that knows nothing from the sessions of the other sides."
+    why = "It does not hold in a room that knows nothing from the sessions of the other splits."
     return frame(Decision, [
         Decision(stage="cut", subject=row["task_id"], kept=False, reason="does_not_hold_alone", detail=why)
         for row in task_rows(environment) if row["split"] in splits and row["task_id"] not in there])
@@ -85,7 +85,7 @@ def _make(settings: Settings, name: str, splits: frozenset[str], place: Path) ->
         progress.tell("cut", finished=True)
         if not bundling.publish(own, service, name, inner):
             what = f"no task of {', '.join(sorted(splits))} holds by itself"
-            raise EnvironmentBroken(what, str(settings.environments / name), "name more sides (--split), or log more sessions")
+            raise EnvironmentBroken(what, str(settings.environments / name), "name more splits (--split), or log more sessions")
     for path in (inner.warehouse, inner.warehouse.with_name(f"{inner.warehouse.name}.lock")):
         path.unlink(missing_ok=True)
     shutil.rmtree(inner.unverified, ignore_errors=True)

@@ -100,7 +100,7 @@ def datasets(store: Store, settings: Settings) -> Counts:
         report = json.loads(reports.get(service, "{}"))
         exports.write_leakage(drafts / name, report)
         if leaks := report.get("leaks", 0) if report.get("method") == "component" else 0:
-            detail = f"{leaks} things stand on several sides of the split of {source.environment}; see its leakage.json"
+            detail = f"{leaks} records are in several splits of {source.environment}; see its leakage.json"
             decisions.append(frame(Decision, [
                 Decision(stage=STAGE, subject=session, kept=False, reason="leak", detail=detail)
                 for session in source.tasks["session_ids"].explode().unique().sort()]))

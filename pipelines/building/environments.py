@@ -163,9 +163,11 @@ def _of_service(
     room, rewards = drafts / "environments" / name, drafts / "rewards" / name
     whole = _bundle(store, service, name, memoize)
     draft = _with(whole, whole.rubrics["task_id"].to_list())
+    memory.release()   # what the bundle was made of
     bundle.write(draft, room, rewards, _no_image("it is not published yet"))
     in_files = rooms.Rows([], [], [])   # what the environment holds is in its files: it leaves the memory
     whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
+    memory.release()
     audit = settings.configured.audit
     with auditors(draft.tasks.height) as engine:
         verification = verify.verify(
@@ -206,7 +208,7 @@ def precise(verification: verify.Verified, estimates: Mapping[str, RewardEstimat
     """Reject the verified tasks whose reward is right with a smaller probability than `least`."""
     below = {name: chance for name in verification.task_ids
              if (chance := (estimates[name].probability or 0.0) if name in estimates else 0.0) < least}
-    detail = "It verified, and its reward is right with an estimated probability of {:.2f}, below min_precision ({}); {}."
+    detail = "It passed the audit; its reward is right with an estimated probability of {:.2f}, below min_precision ({}); {}."
     decisions = []
     for name, chance in below.items():
         sessions = estimates[name].session_ids if name in estimates else ()
@@ -231,7 +233,7 @@ def _write_unverified(
     turns = store.table("core.turns", "service = $service", service=whole.service)
     rest = whole._replace(tasks=tasks, scripts=users.scripts(tasks, turns, memoize), rubrics=whole.rubrics.clear(),
                           sessions=whole.sessions.clear())
-    content_digest = bundle.copy_room(rest, room, draft, _no_image("its tasks have no verified reward"))
+    content_digest = bundle.copy_room(rest, room, draft, _no_image("its tasks are unverified"))
     if not bundle.stands(place, content_digest):
         move(draft, place)
 

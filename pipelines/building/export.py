@@ -18,6 +18,7 @@ from env_builder.exports import DatasetSource, RoomExporter
 from env_builder.exports.card import UNKNOWN
 from env_builder.exports.selection import Selection, select
 from env_builder.runtime.records import Tier
+from env_builder.starts import KINDS, with_starts
 from pipelines.building.cut import cut, left_out
 from pipelines.building.datasets import FOR_TRAINING, published_tasks, source_of
 from pipelines.building.environments import names_of
@@ -58,6 +59,8 @@ class Wanted(NamedTuple):
     """Of rollouts: the environment that they are of; None: `OUT/environments/NAME` next to `OUT/rollouts/NAME`."""
     configuration: str | None = None
     """The file that the run was given, for an environment that is made again (`pipelines/building/cut.py`)."""
+    starts: tuple[str, ...] = ()
+    """Kinds of tasks that start midway, to add to an environment (`env_builder/starts.py`)."""
 
 
 def export(name: str, place: Path, to: Path, wanted: Wanted) -> Export:
@@ -68,8 +71,13 @@ def export(name: str, place: Path, to: Path, wanted: Wanted) -> Export:
         splits = wanted.selection.splits or FOR_TRAINING
         task_rows(place)
         kit = cut(place, splits, wanted.configuration)
-        written = exports.export_room(name, to, kit)
-        return Export(written.paths, pl.concat([written.decisions, left_out(place, kit, splits)]))
+        omitted = left_out(place, kit, splits)
+        with TemporaryDirectory() as scratch:
+            if wanted.starts:
+                kit, started = with_starts(kit, wanted.starts, Path(scratch))
+                omitted = pl.concat([omitted, started.filter(~pl.col("kept"))])
+            written = exports.export_room(name, to, kit)
+        return Export(written.paths, pl.concat([written.decisions, omitted]))
     done, many = [], _is_run(place)
     with TemporaryDirectory() as scratch:
         sources = list(_sources(place, Path(scratch), wanted))
@@ -94,7 +102,7 @@ def _check(name: str, to: Path, wanted: Wanted, is_dataset: bool) -> None:
     selection = wanted.selection
     for kind, wanted_names, valid_names in (
             ("split", selection.splits, SPLITS), ("band", selection.bands, get_args(DifficultyBand)),
-            ("tier", selection.tiers, get_args(Tier))):
+            ("tier", selection.tiers, get_args(Tier)), ("start", wanted.starts, KINDS)):
         if unknown := sorted(set(wanted_names) - set(valid_names)):
             raise Missing.named(kind, unknown[0], valid_names)
     if not 0 <= wanted.discount <= 1:
@@ -107,6 +115,11 @@ def _check(name: str, to: Path, wanted: Wanted, is_dataset: bool) -> None:
         raise InputError(f"{name!r} is one form, and --form chooses among several", "", f"leave it out, or export {ALL!r}")
     if not is_dataset and (selection._replace(splits=()) != EVERYTHING or (wanted.discount, wanted.pad_to) != (1.0, 0)):
         raise InputError(f"{name!r} takes a room, of which --split alone can be chosen", name, "leave the other options out")
+    if wanted.starts:
+        able = [each.name for each in exports.registered().values() if isinstance(each, RoomExporter) and each.shows_calls]
+        if name not in able:
+            raise InputError(f"{name!r} shows no calls that were made before the agent's first move", "--start",
+                             f"export {', '.join(able)}, or leave it out")
     if to.exists() and not to.is_dir():
         raise InputError("there is a file where a folder is to be written", str(to), "name another folder with --to")
 

@@ -17,6 +17,7 @@ from extractors.outcomes.calibration import measure, withhold_untrusted
 from pipelines.building.decisions import corrections_of_kind, effects_of, replace_decisions
 from pipelines.building.worlds import in_their_worlds
 from pipelines.resources import asking
+from pipelines.running import memory
 from pipelines.running.cache import memoized
 from pipelines.running.code import code_digest
 from pipelines.running.stage import Counts
@@ -36,6 +37,7 @@ def rewards(store: Store, settings: Settings) -> Counts:
     played = differences(
         in_their_worlds(sessions, store.table("mart.worlds")), turns,
         *(store.table(f"mart.{table}") for table in ("facts", "recorded", "behaviours")))
+    memory.release()   # the world that they were played in
     stated = stated_checks(store, rubrics(config.rewards.rubrics))
     ask = asking(settings) if config.rewards.ask else None
     with memoized(store, "rewards", code_digest(__name__)) as memoize:

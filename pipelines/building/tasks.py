@@ -36,7 +36,10 @@ def goals(store: Store, settings: Settings) -> Counts:
 def names(store: Store, settings: Settings) -> Counts:
     """Name the families, and write goals as sentences to read. Raises InputError where half a model is configured."""
     goals, tools = store.table("mart.goals"), store.table("core.tools")
-    named, decisions = names_of(goals, tools), [empty(Decision)]
+    calls = store.read(
+        "select session_id, position, tool, effect from core.turns left join mart.behaviours using (service, tool) "
+        "where kind = 'call'") if not goals.is_empty() else None
+    named, decisions = names_of(goals, tools, calls), [empty(Decision)]
     if ask := asking(settings) if settings.configured.goals.ask else None:
         named, written = reworded(goals, tools, named, ask, model_name())
         decisions.append(written)

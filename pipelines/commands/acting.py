@@ -102,7 +102,7 @@ def _show_step(step: dict[str, Any]) -> None:
 
 def _show_grade(grade: dict[str, Any] | None) -> None:
     if grade is None:
-        say("\n[yellow]No grade: this task has no verified reward, or its rewards are elsewhere (--rewards).[/]")
+        say("\n[yellow]No grade: this task is unverified, or its rewards are elsewhere (--rewards).[/]")
         return
     reward = "none[/]: the episode depends on unknown answers" if grade["reward"] is None else f"{grade['reward']:g}[/]"
     say(f"\n[bold]reward {reward}, {grade['tally']}")
@@ -194,7 +194,7 @@ def attack(
     table("Not attacked", [{"tasks": n, "why": reason} for reason, n in reasons.most_common()], right=("tasks",))
     if reasons.total() == len(rows):
         raise InputError("no task here could be attacked", str(environment),
-                         "name an environment with verified rewards: OUT/environments/NAME")
+                         "name an environment of published tasks: OUT/environments/NAME")
     n_open = sum(bool(row["reason"]) or any(each["passes"] for each in row["attacks"]) for row in rows)
     say(f"[bold]{len(rows) - n_open}[/] of {len(rows)} tasks stop every attack")
     if n_open:

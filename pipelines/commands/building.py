@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
@@ -14,6 +14,9 @@ from pipelines.commands.options import Json, Out, RunConfig
 from pipelines.screen import bars, console, data, many, printable, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError
+
+if TYPE_CHECKING:
+    from pipelines.running.run import Ran
 
 Many = list[str] | None
 _NAMED = 3
@@ -69,8 +72,7 @@ def run(
         say(f"[yellow]![/] {escape(option)} matches no folder of the logs, so it has no effect; correct or remove it.")
     ran = None if os.environ.get("DAGSTER_HOME") else running.unchanged(settings)
     if ran is None:
-        with bars():
-            ran = running.run(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
+        ran = _carry_out(settings)
     made = {**summary(settings), "unread_fields": unread_fields(settings), "seconds": round(ran.seconds, 3),
             "stages": ran.stages, "checks_failed": ran.broken}
     _tell(made)
@@ -79,6 +81,16 @@ def run(
     _check(made, settings)
     if release:
         _release(settings)
+
+
+def _carry_out(settings: Settings) -> Ran:
+    """Run every stage that is not up to date, with its progress on the screen and in a file."""
+    from pipelines.progress import written_to
+    from pipelines.running.run import run as run_stages
+    from pipelines.stages import STAGES
+
+    with bars(), written_to(Path(settings.out), len(STAGES)):
+        return run_stages(settings, lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]"))
 
 
 def _check(made: dict[str, Any], settings: Settings) -> None:
@@ -119,11 +131,11 @@ def _tell(made: dict[str, Any]) -> None:
     say("")
     say(f"[bold]{made['n_sessions']:,}[/] sessions with {made['n_calls']:,} tool calls of {made['n_tools']:,} tools, "
         f"from {made['n_records']:,} records in {many(made['n_files'], 'file')}")
-    proof = ", each verified (the known solution earns 1, doing nothing 0, replays are identical)"
+    proof = " (of each, the known solution earns 1, doing nothing 0, and replays are identical)"
     say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published"
         + (proof if made["n_published"] else ": see the reasons below"))
     if made["n_from_failures"] or made["n_generated"]:
-        say(f"[bold]{made['n_from_failures']:,}[/] of them from failed sessions, solved as good sessions solve them; "
+        say(f"[bold]{made['n_from_failures']:,}[/] of them from failed sessions, solved as successful sessions solve them; "
             f"and [bold green]{made['n_generated']:,}[/] new ones about other records")
     say(f"in {made['seconds']:.1f} s" + ("" if n_computed > 2 else ": nothing new, the results are unchanged") + "\n")
     for row in made["environments"]:
@@ -203,6 +215,10 @@ def export(
     licence: Annotated[str, typer.Option(help="Licence to state on the dataset card.")] = "unknown",
     environment: Annotated[Path | None, typer.Option(
         help="Environment of rollouts that are stored elsewhere.", show_default=False)] = None,
+    start: Annotated[Many, typer.Option(
+        "--start", help="For an environment: add tasks that start midway: after-answer (after a tool's answer in the known "
+                        "solution), before-failure (last step of a failed session from which the rest of the known solution "
+                        "succeeds). May be repeated.", show_default=False)] = None,
     config: RunConfig = None, json: Json = False,
 ) -> None:
     """Export results in the format of another program: tasks and episodes as datasets, or the environment itself."""
@@ -218,7 +234,8 @@ def export(
         raise InputError(f"invalid interval {outcome!r} (expected LOW:HIGH)", "--outcome", "for example --outcome 0.8:1")
     selection = Selection(tuple(split or ()), tuple(family or ()), tuple(band or ()), least, most, tuple(tier or ()),
                           tuple(policy or ()), duplicates)
-    wanted = exporting.Wanted(selection, tuple(form or ()), discount, pad, licence, environment, config)
+    wanted = exporting.Wanted(selection, tuple(form or ()), discount, pad, licence, environment, config,
+                              tuple(start or ()))
     with bars():
         written = exporting.export(name, place, to, wanted)
     for path in written.paths:

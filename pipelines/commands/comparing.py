@@ -67,7 +67,7 @@ def compare_policy(
     task_ids = [task_id for task_id in select_tasks(rows, (), split) if named.plays is None or task_id in named.plays]
     orders = ordered(job, named.name, task_ids, n, group, seed)
     if not orders:
-        raise InputError("no task is left to play", str(environment), "choose others with --split")
+        raise InputError("there is no task to play", str(environment), "choose others with --split")
     episodes: list[dict[str, Any]] = []
     play_orders(job, orders, out or rollouts_of(environment), parallel, None, lambda kept, _: episodes.extend(
         kept.episodes[order.episode_id] for order in orders if order.episode_id in kept.episodes))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TOKEN = "TRACEROOM_UI_TOKEN"
 _TOOLS = 5
 """Tools that are named below a field."""
-_FAMILY_COLUMNS = ("name", "tasks", "sessions", "good", "rate", "sentence")
+_FAMILY_COLUMNS = ("name", "tasks", "sessions", "succeeded", "rate", "sentence")
 _N_EVENTS = 12
 _N_FIELDS = 60
 _EXAMPLE = 40
@@ -138,10 +138,10 @@ def tasks(environment: Directory, json: Json = False) -> None:
     tried: dict[str, list[dict[str, Any]]] = {}
     for each in known_difficulty(environment.absolute().parent.parent / "rollouts" / environment.name):
         tried.setdefault(each["task_id"], []).append(
-            {name: each[name] for name in ("policy", "n", "n_good", "rate", "difficulty_band")})
+            {name: each[name] for name in ("policy", "n", "n_succeeded", "rate", "difficulty_band")})
 
     def succeed(row: dict[str, Any]) -> dict[str, str]:
-        rates = (f"{each['policy']}: {each['n_good']} of {each['n']}" for each in tried.get(row["task_id"], ()))
+        rates = (f"{each['policy']}: {each['n_succeeded']} of {each['n']}" for each in tried.get(row["task_id"], ()))
         return {"succeed": "\n".join(rates)} if tried else {}
 
     if json:

@@ -90,7 +90,7 @@ def rollout(
         task_ids = in_band(folder, named.name, band, task_ids)
     orders = ordered(job, named.name, task_ids, n, group, seed)
     if not orders:
-        raise InputError("no task is left to play", str(environment), "choose others with --task, --split or --difficulty")
+        raise InputError("there is no task to play", str(environment), "choose others with --task, --split or --difficulty")
     play_orders(job, orders, folder, parallel, deadline,
                 lambda kept, played: _tell(kept, environment, orders, group, played, json))
 

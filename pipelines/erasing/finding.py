@@ -74,7 +74,7 @@ def find(store: Store, person: Identifiers, name_match: NameMatch) -> Theirs:
         events=event_ids, sources=[source for source, _ in names], names=[name for _, name in names],
         sessions=sessions).sort("event_id")
     tasks = store.read(  # of these sessions, and variants of these tasks or made from what these sessions did
-        "with own as (select task_id from mart.tasks where list_has_any(session_ids || good_session_ids, $sessions)) "
+        "with own as (select task_id from mart.tasks where list_has_any(session_ids || succeeded_session_ids, $sessions)) "
         "select task_id from own union select task_id from mart.variants where derived_from in (select task_id from own) "
         "or list_has_any(session_ids, $sessions)", sessions=sessions)
     services = store.read(

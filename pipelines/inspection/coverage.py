@@ -46,8 +46,8 @@ FIELDS = {
 NO_ANSWER = frozenset({"tool list", "calls"})
 """Fields that make a guess sure or a room wider, and turn nothing that is unknown today into an answer."""
 _ADVISED = {
-    "program": "rows that it changes, or a look before and after the call", "never_seen": "such rows from a first snapshot on",
-    "stale": "such rows as they change, each with its instant", "answers": "the rows that it looks in, or more of its calls"}
+    "program": "rows that it changes, or a read before and after the call", "never_seen": "such rows from a first snapshot on",
+    "stale": "such rows as they change, each with its instant", "answers": "the rows that it reads, or more of its calls"}
 """Why a room does not answer -> what to log of it."""
 _MISSING = """
     select service, 'results kept whole' as field, tool, count(*) filter (content is null) as n, count(*) as n_calls

@@ -75,7 +75,7 @@ GAPS = (
         "select count(*) filter (not declared), count(*), min(tool) filter (not declared) from core.tools"),
     Gap("system prompt", "sessions", 0.4, "the policy that the agent must keep, and rewards that check it",
         _OF_SESSIONS.format(lacks=_SAYS.format(role="system"))),
-    Gap("id of the user", "sessions", 0.3, "splits that keep a person on one side, and sessions without an id",
+    Gap("id of the user", "sessions", 0.3, "splits that keep a person in one split, and sessions without an id",
         _OF_SESSIONS.format(lacks="identity is null")),
 )
 HELPFUL = 5

@@ -16,10 +16,10 @@ _EVIDENCE = {
     "writes": "what one session's writes left for others",
     "first_answers": "first answers of sessions over time", None: "nothing"}
 _BEGINNING = (
-    "Sessions of {service}: {begins}; {evidence} (looks after another session's write: {reset} for reset, {shared} for "
+    "Sessions of {service}: {begins}; {evidence} (reads after another session's write: {reset} for reset, {shared} for "
     "shared); starts_from in the configuration file decides it")
 _UNDECIDED = (
-    "{service}: nothing tells whether sessions begin anew or share one state (looks after another session's write: {reset} for "
+    "{service}: nothing tells whether sessions begin anew or share one state (reads after another session's write: {reset} for "
     "reset, {shared} for shared); until that is known, what one session was told speaks for another only as far as sessions "
     "were told the same. To decide it, set starts_from in the configuration file")
 _WORLDS = (

@@ -79,11 +79,11 @@ def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def families(settings: Settings) -> list[dict[str, Any]]:
-    """Families of tasks, largest first: {"service", "family", "name", "tasks", "sessions", "good", "rate", "sentence", …}."""
+    """Return families, largest first: {"service", "family", "name", "tasks", "sessions", "succeeded", "rate", "sentence"}."""
     with Store.published(settings.warehouse) as store:
         return store.read(
-            "select service, family, name, n_tasks as tasks, n_sessions as sessions, n_good as good, round(rate, 2) as rate, "
-            "sentence, written_by from mart.families join mart.names using (service, family) "
+            "select service, family, name, n_tasks as tasks, n_sessions as sessions, n_succeeded as succeeded, "
+            "round(rate, 2) as rate, sentence, written_by from mart.families join mart.names using (service, family) "
             "order by service, tasks desc, name, family").to_dicts()
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -19,6 +19,7 @@ from extractors.outcomes.signals import registered
 from pipelines.inspection.summary import place_of
 from warehouse.errors import InputError, Missing
 from warehouse.store import Store
+from warehouse.vocabulary import OUTCOME_SQL, OUTCOMES
 
 Row = dict[str, Any]
 SIZE = 50
@@ -27,25 +28,23 @@ TURNS = 200
 """Turns of a page."""
 MOST = 60
 """Rows of one kind that a figure shows; it states how many there are besides."""
-GOING = {
-    "good": "probability >= 0.9", "open": "probability > 0.1 and probability < 0.9", "bad": "probability <= 0.1",
-    "untold": "probability is null"}
-"""How a session went -> the condition."""
-CLASSES = ("surely good", "good", "bad", "surely bad", "no probability")
-"""Outcome of a session, by its probability: from .9, from .5, from .1, below, none."""
-_CLASS = """case when probability is null then 'no probability' when probability >= .9 then 'surely good'
-    when probability >= .5 then 'good' when probability >= .1 then 'bad' else 'surely bad' end"""
 _JUDGED = "core.sessions left join mart.outcomes using (session_id)"
 _SPANS = ("hour", 3), ("day", 64), ("week", 448), ("month", 1900)
 """Widths of the steps of time, and up to how many days each is taken; then years."""
-_STARTED = f"coalesce(started_at, timestamptz '{datetime(1, 1, 1, tzinfo=UTC):%Y-%m-%d} 00:00:00+00')"
+STARTED = f"coalesce(started_at, timestamptz '{datetime(1, 1, 1, tzinfo=UTC):%Y-%m-%d} 00:00:00+00')"
 _PUBLISHED = "exists (select 1 from mart.decisions where stage = 'verify' and subject = task_id and kept) as is_published"
+DECIDED_TASKS = (
+    f"(select *, {_PUBLISHED} from ("
+    "select task_id, service, family, goal, split, rate, difficulty_band, len(session_ids) as n_sessions, null as made_from "
+    "from mart.tasks union all select task_id, service, family, goal, split, null, null, len(session_ids), made_from "
+    "from mart.variants where made_from != 'failure'))")
+"""Tasks, new ones too, with whether they are published."""
 _DECISIONS = "select stage, kept, reason, detail from mart.decisions where subject = $id order by stage, reason"
 LISTS = {
     "reasons": ("stage, reason, count(*) as n, arg_min(detail, subject) as example",
                 "mart.decisions where not kept and stage != 'drift' group by stage, reason", "n desc, stage, reason"),
     "families": ("service, family, coalesce(name, family) as name, coalesce(sentence, goal) as sentence, n_sessions, n_tasks, "
-                 "n_good, rate, rate_low, rate_high, difficulty_band",
+                 "n_succeeded, rate, rate_low, rate_high, difficulty_band",
                  "mart.families left join mart.names using (service, family)", "n_sessions desc, service, name, family"),
     "signals": ("service, signal, side, n_votes, coverage, agreement, round(log_odds, 3) as log_odds", "mart.signals",
                 "service, abs(log_odds) desc, signal, side"),
@@ -142,9 +141,9 @@ def paged(rows: Sequence[Row], columns: Sequence[str]) -> Paged:
 
 
 def _page(source: RowSource, select: str, wanted: Sequence[tuple[str, str, Any]], after: str | None, beyond: str, order: str,
-          key: Sequence[str]) -> Paged:
-    """Return a page of a query. `wanted`: (name, condition, value), no condition without a value; `beyond`: condition of the
-    rows that come after the key, whose parts are $key0, $key1 …"""
+          key: Sequence[str], size: int | None = SIZE) -> Paged:
+    """Return a page of a query; size None: all of it. `wanted`: (name, condition, value), no condition without a value;
+    `beyond`: condition of the rows that come after the key, whose parts are $key0, $key1 …"""
     conditions, parameters = ["true"], dict[str, object]()
     for name, condition, value in wanted:
         if value:
@@ -153,8 +152,9 @@ def _page(source: RowSource, select: str, wanted: Sequence[tuple[str, str, Any]]
     if begin := begins(after, len(key)):
         conditions.append(beyond)
         parameters |= {f"key{place}": part for place, part in enumerate(begin)}
-    rows = source.rows(f"{select} where {' and '.join(conditions)} order by {order} limit {SIZE + 1}", **parameters)
-    return paged(rows, key)
+    limit = f" limit {size + 1}" if size else ""
+    rows = source.rows(f"{select} where {' and '.join(conditions)} order by {order}{limit}", **parameters)
+    return paged(rows, key) if size else Paged(rows, None)
 
 
 def listed(source: RowSource, name: str) -> Some:
@@ -213,26 +213,30 @@ def overview(source: RowSource) -> Row:
     return {**totals(source), "funnel": funnel(source), "drift": listed(source, "drift").rows[:20], "services": source.rows(
         "select service, n_sessions, environment, coalesce(e.n_tasks, 0) as n_tasks, coalesce(e.n_tools, 0) as n_tools "
         "from (select service, count(*) as n_sessions from core.sessions group by service) "
-        "left join mart.environments e using (service) order by n_sessions desc, service"), "going": source.row(
-        f"select {', '.join(f'count(*) filter ({test}) as {name}' for name, test in GOING.items())} from mart.outcomes")}
+        "left join mart.environments e using (service) order by n_sessions desc, service"), "outcomes": source.row(
+        f"select {', '.join(f'count(*) filter ({test}) as {name}' for name, test in OUTCOMES.items())} from {_JUDGED}")}
 
 
-def rejected(source: RowSource, stage: str = "", reason: str = "", after: str | None = None) -> Paged:
-    """Return a page of rejected rows, by stage, reason and subject."""
+def rejected(source: RowSource, wanted: Mapping[str, str], after: str | None = None, size: int | None = SIZE) -> Paged:
+    """Return a page of rejected rows, by stage, reason and subject. `wanted`: stage, reason, words."""
     return _page(
         source, "select stage, reason, subject, detail, path, line from (select * from mart.decisions where not kept) v "
-        "left join raw.files f using (file_id)", (("stage", "stage = $stage", stage), ("reason", "reason = $reason", reason)),
-        after, "(stage, reason, subject) > ($key0, $key1, $key2)", "stage, reason, subject", ("stage", "reason", "subject"))
+        "left join raw.files f using (file_id)", (
+            ("stage", "stage = $stage", wanted.get("stage")), ("reason", "reason = $reason", wanted.get("reason")),
+            ("words", "contains(lower(subject || ' ' || detail || ' ' || coalesce(path, '')), $words)",
+             wanted.get("words", "").lower())),
+        after, "(stage, reason, subject) > ($key0, $key1, $key2)", "stage, reason, subject",
+        ("stage", "reason", "subject"), size)
 
 
-def families(source: RowSource, service: str = "", words: str = "", after: str | None = None) -> Paged:
-    """Return a page of families, largest first."""
+def families(source: RowSource, wanted: Mapping[str, str], after: str | None = None, size: int | None = SIZE) -> Paged:
+    """Return a page of families, largest first. `wanted`: service, words."""
     return _page(
         source, "select f.*, name, sentence, written_by from mart.families f join mart.names using (family)",
-        (("service", "f.service = $service", service),
-         ("words", "contains(lower(name || ' ' || sentence), $words)", words.lower())),
+        (("service", "f.service = $service", wanted.get("service")),
+         ("words", "contains(lower(name || ' ' || sentence), $words)", wanted.get("words", "").lower())),
         after, "(n_sessions < $key0 or (n_sessions = $key0 and family > $key1))", "n_sessions desc, family",
-        ("n_sessions", "family"))
+        ("n_sessions", "family"), size)
 
 
 def family(source: RowSource, name: str) -> Row:
@@ -243,41 +247,6 @@ def family(source: RowSource, name: str) -> Row:
     if row is None:
         raise Missing(f"no family {name!r}", hint="look for it in the list of families")
     return row
-
-
-def tasks(source: RowSource, family: str = "", service: str = "", after: str | None = None) -> Paged:
-    """Return a page of tasks (new ones too) of a family or a service, by id."""
-    return _page(
-        source, f"select task_id, goal, split, rate, difficulty_band, n_sessions, made_from, {_PUBLISHED} from ("
-        "select task_id, service, family, goal, split, rate, difficulty_band, len(session_ids) as n_sessions, "
-        "null as made_from from mart.tasks union all select task_id, service, family, goal, split, null, null, "
-        "len(session_ids), made_from from mart.variants where made_from != 'failure')",
-        (("family", "family = $family", family), ("service", "service = $service", service)),
-        after, "task_id > $key0", "task_id", ("task_id",))
-
-
-def sessions(source: RowSource, service: str = "", family: str = "", going: str = "", words: str = "",
-             after: str | None = None) -> Paged:
-    """Return a page of sessions, newest first, with goal, family and outcome. `words`: of the goal, or the beginning of a
-    session's id. Raises InputError if `going` is none of `GOING`."""
-    if going and going not in GOING:
-        raise InputError(f"invalid outcome {going!r}", hint=f"choose one of: {', '.join(GOING)}")
-    of_goals = "session_id in (select session_id from mart.goals where"
-    page = _page(
-        source, "select * from (select session_id, service, started_at, "
-        f"{_STARTED} as began, n_messages, n_calls, identity from core.sessions"
-        f"{f' semi join (select session_id from mart.outcomes where {GOING[going]}) using (session_id)' if going else ''})",
-        (("service", "service = $service", service), ("family", f"{of_goals} family = $family or kind = $family)", family),
-         ("words", f"(starts_with(session_id, $words) or {of_goals} contains(lower(goal), $words)))", words.lower())),
-        after, "(began < $key0::timestamptz or (began = $key0::timestamptz and session_id > $key1))", "began desc, session_id",
-        ("began", "session_id"))
-    ids = [row["session_id"] for row in page.rows]
-    more = {row["session_id"]: row for row in source.rows(
-        "select s.session_id, probability, goal, family, name from (select unnest($ids) as session_id) s "
-        "left join mart.outcomes using (session_id) "
-        "left join (select * from mart.goals where place = 0 and session_id in (select unnest($ids))) using (session_id) "
-        "left join mart.names using (family)", ids=ids)} if ids else {}
-    return page._replace(rows=[{**row, **more[row["session_id"]]} for row in page.rows])
 
 
 def session(source: RowSource, session_id: str) -> Row:
@@ -293,7 +262,7 @@ def session(source: RowSource, session_id: str) -> Row:
         **row, "goals": goals, "outcome": outcome, "votes": votes(source, row["service"], outcome),
         "feedback": source.rows("select * from core.feedback where session_id = $id order by happened_at", id=session_id),
         "tasks": source.rows(
-            f"select task_id, family, list_contains(good_session_ids, $id) as is_good, split, {_PUBLISHED} "
+            f"select task_id, family, list_contains(succeeded_session_ids, $id) as has_succeeded, split, {_PUBLISHED} "
             "from mart.tasks where list_contains(session_ids, $id) order by task_id", id=session_id),
         "decisions": source.rows(_DECISIONS, id=session_id)}
 
@@ -334,19 +303,19 @@ def task(source: RowSource, task_id: str) -> Row:
         "select session_id, started_at, probability from core.sessions join mart.outcomes using (session_id) "
         "where session_id in (select unnest($ids)) order by probability desc nulls last, session_id",
         ids=merged["session_ids"]) if merged["session_ids"] else []
-    good = merged.get("good_session_ids") or []
+    good = merged.get("succeeded_session_ids") or []
     return {
         **merged, "slots": json.loads(merged["slots"]),
-        "sessions": [{**row, "is_good": row["session_id"] in good} for row in rows],
+        "sessions": [{**row, "has_succeeded": row["session_id"] in good} for row in rows],
         "name": (source.row("select name from mart.names where family = $id", id=merged["family"]) or {}).get("name"),
         "decisions": source.rows(_DECISIONS, id=task_id), "is_published": source.row(
             "select 1 from mart.decisions where stage = 'verify' and subject = $id and kept", id=task_id) is not None}
 
 
 def outcomes(source: RowSource) -> dict[str, int]:
-    """Count sessions by outcome, in the order of CLASSES."""
-    rows = source.rows(f"select {_CLASS} as outcome, count(*) as n from {_JUDGED} group by outcome")
-    return {name: next((row["n"] for row in rows if row["outcome"] == name), 0) for name in CLASSES}
+    """Count sessions by outcome, in the order of OUTCOMES."""
+    rows = source.rows(f"select {OUTCOME_SQL} as outcome, count(*) as n from {_JUDGED} group by outcome")
+    return {name: next((row["n"] for row in rows if row["outcome"] == name), 0) for name in OUTCOMES}
 
 
 def times(source: RowSource) -> Times:
@@ -360,7 +329,7 @@ def times(source: RowSource) -> Times:
     step = next((step for step, most in _SPANS if days <= most), "year")
     at = f"strftime(date_trunc('{step}', started_at), '%Y-%m-%dT%H:%M:%SZ')"
     base = f"from {_JUDGED} where started_at is not null group by all"
-    rows = source.rows(f'select {at} as "at", {_CLASS} as outcome, count(*) as n {base} order by all')
+    rows = source.rows(f'select {at} as "at", {OUTCOME_SQL} as outcome, count(*) as n {base} order by all')
     rates = source.rows(f'select {at} as "at", count(probability) as n, avg(probability) as mean {base} '
                         "having count(probability) > 0 order by all")
     return Times(step, rows, [{**row, "mean": round(row["mean"], 4)} for row in rates], span["n_timeless"])

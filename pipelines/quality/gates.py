@@ -131,7 +131,7 @@ def _leaking(build: Build) -> pl.DataFrame:
     """Services whose split leaks, sessions on two sides of one, and tasks made from another side's."""
     reports = build.store.read("select service, report from mart.leakage order by service").iter_rows()
     parsed = [(service, json.loads(report)) for service, report in reports]
-    rows = [{"service": service, "what": f"{report['leaks']} things stand on several sides of the split"}
+    rows = [{"service": service, "what": f"{report['leaks']} records are in several splits"}
             for service, report in parsed if report.get("method") == "component" and report.get("leaks")]
     sessions = build.store.read(
         "select service, 'the session ' || s || ' stands in ' || string_agg(distinct split, ' and ' order by split) as what "
@@ -174,11 +174,12 @@ GATES: tuple[Gate, ...] = (
     *map(_of_rule, rules.RULES),
     Gate("logs_did_not_drift", "The logs are made of what they were made of in the promoted release.", _drifted,
          lambda build: build.settings.configured.release.drift),
-    Gate("outcomes_are_calibrated", "Probabilities of success tell good sessions from bad ones as people did.", _uncalibrated),
+    Gate("outcomes_are_calibrated", "Probabilities of success tell successful sessions from failed ones as people did.",
+         _uncalibrated),
     Gate("tools_answer_as_logged", "No tool's program gets more of its logged calls wrong than the bar allows.", _unlike),
     Gate("audits_hold", "Nothing that was played against a published reward got through, and its solution earns 1.",
          _unaudited, acceptable=False),
-    Gate("splits_do_not_leak", "Nothing stands on two sides of a split.", _leaking,
+    Gate("splits_do_not_leak", "Nothing is in two splits.", _leaking,
          lambda build: build.settings.configured.release.leaks),
     Gate(_SECRETS, "No file holds a key, a token or a password.", lambda build: _disclosing(build, True, _SECRETS),
          lambda build: build.settings.configured.release.secrets),

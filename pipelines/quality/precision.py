@@ -22,6 +22,7 @@ from extractors.outcomes.combining import chance_of, odds
 from extractors.reviews import settled_sessions
 from pipelines.screen import many
 from warehouse.store import Store
+from warehouse.vocabulary import SUCCEEDED_FROM
 
 END_KINDS = ("state", "must_not_write")
 """Kinds of checks that name the end which is paid."""
@@ -38,7 +39,7 @@ UNANCHORED = 60.0
 of the benchmark, and so much services may differ."""
 BESIDE_SAMPLE = 8.0
 """Random reviews that the estimates count for beside a random sample."""
-CALLED_GOOD = 0.5
+CALLED_GOOD = SUCCEEDED_FROM
 """Probability without any feedback from which on a reviewed session counts as an anchor of the estimates."""
 ANCHOR = 0.5
 """Sessions that a reviewed one counts for, as it was chosen and not drawn."""
@@ -189,9 +190,9 @@ def sentence_on(precision: Precision | None, n_published: int) -> str:
             f"{math.ceil(100 * precision.high)} %), by {precision.basis}.")
 
 
-def clopper_pearson(k: int, n: int) -> tuple[float, float]:
-    """Compute the exact 95 % interval of a share of which `k` of `n` random observations were seen."""
-    tail = (1 - CONFIDENCE) / 2
+def clopper_pearson(k: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Compute the exact interval of a share of which `k` of `n` random observations were seen."""
+    tail = (1 - confidence) / 2
     low = 0.0 if k == 0 else _solved(lambda share: at_least(k, n, share) - tail)
     high = 1.0 if k == n else _solved(lambda share: at_least(k + 1, n, share) - (1 - tail))
     return low, high

@@ -72,19 +72,20 @@ RULES: tuple[Rule, ...] = (
         "select task_id from mart.tasks where task_id not in (select task_id from mart.rubrics) "
         "and task_id not in (select subject from mart.decisions where stage = 'rewards' and not kept)"),
     Rule(
-        "good_sessions_are_judged", "mart.tasks", "Every session that counts as good has a probability of success.",
-        "select task_id, s as session_id from (select task_id, unnest(good_session_ids) as s from mart.tasks) "
+        "good_sessions_are_judged", "mart.tasks", "Every session that counts as succeeded has a probability of success.",
+        "select task_id, s as session_id from (select task_id, unnest(succeeded_session_ids) as s from mart.tasks) "
         "left join mart.outcomes on session_id = s where probability is null"),
     Rule(
         "no_failure_goes_untried", "mart.variants", "Every task without a known success is solved, or has a decision.",
-        "select task_id from mart.tasks where len(good_session_ids) = 0 and task_id not in (select task_id from mart.variants) "
+        "select task_id from mart.tasks where len(succeeded_session_ids) = 0 "
+        "and task_id not in (select task_id from mart.variants) "
         "and task_id not in (select subject from mart.decisions where stage = 'variants' and not kept)"),
     Rule(
         "no_correction_goes_unheard", "mart.variants", "Every correction is followed, or has a decision that says why not.",
         "select correction_id, kind, subject from core.corrections where (not stands or (kind != 'outcome' and "
         "value != 'null')) and correction_id not in (select subject from mart.decisions)"),
     Rule(
-        "only_verified_tasks_are_published", "mart.environments", "An environment holds the tasks that verified, and no other.",
+        "only_verified_tasks_are_published", "mart.environments", "An environment holds the published tasks, and no other.",
         "select environment, n_tasks, coalesce(n_verified, 0) as n_verified from mart.environments left join ("
         "select service, count(*) as n_verified from (select task_id, service from mart.tasks union "
         "select task_id, service from mart.variants) join mart.decisions on subject = task_id "
@@ -108,7 +109,8 @@ RULES: tuple[Rule, ...] = (
     _resolves("mart.recorded", "event_id", "core.events", "event_id"),
     Rule(
         "session_ids_resolve", "mart.tasks", "Every session that a task names is one.",
-        "select task_id, s as session_id from (select task_id, unnest(session_ids || good_session_ids) as s from mart.tasks) "
+        "select task_id, s as session_id from ("
+        "select task_id, unnest(session_ids || succeeded_session_ids) as s from mart.tasks) "
         "where s not in (select session_id from core.sessions)"),
     Rule(
         "positions_have_no_gaps", "core.turns", "The turns of a session are numbered from 0 without a gap.",

@@ -45,7 +45,7 @@ def diff(registry: Registry, before: str, after: str) -> dict[str, Any]:
     inputs = _inputs(old, new)
     tasks = _tasks(old, new)
     tools = _moved(old.tools, new.tools, ("fidelity", "abstains", "n_support", "effect"), "tool")
-    families = _moved(old.families, new.families, ("rate", "n_sessions", "n_tasks", "n_good"), "family")
+    families = _moved(old.families, new.families, ("rate", "n_sessions", "n_tasks", "n_succeeded"), "family")
     whys = {"n_published": _of_tasks(tasks), "fidelity": _range_text(tools, "fidelity"),
             "abstains": _range_text(tools, "abstains"), "success": _range_text(families, "rate")}
     figures = [
@@ -71,7 +71,8 @@ def _side(registry: Registry, release: str) -> _Side:
         registry.manifest(release), tasks,
         {session: task for task, row in tasks.items() for session in row["session_ids"]}, rejected,
         {f"{row['service']}, {row['tool']}": row for row in registry.rows(release, "about/tools.jsonl")},
-        {row["family"]: row for row in registry.rows(release, "about/families.jsonl")},
+        {row["family"]: {"n_succeeded": row.get("n_good"), **row}    # releases of former versions call it n_good
+         for row in registry.rows(release, "about/families.jsonl")},
         {row["file_id"]: row["n_records"] for row in registry.rows(release, "about/files.jsonl")})
 
 
@@ -81,7 +82,7 @@ def _inputs(old: _Side, new: _Side) -> dict[str, Any]:
     n_came, n_gone = sum(new.files[each] for each in came), sum(old.files[each] for each in gone)
     others = [name for name in ("code", "settings", "privacy") if old.manifest[name] != new.manifest[name]]
     one, other = (sum(f"sessions: {REASON}" in reasons for reasons in side.rejected.values()) for side in (old, new))
-    chosen = [f"another choice of sessions ({one:,} → {other:,} left by it)"] if one != other else []
+    chosen = [f"another choice of sessions ({one:,} → {other:,} rejected by it)"] if one != other else []
     chunks = [f"{n} {than} ({many(n_records, 'record')})"
               for n, than, n_records in ((len(came), "more", n_came), (len(gone), "fewer", n_gone)) if n]
     sentences = [*([f"chunks of logs: {', '.join(chunks)}"] if chunks else []), *chosen, *(f"other {name}" for name in others)]
@@ -111,7 +112,7 @@ def _name(side: _Side, task: str) -> str:
 
 def _came(task: str, old: _Side, new: _Side) -> str:
     if task in old.tasks:
-        return f"was left before ({', '.join(old.rejected.get(task, ['not verified']))})"
+        return f"was rejected before ({', '.join(old.rejected.get(task, ['unverified']))})"
     sessions = new.tasks[task]["session_ids"]
     if not sessions:
         return f"made anew ({new.tasks[task]['made_from']})"
@@ -120,12 +121,12 @@ def _came(task: str, old: _Side, new: _Side) -> str:
     before = sorted({old.of_session[session] for session in sessions if session in old.of_session})
     if before:
         return f"its sessions were in the task {before[0]}"
-    return f"its sessions were left before ({', '.join(old.rejected[sessions[0]])})"
+    return f"its sessions were rejected before ({', '.join(old.rejected[sessions[0]])})"
 
 
 def _gone(task: str, old: _Side, new: _Side) -> str:
     if task in new.tasks or task in new.rejected:
-        return f"left now ({', '.join(new.rejected.get(task, ['not verified']))})"
+        return f"rejected now ({', '.join(new.rejected.get(task, ['unverified']))})"
     sessions = old.tasks[task]["session_ids"]
     if not sessions:
         return f"no longer made ({old.tasks[task]['made_from']})"
@@ -133,7 +134,7 @@ def _gone(task: str, old: _Side, new: _Side) -> str:
     if now:
         return f"its sessions are in the task {now[0]} now"
     reasons = sorted({reason for session in sessions for reason in new.rejected.get(session, ())})
-    return f"its sessions are left now ({', '.join(reasons)})" if reasons else "its sessions are no longer in the logs"
+    return f"its sessions are rejected now ({', '.join(reasons)})" if reasons else "its sessions are no longer in the logs"
 
 
 def _moved(

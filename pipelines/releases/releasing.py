@@ -114,8 +114,8 @@ ABOUT: dict[str, str] = {
         "select stage, subject, reason from mart.decisions where not kept and stage in ('sessions', 'outcomes', 'tasks', "
         "'rewards', 'variants', 'verify', 'environments', 'datasets') order by all"),
     "families": (
-        "select service, family, name, n_sessions, n_tasks, n_good, rate from mart.families join mart.names using (service, "
-        "family) order by service, family"),
+        "select service, family, name, n_sessions, n_tasks, n_succeeded, rate "
+        "from mart.families join mart.names using (service, family) order by service, family"),
     "tools": (
         "select service, tool, effect, n_support, n_against, fidelity, abstains from mart.behaviours order by service, tool"),
     "drift": "select subject, reason from mart.decisions where stage = 'drift' order by all",

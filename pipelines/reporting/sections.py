@@ -14,13 +14,14 @@ from pipelines.reporting.charts import BAD, FAIR, GOOD, KINDS, NONE, POOR
 from pipelines.reporting.parts import Figure, Row, Section, clean, figure, named, of, percent, table
 from pipelines.screen import many
 from warehouse.records import SPLITS
+from warehouse.vocabulary import FAILED, OUTCOMES, SUCCEEDED, SUCCEEDED_FROM, UNDECIDED
 
 _STAGES = {
     "extract": "files read", "sessions": "sessions put together", "world": "what is known of the world",
     "behaviour": "what tools do", "goals": "goals of sessions", "outcomes": "sessions judged", "tasks": "sessions in a task",
-    "rewards": "tasks with a reward", "variants": "new tasks made", "verify": "tasks verified",
+    "rewards": "tasks with a reward", "variants": "new tasks made", "verify": "tasks published",
     "environments": "environments published", "image": "images built", "datasets": "sessions in datasets"}
-_OUTCOMES = dict(zip(views.CLASSES, (GOOD, FAIR, POOR, BAD, NONE), strict=True))
+_OUTCOMES = dict(zip(OUTCOMES, (GOOD, BAD, NONE), strict=True))
 _ON = {GOOD: "var(--on-good)", FAIR: "var(--on-fair)", POOR: "var(--on-poor)", BAD: "var(--on-bad)", NONE: "var(--on-none)"}
 BANDS = {"mostly": GOOD, "often": FAIR, "sometimes": POOR, "rarely": BAD, "not known": NONE}
 """Bands of success with their colours, from what goes well to what does not."""
@@ -74,7 +75,7 @@ def families(source: RowSource) -> Section:
     """Return what is asked for again and again, as a map."""
     shown, n_services = views.listed(source, "families"), views.totals(source)["n_services"]
     if not shown.rows:
-        return Section("families", "What is asked for", "No two sessions were found to ask for the same kind of thing.")
+        return Section("families", "What is asked for", "No two sessions ask for the same work.")
     boxes = [_box(row, n_services) for row in shown.rows if row["n_sessions"]]
     n_in_all = sum(row["n_sessions"] for row in source.rows("select n_sessions from mart.families"))
     n_rest = n_in_all - sum(row["n_sessions"] for row in shown.rows)
@@ -84,10 +85,10 @@ def families(source: RowSource) -> Section:
     listed = table(
         "Families, the largest first", [{
             "service": row["service"], "family": row["name"], "asks": row["sentence"], "sessions": row["n_sessions"],
-            "tasks": row["n_tasks"], "good": row["n_good"], "rate": percent(row["rate"]),
+            "tasks": row["n_tasks"], "succeeded": row["n_succeeded"], "rate": percent(row["rate"]),
             "90 % interval": f"{percent(row['rate_low'])} to {percent(row['rate_high'])}" if row["rate"] is not None else "–",
             "band": row["difficulty_band"] or "–"} for row in shown.rows],
-        ("sessions", "tasks", "good", "rate", "90 % interval"), shown.besides)
+        ("sessions", "tasks", "succeeded", "rate", "90 % interval"), shown.besides)
     largest = shown.rows[0]
     drawn = figure(
         "families-map", "Families by size and success",
@@ -95,7 +96,7 @@ def families(source: RowSource) -> Section:
         lambda width: charts.family_map(boxes, {band: (fill, _ON[fill]) for band, fill in BANDS.items()}, width), listed)
     return Section(
         "families", "What is asked for",
-        f"{many(shown.n, 'family', 'families')} of sessions that ask for the same kinds of things; the largest, "
+        f"{many(shown.n, 'family', 'families')} of sessions that ask for the same work; the largest, "
         f"“{clean(largest['name'], 80)}”, has {many(largest['n_sessions'], 'session')}.", (drawn,),
         notes=(f"How often a family succeeds: {SAYS_BANDS}; not known where its interval spans several.",))
 
@@ -122,10 +123,9 @@ def outcomes(source: RowSource) -> Section:
     listed = table("How sessions ended", [
         {"outcome": name, "sessions": count, "share": percent(count / n if n else None)} for name, count in counts.items()],
         ("sessions", "share"))
-    good, bad = counts["surely good"] + counts["good"], counts["surely bad"] + counts["bad"]
-    lead = (f"{of(good, n)} sessions are good, {bad:,} are bad, {counts['no probability']:,} have no probability of success."
+    lead = (f"{of(counts[SUCCEEDED], n)} sessions succeeded, {counts[FAILED]:,} failed, {counts[UNDECIDED]:,} are undecided."
             if n else "There is no session.")
-    notes = ["By probability of success: surely good from .9, good from .5, bad below .5, surely bad below .1."]
+    notes = [f"Succeeded: a probability of at least {percent(SUCCEEDED_FROM)}; failed: a smaller one; undecided: none."]
     if times.n_timeless:
         notes.append(f"{many(times.n_timeless, 'session')} of unknown time {'is' if times.n_timeless == 1 else 'are'} "
                      "not in the figures over time.")
@@ -142,14 +142,14 @@ def _over_time(times: views.Times) -> Figure:
     columns: dict[str, Row] = {}
     for row in times.rows:
         day = _day(row["at"], times.step)
-        columns.setdefault(day, {times.step: day, **dict.fromkeys(views.CLASSES, 0)})[row["outcome"]] = row["n"]
+        columns.setdefault(day, {times.step: day, **dict.fromkeys(OUTCOMES, 0)})[row["outcome"]] = row["n"]
     parts = [{"at": row["at"], "kind": row["outcome"], "n": row["n"],
               "says": f"{_day(row['at'], times.step)}: {many(row['n'], 'session')} {row['outcome']}"} for row in times.rows]
     return figure(
         "outcomes-chart", f"Sessions by outcome, one column for each {times.step}",
         f"Columns over time, one a {times.step}, cut by how the sessions that began then ended.",
         lambda width: charts.over_time(parts, _OUTCOMES, times.step, width),
-        table(f"Sessions by outcome and {times.step}", list(columns.values()), views.CLASSES))
+        table(f"Sessions by outcome and {times.step}", list(columns.values()), tuple(OUTCOMES)))
 
 
 def _rates(times: views.Times) -> Figure:

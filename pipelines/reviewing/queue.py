@@ -177,7 +177,7 @@ def _chance(session: Row, usual: Mapping[str, float]) -> float:
 
 def _item(stored: _Warehouse, candidate: _Candidate, value: float) -> QueueItem:
     task = stored.tasks[candidate.task_ids[0]]
-    why = ("its task verified, but its reward may be wrong" if task["verified"] == BELOW
+    why = ("its task passed the audit, but its reward may be wrong" if task["verified"] == BELOW
            else "no session of its task is known to be right" if task["rewarded"] == OPENED_BY_SUCCESS[0]
            else "the sessions of its task contradict each other")
     return QueueItem(candidate.session["session_id"], candidate.session["service"], task["task_id"], task["goal"],

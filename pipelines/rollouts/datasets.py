@@ -78,7 +78,7 @@ def _task(row: Row, episodes: list[Row], rate: Row, service: str) -> Row:
     return {
         **{name: row[name] for name in ("task_id", "family", "goal", "derived_from", "split")}, "service": service,
         "slots": canonical(row["slots"]), "session_ids": sorted(about["episode_id"] for about in episodes),
-        "good_session_ids": sorted(about["episode_id"] for about in episodes if is_good(about.get("reward"))),
+        "succeeded_session_ids": sorted(about["episode_id"] for about in episodes if is_good(about.get("reward"))),
         **{name: rate.get(name) for name in ("rate", "rate_low", "rate_high", "difficulty_band")},
         **dict.fromkeys(("segment_of", "starts_at", "difficulty")),
         **dict.fromkeys(("call_sequences", "late_arguments", "reported_facts", "signature"), "[]")}

@@ -16,6 +16,8 @@ from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import rows_of
 from extractors.outcomes.rates import rates
 
+_FORMER = "n_good"
+"""What versions up to 0.1 called `n_succeeded`."""
 EPISODES, DIFFICULTY, DATASETS = "episodes.jsonl", "difficulty.jsonl", "datasets"
 Row = dict[str, Any]
 
@@ -75,7 +77,7 @@ def difficulty(episodes: Iterable[Row]) -> list[Row]:
                 own, good = each[task_id], chances[family][task_id]
                 rows.append({
                     "policy": policy, "task_id": task_id, "family": family, "split": tries[0]["split"], "n": len(good),
-                    "n_good": int(sum(good)), "mean_reward": _mean([about["reward"] for about in tries]), "rate": own.rate,
+                    "n_succeeded": int(sum(good)), "mean_reward": _mean([about["reward"] for about in tries]), "rate": own.rate,
                     "rate_low": own.low, "rate_high": own.high, "difficulty_band": own.difficulty_band})
     return rows
 
@@ -100,4 +102,4 @@ def in_band(folder: Path, policy: str, band: str, task_ids: Iterable[str]) -> li
 def known_difficulty(folder: Path) -> list[Row]:
     """Return the rows of `difficulty` in the folder; none if there are no rollouts."""
     path = folder / DIFFICULTY
-    return list(rows_of(path)) if path.is_file() else []
+    return [{**row, "n_succeeded": row.get("n_succeeded", row.get(_FORMER))} for row in rows_of(path)] if path.is_file() else []

@@ -15,11 +15,14 @@ import multiprocessing
 import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import Iterator
+from functools import _lru_cache_wrapper
 
 import psutil
 
+from env_builder.runtime.canonical import IdentityCache
 from warehouse.errors import InputError, TraceroomError
 from warehouse.store import Store
 
@@ -30,6 +33,7 @@ _OF_DUCKDB = 0.25
 _WORKER = 300_000_000
 """What a worker takes at least: the packages that it loads, and a shard."""
 _CHECK_S = 0.1
+_WINGS = ("extractors", "env_builder")
 _SIGNAL = getattr(signal, "SIGUSR2", signal.SIGINT)
 """Interrupts the main thread; what a shell begins in the background does not listen to SIGINT."""
 
@@ -115,12 +119,24 @@ class _Watch(threading.Thread):
 
 
 def release() -> None:
-    """Free objects in cycles, and give the pages of freed memory back to the system (glibc; elsewhere the allocator's choice).
-    What is freed in small pieces stays resident otherwise, in addition to what the next step takes from another allocator."""
+    """Clear the caches of the wings' functions, free objects in cycles, and give the pages of freed memory back to the system
+    (glibc; elsewhere the allocator's choice). What lives on in small pieces keeps whole pages of free memory around it
+    resident, in addition to what the next step takes from another allocator."""
+    _clear_caches()
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
+
+
+def _clear_caches() -> None:
+    """Clear the caches of the wings' functions and of the expressions that the runtime compiled."""
+    for name, module in list(sys.modules.items()):
+        for value in vars(module).values() if name.split(".")[0] in _WINGS else ():
+            if isinstance(value, _lru_cache_wrapper) and value.__module__.split(".")[0] in _WINGS:
+                value.cache_clear()
+            elif isinstance(value, IdentityCache):
+                value._made.clear()  # it ships with every environment, which has no use for a method of it
 
 
 def family(pid: int) -> Iterator[int]:

@@ -13,17 +13,14 @@ import gc
 import hashlib
 import json
 import pkgutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from functools import _lru_cache_wrapper
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.runtime.canonical import IdentityCache
 from pipelines import progress
 from pipelines.running import engines, memory
 from pipelines.running.code import code_digest
@@ -109,7 +106,6 @@ SAMPLE_ROWS = 5
 _SELDOM = (100_000, 50, 100)
 """New objects, and rounds of the youngest and the middle ones, after which the interpreter searches for cycles."""
 _FROM = ("the code", "what it stands on", "what was configured")
-_WINGS = ("extractors", "env_builder")
 
 
 def carry_out(
@@ -140,8 +136,7 @@ def carry_out(
 @contextlib.contextmanager
 def _unhindered() -> Iterator[None]:
     """Collect garbage seldom, and only among the objects of the stage: they are millions, with few cycles (a sixth of the
-    time). At the end clear the caches of the wings' functions, and frames in cycles: what lives on keeps whole pages of memory
-    that is free around it."""
+    time). At the end what only caches and cycles hold is given back."""
     before = gc.get_threshold()
     gc.set_threshold(*_SELDOM)
     gc.freeze()
@@ -149,19 +144,8 @@ def _unhindered() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
-        clear_caches()
         memory.release()
         gc.unfreeze()
-
-
-def clear_caches() -> None:
-    """Clear the caches of the wings' functions and of the expressions that the runtime compiled."""
-    for name, module in list(sys.modules.items()):
-        for value in vars(module).values() if name.split(".")[0] in _WINGS else ():
-            if isinstance(value, _lru_cache_wrapper) and value.__module__.split(".")[0] in _WINGS:
-                value.cache_clear()
-            elif isinstance(value, IdentityCache):
-                value._made.clear()  # it ships with every environment, which has no use for a method of it
 
 
 def up_to_date(store: Store, stages: tuple[Stage, ...], settings: Settings) -> bool:

@@ -14,6 +14,8 @@ AS_OF = "2026-11-21"
 HUGGING_FACE = ("trl==1.16.0", "torch==2.13.0", "transformers==5.23.0", "datasets==5.2.0", "minari==0.5.4",
                 "gymnasium==1.4.0", "h5py", "pillow")
 """Libraries that agree with each other share one interpreter."""
+VERIFIERS = ("verifiers==0.4.0", "hatchling==1.33.0", "uv==0.13.9")
+"""Its harnesses are scripts that it runs by uv."""
 
 
 class Consumer(NamedTuple):
@@ -46,6 +48,8 @@ def _first(package: str, requirements: tuple[str, ...]) -> tuple[str, ...]:
 
 
 CONSUMERS = (
+    Consumer("agentlightning", ("agentlightning==0.3.0",), ("agentlightning",), required=False),
+    Consumer("art", ("openpipe-art==0.5.18", "openai==2.54.0"), ("art",), python="3.12", required=False),
     Consumer("datasets", _first("datasets", HUGGING_FACE), ("datasets",)),
     Consumer("harbor", ("harbor==0.25.0",), ("harbor",), python="3.12", overrides=("certifi",), docker=True),
     Consumer("minari", _first("minari", HUGGING_FACE), ("datasets",)),
@@ -54,8 +58,11 @@ CONSUMERS = (
     Consumer("nemo_gym", ("nemo-gym==0.4.0",), ("nemo_gym",), python="3.12", required=False),
     Consumer("openenv", ("openenv==0.10.0",), ("openenv",)),
     Consumer("skyrl", ("skyrl-gym==0.4.0", "pyarrow"), ("skyrl",), required=False),
+    Consumer("tinker", ("tinker-cookbook==0.6.1", "torch==2.13.0", "transformers==5.23.0"), ("tinker",), python="3.12",
+             overrides=("tml-renderers==0.2.1",), required=False),
     Consumer("trl_grpo", HUGGING_FACE, ("trl",)),
-    Consumer("verifiers", ("verifiers==0.4.0", "hatchling==1.33.0"), ("verifiers",)),
+    Consumer("verifiers", VERIFIERS, ("verifiers",)),
+    Consumer("verifiers_server", VERIFIERS, ("verifiers",), required=False),
     Consumer("verl", ("verl==0.9.1", "torch==2.13.0", "cachetools", "fastapi", "uvicorn", "aiohttp"), ("verl",),
              required=False),
 )

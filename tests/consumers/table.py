@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "consumers.md"
@@ -33,15 +35,19 @@ def write(found: list[Row]) -> None:
     PAGE.write_text(text[:begin] + "\n" + "\n".join([*head, *lines]) + "\n" + text[end:], "utf-8")
 
 
-def main() -> int:
-    """Run the tests of the consumers named (all where none is) and write down what they noted."""
-    wanted = sys.argv[1:]
+def run(wanted: Sequence[str] = ()) -> tuple[int, list[dict[str, Any]]]:
+    """Run the tests of the consumers named (all where none is); return pytest's exit code and what each noted."""
     with tempfile.TemporaryDirectory() as notes:
         settings = {**os.environ, "TRACEROOM_CONSUMERS": "all", "TRACEROOM_CONSUMERS_NOTES": notes}
         chosen = ["-k", " or ".join(wanted)] if wanted else []
         command = [sys.executable, "-m", "pytest", "-rs", "--all", "tests/consumers/test_consumers.py", *chosen]
-        code = subprocess.run(command, cwd=ROOT, env=settings, check=False).returncode
-        noted = [json.loads(path.read_text("utf-8")) for path in sorted(Path(notes).iterdir())]
+        code = subprocess.run(command, cwd=ROOT, env=settings, stdout=sys.stderr, check=False).returncode
+        return code, [json.loads(path.read_text("utf-8")) for path in sorted(Path(notes).iterdir())]
+
+
+def main() -> int:
+    """Run consumers and write down what they noted."""
+    code, noted = run(sys.argv[1:])
     write([
         {"consumer": row["consumer"], "version": row["version"] or "", "what ran": row["ran"].replace("|", "/"),
          "seconds": str(row["seconds"] or ""), "decision": row["decision"]} for row in noted])

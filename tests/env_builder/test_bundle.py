@@ -26,7 +26,7 @@ def draft() -> bundle.Bundle:
     tasks = frame(Task, [
         {"task_id": f"task-{session_id}", "service": "main", "family": "f", "slots": "{}", "goal": "look",
          "session_ids": [session_id], "segment_of": None, "derived_from": None, "starts_at": started_at,
-         "good_session_ids": [session_id], "split": "train", "difficulty": 0.5}
+         "succeeded_session_ids": [session_id], "split": "train", "difficulty": 0.5}
         for session_id, started_at in logged.sessions.select("session_id", "started_at").iter_rows()
     ])
     tools = frame(Tool, [

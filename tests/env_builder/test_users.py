@@ -43,7 +43,7 @@ def task(
         "segment_of": None,
         "derived_from": None,
         "starts_at": None,
-        "good_session_ids": list(good),
+        "succeeded_session_ids": list(good),
         "split": "train",
         "difficulty": None,
         **more,
@@ -180,6 +180,6 @@ def test_the_session_of_the_known_solution_leads() -> None:
     tasks = frame(Task, [task(sessions=("a", "b"), good=("a", "b"))])
     rubrics = pl.DataFrame({"task_id": tasks["task_id"], "solution": ['[{"say":"Door 8 is open."}]']})
     led = led_by_solution(tasks, frame(Turn, turns), rubrics)
-    assert led["good_session_ids"].to_list() == [["b", "a"]]
+    assert led["succeeded_session_ids"].to_list() == [["b", "a"]]
     other = rubrics.with_columns(pl.lit("[]").alias("solution"))
-    assert led_by_solution(tasks, frame(Turn, turns), other)["good_session_ids"].to_list() == [["a", "b"]]
+    assert led_by_solution(tasks, frame(Turn, turns), other)["succeeded_session_ids"].to_list() == [["a", "b"]]

@@ -188,7 +188,7 @@ def _gzip(held: bytes) -> bytes:
 
 
 def _undated(name: str) -> zipfile.ZipInfo:
-    """A name in an archive without the time of day, which would make a seed's damage another one each two seconds."""
+    """Name an entry of an archive without the time of day: a seed gives the same damage at any time."""
     return zipfile.ZipInfo(name)
 
 

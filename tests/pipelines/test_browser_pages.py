@@ -41,7 +41,7 @@ def test_what_is_corrected_in_the_browser_is_so_after_the_next_run(
         page = new_page(browser, said)
         opened(server, page, f"/session?id={session}")
         page.get_by_text("Correct the outcome").click()
-        page.get_by_label("badly").check()
+        page.get_by_label("failed").check()
         form = page.locator("form:has(textarea)")
         form.get_by_label("Your name").fill("Ada <script>alert(1)</script>")
         form.get_by_label("Why").fill("the wrong flight")
@@ -62,8 +62,8 @@ def test_what_is_corrected_in_the_browser_is_so_after_the_next_run(
         done = process("run", "--no-image", logs, "--out", out)
         assert done.returncode == 0, done.stderr
         page.goto(f"http://127.0.0.1:{server.port}/session?id={session}")
-        assert "says it went badly: the wrong flight" in page.locator("tr.person").inner_text()
-        assert page.locator(".decision .bad").inner_text().startswith("1 %")
+        assert "says that it failed: the wrong flight" in page.locator("tr.person").inner_text()
+        assert page.locator(".decision .failed").inner_text().startswith("1 %")
         page.goto(f"http://127.0.0.1:{server.port}/family?id={family}")
         assert page.locator("h1").inner_text() == "what we call it"
         assert "followed" in page.locator("#corrected").inner_text()

@@ -288,6 +288,6 @@ def test_an_unverified_room_is_played_without_a_grade(sample_run: Path, tmp_path
     done = traceroom("play", unverified, task_id, "--script", script, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["grade"] is None
-    assert "no verified reward" in done.stderr
+    assert "this task is unverified" in done.stderr
     checked = traceroom("verify", unverified)
     assert checked.returncode == 1 and "unverified" in checked.stderr

@@ -60,7 +60,7 @@ def test_the_next_run_follows_what_was_corrected_and_says_who_and_why(logs: Path
         outcomes = {row["session_id"]: row for row in rows(store, "select * from mart.outcomes")}
         votes = {vote["name"]: vote for vote in json.loads(outcomes[session]["signals"])}
         assert outcomes[session]["probability"] < 0.05 and votes["correction"]["vote"] == -1
-        assert votes["correction"]["description"] == "Grace says it went badly: the wrong seat"
+        assert votes["correction"]["description"] == "Grace says that it failed: the wrong seat"
         assert rows(store, "select name from core.events where event_id = $id", id=votes["correction"]["evidence"][0]) == [
             {"name": "Grace"}]
         assert outcomes[other]["probability"] > 0.5 and "correction" not in outcomes[other]["signals"]

@@ -31,7 +31,7 @@ def task_of(service: str, session_id: str) -> dict[str, object]:
         "goal": "g",
         "split": "train",
         "session_ids": [session_id],
-        "good_session_ids": [],
+        "succeeded_session_ids": [],
         "call_sequences": "[]",
         "late_arguments": "[]",
         "reported_facts": "[]",
@@ -55,7 +55,7 @@ def test_a_split_that_leaks_stops_the_datasets_of_its_service(tmp_path: Path) ->
     assert files["leaky"] == ["leakage.json"]
     assert {"README.md", "trajectories.train.parquet"} <= set(files["tight"])
     leaky = [detail for subject, reason, detail in told if (subject, reason) == ("of leaky", "leak")]
-    assert leaky == ["2 things stand on several sides of the split of leaky; see its leakage.json"]
+    assert leaky == ["2 records are in several splits of leaky; see its leakage.json"]
 
 
 def test_how_answers_were_drawn_goes_from_the_log_to_the_table_of_steps(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def _completion(messages: list[dict[str, object]], answer: dict[str, object], **
 
 
 @pytest.mark.parametrize(("name", "wanted", "says"), [
-    ("nobody", Wanted(), "no exporter 'nobody'; there are: atif, datasets, dpo,"),
+    ("nobody", Wanted(), "no exporter 'nobody'; there are: agentlightning, art, atif, datasets, dpo,"),
     ("sft", Wanted(Selection(bands=("never",))), "no band 'never'; there are: mostly, often, rarely, sometimes"),
     ("sft", Wanted(Selection(tiers=("sure",))), "no tier 'sure'; there are: assumed, bound, derived"),
     ("sft", Wanted(Selection(splits=("test",))), "no split 'test'; there are: held_out, train, validation"),

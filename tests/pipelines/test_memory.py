@@ -16,7 +16,6 @@ import pytest
 from benchmarks.memory import Memory
 from env_builder.runtime import expressions
 from pipelines.running import engines, memory
-from pipelines.running.stage import clear_caches
 from tests.command_line import ROOT, environ, process
 from tests.pipelines.ingestion import digest, session
 from warehouse.errors import InputError
@@ -134,8 +133,7 @@ def test_an_expression_that_a_stage_compiled_goes_with_the_stage(cached: express
     del expression
     gc.collect()
     assert watched() is not None, "else it shows nothing"
-    clear_caches()
-    gc.collect()
+    memory.release()
     assert watched() is None
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
-from pipelines.cli import COMMANDS, FORMER_COMMANDS, app
+from pipelines.cli import COMMANDS, app
+from pipelines.reference import every_command
 from tests.command_line import called
 
 BROKEN = {"broken.toml": "name = [", "key.toml": 'colour = "red"\n', "format.toml": '[[sources]]\nformat = "nope"\n'}
@@ -79,27 +81,29 @@ def test_a_file_in_no_known_format_is_left_and_it_is_said_what_to_do(held: bytes
 
 
 def test_every_command_has_a_sentence_and_an_example_that_it_takes() -> None:
-    group = typer.main.get_command(app)
-    known = group.list_commands(None)  # type: ignore[attr-defined]
-    names = [name for name, *_ in COMMANDS]
-    assert set(names) == set(known) - set(FORMER_COMMANDS), "former names are hidden, and have no example of their own"
-    for name in names:
-        command = group.get_command(None, name)  # type: ignore[attr-defined]
+    commands = _commands()
+    assert commands.keys() == {name for name, *_ in COMMANDS}, "former names are hidden, and have no example of their own"
+    for name, command in commands.items():
         assert (command.help or "").strip().endswith("."), name
         line = command.epilog.removeprefix("Example: ")
-        words = re.findall(r"'[^']*'|\S+", line)[2:]
+        words = re.findall(r"'[^']*'|\S+", line)[1 + len(name.split()):]
         command.make_context(name, [word.strip("'") for word in words])
-        assert line and line in " ".join(called(name, "--help").stdout.split()), name
+        assert line and line in " ".join(called(*name.split(), "--help").stdout.split()), name
 
 
 def test_help_shows_every_word_of_it() -> None:
     """What a terminal's markup would take for a style of its own is not swallowed."""
-    group = typer.main.get_command(app)
-    for name in group.list_commands(None):  # type: ignore[attr-defined]
-        shown = _letters(called(name, "--help").stdout)
-        command = group.get_command(None, name)  # type: ignore[attr-defined]
+    for name, command in _commands().items():
+        shown = _letters(called(*name.split(), "--help").stdout)
         told = [command.help, *(getattr(each, "help", None) for each in command.params)]
         assert [text for text in told if _letters(text or "") not in shown] == [], name
+
+
+def _commands() -> dict[str, Any]:
+    """Return the commands that are shown, by their names; of those in a group: GROUP COMMAND."""
+    group: Any = typer.main.get_command(app)
+    context = group.context_class(group, info_name="traceroom")
+    return {name: command for name, command, _ in every_command(group, context)}
 
 
 def _letters(text: str) -> str:

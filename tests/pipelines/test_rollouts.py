@@ -321,7 +321,8 @@ def test_the_list_of_tasks_tells_who_succeeded_how_often(room: Path, capsys: pyt
         write(folder, kept.episodes)
     inspecting.tasks(room, json=True)
     (row,) = json.loads(capsys.readouterr().out)
-    assert {name: row["rollouts"][0][name] for name in ("policy", "n", "n_good")} == {"policy": "replay", "n": 2, "n_good": 1}
+    assert {name: row["rollouts"][0][name] for name in ("policy", "n", "n_succeeded")} == {
+        "policy": "replay", "n": 2, "n_succeeded": 1}
     inspecting.tasks(room)
     assert "replay: 1 of 2" in capsys.readouterr().err
     assert in_band(folder, "replay", "rarely", [TASK]) == [] and in_band(folder, "other", "rarely", [TASK]) == [TASK]

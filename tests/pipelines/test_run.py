@@ -248,7 +248,7 @@ def test_the_configuration_is_obeyed(logs: Path, tmp_path: Path, traceroom: Trac
     with Store.published(tmp_path / "out" / "warehouse.duckdb") as store:
         assert store.read("select distinct service from core.turns")["service"].to_list() == ["The Desk"]
         assert store.read("select service, starts_from, votes from mart.services").rows() == [("The Desk", "shared", "{}")]
-        good = store.read("select distinct unnest(good_session_ids) as session_id from mart.tasks")["session_id"].to_list()
+        good = store.read("select distinct unnest(succeeded_session_ids) as session_id from mart.tasks")["session_id"].to_list()
         certain = store.read("select session_id from mart.outcomes where probability >= 0.9")["session_id"].to_list()
         assert sorted(good) == sorted(certain) and 0 < len(good) < 20
 

@@ -108,9 +108,15 @@ class KitEpisode:
         self.digest, self.tools = kit.digest, kit.tools
         observation = environment.reset(task_id, seed, perturbations=perturbations)
         self.messages: list[Row] = [dict(message) for message in observation.messages]
-        """The conversation before the agent's first move: {"role", "content"}."""
-        if not any(message["role"] == "user" for message in self.messages):  # where nobody speaks, what is to be done is said
-            self.messages.append({"role": "user", "content": kit.by_id[task_id]["goal"]})
+        """The conversation before the agent's first move: {"role", "content"}, and calls that were made before it."""
+        shown = {own: name for name, own in kit.own.items()}
+        for function in (call["function"] for message in self.messages for call in message.get("tool_calls", ())):
+            function["name"] = shown[function["name"]]
+        n_opening = len(kit.by_id[task_id]["opening"])
+        if not any(message["role"] == "user" for message in self.messages[:n_opening]):  # nobody speaks: the task says it
+            self.messages.insert(n_opening, {"role": "user", "content": kit.by_id[task_id]["goal"]})
+        self.n_made = len(environment.journal)
+        """Steps of the journal that were made before the agent's first move."""
         self.n_refused = 0
         """Calls that never reached the environment: of tools that are not there, or without an object of arguments."""
         self._own_names = frozenset(kit.own.values())

@@ -30,7 +30,7 @@ class KitState(vf.State):
     def episode(self) -> play.KitEpisode:
         """Return the rollout's episode so far."""
         episode = play.open(HERE).begin(self.task_id)
-        for row in self.journal:
+        for row in self.journal[episode.n_made:]:
             if row["kind"] == "call":
                 episode.call(row["tool"], row["arguments"])
             elif row["kind"] == "say":
@@ -137,14 +137,20 @@ class KitTaskset(vf.Taskset[KitTask, KitConfig]):
                 n_system = next((n for n, message in enumerate(messages) if message["role"] != "system"), len(messages))
                 system = "\n\n".join(message["content"] for message in messages[:n_system]) or None
                 yield KitTask(KitData(
-                    id=row["task_id"], name=f"{kit.name}/{row['task_id'][:12]}", prompt=messages[n_system:],
+                    id=row["task_id"], name=f"{kit.name}/{row['task_id'][:12]}", prompt=[*map(_message, messages[n_system:])],
                     system_prompt=system, family=row["family"], split=row["split"], digest=kit.digest), self.config.task)
 
 
-class KitEnvConfig(vf.EnvConfig):
-    """Who plays."""
+def _message(message: dict[str, Any]) -> Any:
+    """Return a message as the library has it: a call's name stands beside its id."""
+    calls = [{"id": call["id"], **call["function"]} for call in message.get("tool_calls", ())]
+    return {**message, "tool_calls": calls} if calls else message
 
-    player: vf.AgentConfig = vf.AgentConfig()
+
+class KitEnvConfig(vf.EnvConfig):
+    """Who plays: by default a plain chat loop in a process of this machine, which has the environment's tools and no other."""
+
+    player: vf.AgentConfig = vf.AgentConfig.model_validate({"harness": {"id": "null"}, "runtime": {"type": "subprocess"}})
 
 
 class KitEnv(vf.Env[KitEnvConfig]):

@@ -28,7 +28,7 @@ LOOSE: dict[str, Schema] = {
     "ignored_fields": {
         **mapping({"type": "array", "items": {"type": "array", "items": {"type": ["string", "null"]}}}),
         "description": "class -> paths in its documents that hold free text (names; null: every element of a list)"},
-    "ignored_tools": {**TEXTS, "description": "tools whose acts do not count: notes and hand-overs"},
+    "ignored_tools": {**TEXTS, "description": "tools whose write calls do not count: notes and hand-overs"},
 }
 PAIRS: Schema = {"type": "array", "items": {**TEXTS, "minItems": 2, "maxItems": 2}}
 DIFFERENCE = fields(
@@ -147,7 +147,7 @@ class AcceptedEndsCheck(CheckKind):
 class StateCheck(AcceptedEndsCheck):
     """Check that the end state is one of the accepted ones."""
 
-    description = "Every document and act of one accepted end state is there, in whatever order."
+    description = "Every document and write call of one accepted end state is there, in whatever order."
     stops = "end"
 
     def judge(self, ends: AcceptedEnds, view: EpisodeView) -> CheckResult:

@@ -62,7 +62,7 @@ def test_a_reward_that_a_known_bad_session_earns_is_unverified(tmp_path: Path) -
 
 def test_a_reward_that_stops_a_known_good_session_is_unverified(tmp_path: Path) -> None:
     found = audited(tmp_path, gates(*GATES, TOLD), [LOOK, OPEN, SAY], (0.95, [OPEN]))
-    assert reason(found) == "good_session_fails"
+    assert reason(found) == "succeeded_session_fails"
     assert found.report.totals["tried"]["false_reject"]["k"] == 1
 
 

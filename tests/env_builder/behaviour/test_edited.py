@@ -118,6 +118,12 @@ def test_a_list_that_some_bookings_leave_alone_has_no_rule() -> None:
     assert rule is None or "book" not in rule["edits"]
 
 
+def test_lists_that_no_session_shows_before_a_write_call_have_no_rule() -> None:
+    convention, random = Convention(counts="total"), Random(1)
+    cases = [case for _ in range(4) for case in session(convention, random, begun(convention, random, 40))]
+    assert edited_rule(cases, [], {}, True) is None
+
+
 def test_a_page_whose_last_row_no_answer_shows_is_unknown() -> None:
     convention = Convention(counts=None)
     harbour = Harbour(convention)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from env_builder.behaviour import guards
@@ -60,6 +60,14 @@ ROWS = st.tuples(st.dictionaries(NAMES, JSON, max_size=3), st.dictionaries(NAMES
 def test_what_is_found_fits_every_example(rows: list[tuple[Any, Any, Any]]) -> None:
     found = explain(examples(*rows), ["ada"])
     assert found is None or (fits(found, examples(*rows)) and found[0] in OPERATORS)
+
+
+@example(["a, 'b", 'a, "b'])
+@given(st.lists(st.text("ab12 ;:'{\".", max_size=6), min_size=1, max_size=4))
+def test_texts_of_many_separators_are_explained_or_not(texts: list[str]) -> None:
+    rows = examples(*(({}, {}, text) for text in texts))
+    found = explain(rows, [])
+    assert found is None or fits(found, rows)
 
 
 @given(JSON, JSON)

@@ -40,7 +40,7 @@ def shop() -> DatasetSource:
             ("t1", "train", "often", ["far", "good", "near"], ["good"]), ("t2", "train", "rarely", ["failed"], []),
             ("t3", "held_out", None, ["same1", "same2"], ["same1", "same2"])):
         tasks.append({**dict.fromkeys(frame_schema(Task)), "task_id": task_id, "service": "shop", "family": f"f-{task_id}",
-                      "slots": "{}", "goal": "open it", "session_ids": sessions, "good_session_ids": good, "split": split,
+                      "slots": "{}", "goal": "open it", "session_ids": sessions, "succeeded_session_ids": good, "split": split,
                       "difficulty_band": band})
     chances = {"good": 0.9, "near": 0.2, "far": 0.1, "failed": 0.0, "same1": 0.8, "same2": 0.7}
     outcomes = [{"session_id": name, "probability": chance, "signals": "[]"} for name, chance in chances.items()]

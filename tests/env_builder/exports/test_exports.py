@@ -37,7 +37,7 @@ def call(
 def task(task_id: str, split: str, session_ids: list[str], good: list[str]) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(frame_schema(Task))
     return row | {"task_id": task_id, "service": "shop", "family": "f", "slots": "{}", "goal": "open it",
-                  "session_ids": session_ids, "good_session_ids": good, "split": split}  # fmt: skip
+                  "session_ids": session_ids, "succeeded_session_ids": good, "split": split}  # fmt: skip
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_sft_holds_good_sessions_apart_by_side(tmp_path: Path, source: DatasetSo
     assert held[0]["messages"][0] == {"role": "user", "content": "open it"}, "a run of requests has its goal as words"
     assert "seen" not in json.dumps(train), "a user's own calls are not the policy's"
     assert dict(exported.decisions.select("subject", "reason").iter_rows()) == {
-        "b": "not_known_good", "d": "unanswered_call", "e": "unreadable_arguments",
+        "b": "not_succeeded", "d": "unanswered_call", "e": "unreadable_arguments",
     }
 
 
@@ -134,7 +134,7 @@ def test_shuffled_tables_give_the_same_bytes(tmp_path: Path, source: DatasetSour
 
 def test_an_unknown_exporter_is_missed_with_the_names_there_are(tmp_path: Path, source: DatasetSource) -> None:
     assert {"sft", "trajectories"} <= set(registered())
-    with pytest.raises(Missing, match=r"no exporter 'harbr'; there are: atif, dpo"):
+    with pytest.raises(Missing, match=r"no exporter 'harbr'; there are: agentlightning, art, atif, dpo"):
         export("harbr", tmp_path / "none", source)
     assert not (tmp_path / "none").exists()
 

@@ -116,7 +116,7 @@ def test_what_is_chosen_and_what_is_left_add_up(shop: DatasetSource, wanted: Sel
     source, left = select(shop, wanted)
     assert set(source.tasks["session_ids"].explode()) == kept and set(left["reason"]) == reasons
     assert kept | set(left["subject"]) == set(shop.turns.lazy().collect()["session_id"])
-    assert set(source.tasks["good_session_ids"].explode().drop_nulls()) <= kept
+    assert set(source.tasks["succeeded_session_ids"].explode().drop_nulls()) <= kept
 
 
 def test_marks_stand_on_the_steps_that_they_are_of(shop: DatasetSource) -> None:
@@ -149,10 +149,10 @@ def test_the_card_names_what_is_there_and_counts_what_was_left(tmp_path: Path, s
     card = (tmp_path / "README.md").read_text("utf-8")
     front = card.split("---")[1]
     assert 'license: "mit"' in front and "config_name: trajectories" in front and "validation" not in front
-    assert "| `sft` | good sessions as messages and tools, for supervised fine-tuning | 1 | 0 | 1 |" in card
+    assert "| `sft` | successful sessions as messages and tools, for supervised fine-tuning | 1 | 0 | 1 |" in card
     told = json.loads((tmp_path / "left.json").read_text("utf-8"))
     assert told["counted"]["all forms"] == {"duplicate": 1} and "- all forms: `duplicate` 1" in card
-    assert told["counted"]["sft"] == {"not_known_good": 3} and "- `sft`: `not_known_good` 3" in card
+    assert told["counted"]["sft"] == {"not_succeeded": 3} and "- `sft`: `not_succeeded` 3" in card
     assert "| `minari` | sessions as transitions for offline RL, in Minari's layout | 4 | 0 | 1 |" in card
     assert {row["subject"] for row in told["left"] if row["form"] == "sft"} == {"near", "far", "failed"}
 

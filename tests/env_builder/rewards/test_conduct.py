@@ -94,4 +94,4 @@ def test_the_grader_judges_every_rule_as_mining_did_in_any_order(
 def test_an_argument_that_is_sometimes_a_list_breaks_no_rule_of_few_values() -> None:
     good = [witness(f"g{n:02}", ("open", {"by": "key" if n % 2 else "code"})) for n in range(24)]
     odd = [witness("odd", ("open", {"by": ["key", "code"]}))]
-    assert [rule.description for rule in rules(good, odd)] == ["by of open is one of 2 values that good sessions give."]
+    assert [rule.description for rule in rules(good, odd)] == ["by of open is one of 2 values that successful sessions give."]

@@ -24,7 +24,7 @@ def masked(asked: str, *payments: list[dict[str, Any]], order: list[int] | None 
     for task in range(TASKS):
         names = [f"{task}-{n}" for n in range(len(payments))]
         tasks.append({**dict.fromkeys(Task.model_fields), "task_id": str(task), "service": "main", "family": "f", "slots": "{}",
-                      "goal": "g", "split": "train", "session_ids": names, "good_session_ids": names})
+                      "goal": "g", "split": "train", "session_ids": names, "succeeded_session_ids": names})
         for name, calls in zip(names, payments, strict=True):
             shared = {**empty, "session_id": name, "service": "main"}
             said = {"turn_id": f"{name}u", "position": 0, "kind": "message", "role": "user", "content": asked}

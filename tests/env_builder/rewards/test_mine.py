@@ -64,7 +64,7 @@ class Desk:
         task = {**empty, "task_id": "t", "service": "main", "family": "f", "slots": "{}", "goal": self.goal, "split": "train"}
         session = {**dict.fromkeys(Session.model_fields), "source": "x", "service": "main", "format": "x"}
         return mine(
-            frame(Task, [{**task, "session_ids": names, "good_session_ids": good}]),
+            frame(Task, [{**task, "session_ids": names, "succeeded_session_ids": good}]),
             frame(Session, [{**session, "session_id": name, "n_messages": 1, "n_calls": 1} for name in names]),
             frame(Turn, self.turns),
             frame(Outcome, self.outcomes),

@@ -115,8 +115,9 @@ def test_a_policy_proposes_and_the_sessions_bear_it_out() -> None:
     ({"quote": "Never open doors."}, "quote does not stand"),
     ({"kind": "state", "parameters": {"accepted": []}}, "none of kind 'state'"),
     ({"parameters": {"template": "before"}}, "It is no check"),
-    ({"parameters": {"template": "precedence", "first": [{"tool": "open"}], "second": [{"tool": "look"}]}}, "3 of 3 good"),
-    ({"parameters": {"template": "absence", "first": [{"tool": "dig"}]}}, "No bad session breaks it"),
+    ({"parameters": {"template": "precedence", "first": [{"tool": "open"}], "second": [{"tool": "look"}]}},
+     "3 of 3 successful"),
+    ({"parameters": {"template": "absence", "first": [{"tool": "dig"}]}}, "No failed session breaks it"),
 ])
 def test_what_is_not_borne_out_is_refused_with_a_reason(change: dict[str, Any], message: str) -> None:
     _, mined = asked({**RULE, **change})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,7 +11,8 @@ import polars as pl
 import pytest
 
 from env_builder.runtime.canonical import canonical
-from env_builder.variants import Variants, VariantTables, make
+from env_builder.runtime.world import World
+from env_builder.variants import Variants, VariantTables, _tried, make
 from env_builder.variants.failures import Unbound, taken_as_named
 from warehouse.records import Behaviour, Fact, Family, Goal, Outcome, Recorded, Rubric, Session, Task, Turn, frame
 
@@ -53,7 +55,7 @@ def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> Vari
             slots=canonical({"open.door": asked}),
             session_ids=[name],
             goal=f"Please open {asked}.",
-            good_session_ids=[name] if name in GOOD else [],
+            succeeded_session_ids=[name] if name in GOOD else [],
             starts_at=starts[name],
             call_sequences="[]",
             late_arguments="[]",
@@ -91,7 +93,7 @@ def tables(failed: dict[str, tuple[str, list[str]]], held_out: str = "") -> Vari
         frame(Goal, [row(
             Goal, goal_id=name, session_id=name, service="house", place=0, begins=0, ends=9, kind="k", asks="open", family="f",
             goal="g", slots=canonical({"door": asked})) for name, (asked, _) in sessions.items()]),
-        frame(Family, [row(Family, family="f", service="house", asks='["open"]', goal="g", n_good=5, signature="[]")]),
+        frame(Family, [row(Family, family="f", service="house", asks='["open"]', goal="g", n_succeeded=5, signature="[]")]),
         frame(Session, [row(Session, session_id=name, service="house", started_at=starts[name]) for name in sessions]),
         frame(Turn, [one for name, (asked, opened) in sessions.items() for one in turns(name, asked, opened)]),
         frame(Outcome, outcomes), frame(Fact, facts), frame(Recorded, recorded), frame(Behaviour, behaviours))
@@ -127,6 +129,16 @@ def test_what_does_not_bear_the_way_out_is_left_with_its_reason(harm: list[pl.Ex
     given = tables({"b1": ("D35", ["D35"])})
     found = make(given._replace(goals=given.goals.with_columns(*harm)))
     assert reasons(found) == {"t-b1": reason} and found.variants.is_empty()
+
+
+def test_the_world_goes_when_all_was_tried() -> None:
+    gc.collect()
+    before = sum(isinstance(each, World) for each in gc.get_objects())
+    given = tables({"b1": ("D35", ["D35"])})
+    tried = _tried(given._replace(goals=given.goals.with_columns(pl.col("slots").str.replace("D35", "D99"))), "house", True, 3)
+    gc.collect()
+    assert any(isinstance(outcome, Unbound) and outcome.reason == "does_not_play" for _, _, outcome in tried)
+    assert sum(isinstance(each, World) for each in gc.get_objects()) == before
 
 
 @pytest.mark.parametrize(("role", "content", "reason"), [

@@ -14,7 +14,7 @@ N = 30
 def task(family: str, sessions: list[str]) -> Task:
     return Task(
         task_id=f"t-{family}", service="shop", family=family, slots="{}", goal="paint it", session_ids=sessions,
-        segment_of=None, derived_from=None, starts_at=None, good_session_ids=[], split="train", difficulty=None)
+        segment_of=None, derived_from=None, starts_at=None, succeeded_session_ids=[], split="train", difficulty=None)
 
 
 def case(told: dict[str, list[float]], n_known: int = N) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:

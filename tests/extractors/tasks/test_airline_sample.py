@@ -33,7 +33,7 @@ def test_the_sample_gives_tasks_with_known_good_sessions(sample: AssembledSessio
     in_tasks = found.tasks["session_ids"].explode().to_list()
     assert sorted(in_tasks + found.decisions["subject"].to_list()) == sorted(sample.sessions["session_id"])
     assert found.tasks.filter(pl.col("session_ids").list.len() > 1).height >= 10, "tries of one task are found again"
-    assert found.tasks.filter(pl.col("good_session_ids").list.len() > 0).height >= 5
+    assert found.tasks.filter(pl.col("succeeded_session_ids").list.len() > 0).height >= 5
     assert set(found.tasks["split"]) == set(SPLITS)
     report = leakage(found.tasks, sample.sessions, sample.turns, effects)
     assert all(each["leaks"] == 0 or each["method"] == "family" for each in report.values())

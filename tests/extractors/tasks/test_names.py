@@ -27,7 +27,8 @@ from extractors.tasks.names import (
     shortened,
     spoken,
 )
-from tests.extractors.tasks.shelves import TOOLS, desk
+from tests.extractors.tasks.shelves import TOOLS, desk, goal
+from warehouse.records import Goal, frame
 
 SAMPLES = Path(__file__).resolve().parents[2] / "logs"
 
@@ -37,10 +38,32 @@ def test_a_family_is_called_by_its_tool_or_by_its_most_typical_words() -> None:
     named = {row["family"]: row for row in made.families.to_dicts()}
     assert named["family of moveShelf"]["name"] == "move shelf"
     assert named["family of moveShelf"]["sentence"] == "please move shelf {id} to {town}. Thanks a lot!"
-    assert named["family of "]["name"] == "how bright is the lamp … by night?"
+    assert named["family of "]["name"] == "how bright is the lamp by night"
     both = named["both"]
     assert both["name"] == f"move shelf + {named['family of ']['name']}"
     assert both["kinds"] == ["family of moveShelf", "family of "] and both["written_by"] is None
+
+
+def kind_of_sentences(*sentences: str) -> pl.DataFrame:
+    """Return goals of one kind without a tool, beside those of the desk."""
+    return frame(Goal, [*desk().to_dicts(), *(goal(f"own{n}", 0, "other", words) for n, words in enumerate(sentences))])
+
+
+@pytest.mark.parametrize(("sentences", "calls", "name"), [
+    (("Please cancel my booking AB-1 for Carl", "could you cancel the booking of Ada?", "cancel booking 77 please"), (),
+     "Please cancel booking"),
+    (("My aunt Olga is unwell", "we moved to Graz", "I lost a parcel", "what now?"), (), "other requests"),
+    (("My aunt Olga is unwell", "we moved to Graz", "I lost a parcel", "what now?"),
+     (("own0", "getBooking", "read"), ("own1", "getBooking", "read"), ("own2", "endBooking", "write"),
+      ("own3", "endBooking", "write"), ("own3", "getBooking", "read")), "end booking"),
+    (("Olga and 41 lamps",), (), "other requests")])
+def test_a_name_says_what_members_share_and_quotes_none_of_them(
+        sentences: tuple[str, ...], calls: tuple[tuple[str, str, str], ...], name: str) -> None:
+    called_tools = pl.DataFrame(
+        [(session, 1, tool, effect) for session, tool, effect in calls], orient="row",
+        schema={"session_id": pl.String, "position": pl.Int64, "tool": pl.String, "effect": pl.String})
+    made = names_of(kind_of_sentences(*sentences), TOOLS, called_tools)
+    assert dict(made.families.select("family", "name").iter_rows())["family of other"] == name
 
 
 def test_a_sentence_marks_what_its_words_say_and_nothing_else() -> None:

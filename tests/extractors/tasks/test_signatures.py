@@ -84,7 +84,7 @@ def test_what_may_act_is_told_as_that_and_a_look_without_use_is_not_told() -> No
 
 def test_a_family_has_a_rate_and_its_tasks_are_told_by_it(found: Tasks) -> None:
     (family,) = found.families.to_dicts()
-    assert (family["n_sessions"], family["n_tasks"], family["n_good"]) == (N, N, N - 1)
+    assert (family["n_sessions"], family["n_tasks"], family["n_succeeded"]) == (N, N, N - 1)
     assert json.loads(family["asks"]) == ["swap"] and family["goal"].startswith("please swap the lamp")
     assert family["rate_low"] < 0.82 < family["rate_high"] and family["difficulty_band"] == "mostly"
     assert family["first_at"] < family["last_at"]

@@ -60,7 +60,7 @@ def test_sessions_that_ask_the_same_from_the_same_state_are_one_task_best_first(
     groups = {tuple(row["session_ids"]): row for row in tasks.to_dicts()}
     assert set(groups) == {("a", "b", "d"), ("c",)}
     painting = groups["a", "b", "d"]
-    assert painting["good_session_ids"] == ["d", "a"]
+    assert painting["succeeded_session_ids"] == ["d", "a"]
     assert painting["starts_at"] is None
     assert painting["difficulty"] == pytest.approx(1 - 1.6 / 3)
     assert painting["goal"] == "hi\nplease paint wall4711 blue"
@@ -90,9 +90,9 @@ def test_in_a_shared_world_every_session_is_a_task_that_starts_when_it_did() -> 
 def test_a_task_without_a_good_session_stays_and_the_gate_decides() -> None:
     sessions, turns = frames(("a", PAINT))
     low = find(sessions, turns, chances(sessions, a=0.4), EFFECTS, {}).tasks
-    assert low["good_session_ids"].to_list() == [[]]
+    assert low["succeeded_session_ids"].to_list() == [[]]
     high = find(sessions, turns, chances(sessions, a=0.4), EFFECTS, {}, gate=0.3).tasks
-    assert high["good_session_ids"].to_list() == [["a"]]
+    assert high["succeeded_session_ids"].to_list() == [["a"]]
 
 
 def test_what_cannot_be_a_task_has_a_decision() -> None:
@@ -199,8 +199,8 @@ def test_a_task_knows_its_ways_what_was_asked_for_and_what_had_to_be_told() -> N
     sessions, turns = frames(("a", served(paint)), ("b", served(paint)), ("c", served(sell, paint, told="done")))
     likely = chances(sessions).with_columns(pl.when(pl.col("session_id") == "c").then(0.1).otherwise(0.9).alias("probability"))
     (task,) = find(sessions, turns, likely, EFFECTS, {"shop": "reset"}).tasks.to_dicts()
-    assert json.loads(task["call_sequences"]) == [{"calls": ["look", "paint"], "n_good": 2, "n_sessions": 2},
-                                        {"calls": ["look", "sell", "paint"], "n_good": 0, "n_sessions": 1}]
+    assert json.loads(task["call_sequences"]) == [{"calls": ["look", "paint"], "n_succeeded": 2, "n_sessions": 2},
+                                        {"calls": ["look", "sell", "paint"], "n_succeeded": 0, "n_sessions": 1}]
     assert json.loads(task["late_arguments"]) == ["paint.c"]
     assert json.loads(task["reported_facts"]) == [{"tool": "look", "path": "due", "value": "2031-05-06"}]
     assert 0.0 < task["rate_low"] < 1.9 / 3 < task["rate_high"] < 1.0

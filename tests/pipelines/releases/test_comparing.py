@@ -26,7 +26,7 @@ def released(
 ) -> str:
     tool = {"service": "hall", "tool": "light", "effect": "write", "n_support": 9, "n_against": 0, "fidelity": fidelity,
             "abstains": 0.0}
-    family = {"service": "hall", "family": "f1", "name": "light a lamp", "n_sessions": 9, "n_tasks": 3, "n_good": 2,
+    family = {"service": "hall", "family": "f1", "name": "light a lamp", "n_sessions": 9, "n_tasks": 3, "n_succeeded": 2,
               "rate": 0.5}
     about = {"tasks": tasks, "left": lefts, "tools": [tool], "families": [family],
              "files": [{"file_id": name, "n_records": n} for name, n in files.items()]}
@@ -48,18 +48,19 @@ def test_each_difference_has_its_why(tmp_path: Path) -> None:
         [left("verify", "fails", "attack_passed"), left("sessions", "s5", "not_selected")], {"b": 20, "c": 5}, 0.6, code="d")
     found = diff(registry, before, after)
     assert {row["task_id"]: row["why"] for row in found["tasks"]["gone"]} == {
-        "fails": "left now (verify: attack_passed)", "forgotten": "its sessions are no longer in the logs",
-        "merged": "its sessions are in the task larger now", "unlit": "its sessions are left now (sessions: not_selected)",
+        "fails": "rejected now (verify: attack_passed)", "forgotten": "its sessions are no longer in the logs",
+        "merged": "its sessions are in the task larger now", "unlit": "its sessions are rejected now (sessions: not_selected)",
         "rebound": "no longer made (rebinding)"}
     assert {row["task_id"]: row["why"] for row in found["tasks"]["came"]} == {
-        "larger": "new in the logs", "waited": "was left before (rewards: doubtful_success)", "fresh": "new in the logs"}
+        "larger": "new in the logs", "waited": "was rejected before (rewards: doubtful_success)", "fresh": "new in the logs"}
     assert [(row["task_id"], row["why"]) for row in found["tasks"]["moved"]] == [("turns", "split train → held_out")]
     assert found["inputs"]["says"] == (
-        "chunks of logs: 1 more (5 records), 1 fewer (10 records), another choice of sessions (0 → 1 left by it), other code")
+        "chunks of logs: 1 more (5 records), 1 fewer (10 records), another choice of sessions "
+        "(0 → 1 rejected by it), other code")
     figures = {row["name"]: row for row in found["figures"]}
     assert figures["fidelity"] == {"name": "fidelity", "before": 0.8, "after": 0.6, "why": "hall, light 0.8 → 0.6"}
     why = figures["n_published"]["why"]
-    assert why.startswith("3 came: 2 new in the logs, 1 was left before (rewards: doubtful_success); 5 went"), why
+    assert why.startswith("3 came: 2 new in the logs, 1 was rejected before (rewards: doubtful_success); 5 went"), why
     assert "n_sessions" not in figures, "what is the same is not told"
 
 

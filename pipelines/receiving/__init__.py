@@ -1,0 +1,1 @@
+"""Receive logs over HTTP, and write them into the inbox."""

@@ -1,0 +1,1 @@
+"""Live sources: from a platform's pages to files in the folder that a run reads."""

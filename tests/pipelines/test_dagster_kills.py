@@ -1,0 +1,115 @@
+"""A backfill whose run worker is killed: the daemon starts the run again, and nothing of the dead one stands in its way."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+from dagster import AssetKey, DagsterInstance, DagsterRunStatus
+from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
+from dagster._core.instance.ref import InstanceRef
+
+from pipelines.dagster_assets.assets import key_of
+from pipelines.definitions import defs
+from pipelines.stages import STAGES
+from tests.command_line import environ
+from tests.pipelines.conftest import ROOT, part_of_sample
+from warehouse.store import Store
+
+PATIENCE_S = 300.0
+DAYS = [f"2026-03-{number:02}" for number in range(2, 16)]
+KEYS = [key_of(table) for stage in STAGES if stage.name in ("extract", "sessions") for table in stage.table_names]
+
+
+def eventually(look: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> Any:
+    """Return what a look gives, once it gives something."""
+    until = time.monotonic() + patience_s
+    while time.monotonic() < until:
+        if value := look():
+            return value
+        time.sleep(0.2)
+    raise AssertionError(f"in vain waited for {what}")
+
+
+@contextlib.contextmanager
+def daemon(folder: Path) -> Iterator[tuple[psutil.Process, DagsterInstance]]:
+    """Yield Dagster's daemon as dagster.yaml configures it, but for pauses, which are short, and its instance."""
+    home = folder / "home"
+    home.mkdir()
+    text = (ROOT / "dagster.yaml").read_text()
+    text = re.sub(r"(poll_interval_seconds|free_slots_after_run_end_seconds): \d+", r"\1: 2", text)
+    (home / "dagster.yaml").write_text(text.replace("base_dir: .dagster", f"base_dir: {home}"))
+    settings = {"DAGSTER_HOME": str(home), "TRACEROOM_INBOX": str(folder / "inbox"), "TRACEROOM_OUT": str(folder / "out"),
+                "TRACEROOM_IMAGE": "off"}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dagster._daemon", "run", "-m", "pipelines.definitions"], cwd=ROOT, stdout=log, stderr=log,
+            env=environ() | settings)
+    started = psutil.Process(process.pid)
+    try:
+        with DagsterInstance.from_ref(InstanceRef.from_dir(str(home))) as instance:
+            yield started, instance
+    finally:
+        every = [started, *started.children(recursive=True)]
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(30)
+        for each in every:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        process.wait()
+
+
+def working_run(started: psutil.Process) -> tuple[psutil.Process, list[psutil.Process]] | None:
+    """Return the worker of a run, once it has a step in a process: the first of Python's children below the code server."""
+    for each in started.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            parent = each.parent()
+            steps = [child for child in each.children() if "spawn_main" in " ".join(child.cmdline())]
+            if steps and parent is not None and "grpc" in parent.cmdline():
+                return each, each.children(recursive=True)
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_backfill_whose_worker_is_killed_is_finished(tmp_path: Path) -> None:
+    part_of_sample(tmp_path / "inbox")
+    with daemon(tmp_path) as (started, instance):
+        instance.add_backfill(PartitionBackfill.from_asset_partitions(
+            backfill_id="fortnight", asset_graph=defs.resolve_asset_graph(), partition_names=DAYS, asset_selection=KEYS,
+            backfill_timestamp=time.time(), tags={}, dynamic_partitions_store=instance, all_partitions=False, title=None,
+            description=None, run_config=None))
+        worker, below = eventually(lambda: working_run(started), "a step in a process")
+        worker.kill()
+        eventually(lambda: not any(each.is_running() for each in below), "the end of the orphans", 30)
+
+        def finished() -> BulkActionStatus | None:
+            backfill = instance.get_backfill("fortnight")
+            assert backfill is not None
+            return backfill.status if backfill.status is not BulkActionStatus.REQUESTED else None
+
+        assert eventually(finished, "the end of the backfill") is BulkActionStatus.COMPLETED_SUCCESS
+        first, second = sorted(instance.get_runs(), key=lambda run: "dagster/retry_number" in run.tags)
+        assert (first.status, second.status) == (DagsterRunStatus.FAILURE, DagsterRunStatus.SUCCESS)
+        assert instance.get_materialized_partitions(AssetKey(["core", "sessions"])) == set(DAYS)
+    with Store.open(tmp_path / "out" / "warehouse.duckdb") as store:
+        assert store.count("core.sessions") == 20
+
+
+def test_every_instance_gives_back_what_a_dead_run_holds() -> None:
+    for path in ("dagster.yaml", "deploy/dagster.yaml"):
+        monitoring = yaml.safe_load((ROOT / path).read_text())["run_monitoring"]
+        assert monitoring["enabled"] and monitoring["free_slots_after_run_end_seconds"] > 0
+        assert monitoring["start_timeout_seconds"] >= 900, "a busy machine starts slowly"
+    values = yaml.safe_load((ROOT / "deploy" / "kubernetes" / "values.yaml").read_text())["dagsterDaemon"]
+    assert values["runMonitoring"]["freeSlotsAfterRunEndSeconds"] > 0
