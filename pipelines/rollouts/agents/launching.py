@@ -147,7 +147,7 @@ def _run_command(agent: AgentCommand, briefing: AgentBriefing, folder: Path, dea
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
-    last = tail.last_lines()
+    last = tail.closing_lines()
     if reason is not None:
         return AgentEnd(reason)
     if code == 0:
@@ -164,7 +164,7 @@ class _Tail:
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
-    def last_lines(self) -> str:
+    def closing_lines(self) -> str:
         """Return the last lines that say something: as many as 300 characters hold, one at least, cut to so many."""
         self._thread.join(1.0)
         lines = [line.strip() for line in self._kept.decode("utf-8", "replace").splitlines() if line.strip()]
