@@ -14,7 +14,9 @@
     ├── ReleaseBroken         a release is not whole, not what its id says, or withdrawn
     ├── Overtaken             somebody else promoted a release first
     ├── Unavailable           something outside is not there (an engine, an endpoint, a registry)
-    │   └── PolicyFailed      who plays an episode could not act
+    │   ├── PolicyFailed      who plays an episode could not act
+    │   ├── RetryableFault    a platform that holds logs cannot answer now
+    │   └── CursorExpired     a platform does not accept the cursor of an earlier page any more
     └── GateFailed            it ran, and a gate that was asked for does not hold
 
 A bad *row* is no exception: it is a `Decision` (warehouse/records.py). The command line turns an error into its
@@ -113,6 +115,19 @@ class Overtaken(TraceroomError):
 
 class Unavailable(TraceroomError):
     """Something outside is not there."""
+
+
+class RetryableFault(Unavailable):
+    """The platform cannot answer now (a lost connection, status 429 or 5xx); the same request may be sent again."""
+
+    def __init__(self, what: str, where: str = "", hint: str = "", wait_s: float | None = None) -> None:
+        super().__init__(what, where, hint)
+        self.wait_s = wait_s
+        """Seconds that the platform asks to wait (`Retry-After`); None: it does not state any."""
+
+
+class CursorExpired(Unavailable):
+    """The platform does not accept the cursor of an earlier page any more; its window is listed again from the beginning."""
 
 
 class PolicyFailed(Unavailable):

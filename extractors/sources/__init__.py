@@ -11,16 +11,14 @@ from extractors.sources.platform import (
     Account,
     Connection,
     Cursor,
-    CursorExpired,
     Identity,
     Platform,
     Query,
     RecordStream,
-    RetryableFault,
     SourcePage,
     SourceRecord,
 )
-from warehouse.errors import InputError, Missing
+from warehouse.errors import CursorExpired, InputError, Missing, RetryableFault
 
 __all__ = [
     "Account",

@@ -15,8 +15,8 @@ from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any
 
-from extractors.sources.platform import Account, RetryableFault
-from warehouse.errors import InputError, TraceroomError, Unavailable
+from extractors.sources.platform import Account
+from warehouse.errors import InputError, RetryableFault, TraceroomError, Unavailable
 
 _LONGEST = 200
 """Characters of a platform's message that are shown."""

@@ -13,24 +13,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from warehouse.errors import Unavailable
-
 SourceRecord = dict[str, Any]
 Cursor = dict[str, Any]
 """Where a stream goes on: a JSON object that only its platform understands."""
-
-
-class RetryableFault(Unavailable):
-    """The platform cannot answer now (a lost connection, status 429 or 5xx); the same request may be sent again."""
-
-    def __init__(self, what: str, where: str = "", hint: str = "", wait_s: float | None = None) -> None:
-        super().__init__(what, where, hint)
-        self.wait_s = wait_s
-        """Seconds that the platform asks to wait (`Retry-After`); None: it does not state any."""
-
-
-class CursorExpired(Unavailable):
-    """The platform does not accept the cursor of an earlier page any more; its window is listed again from the beginning."""
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,10 @@ from extractors.sources.platform import (
     Platform,
     Query,
     RecordStream,
-    RetryableFault,
     SourcePage,
     SourceRecord,
 )
-from warehouse.errors import InputError, TraceroomError
+from warehouse.errors import InputError, RetryableFault, TraceroomError
 
 if TYPE_CHECKING:
     import pyarrow as pa

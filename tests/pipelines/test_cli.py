@@ -238,7 +238,7 @@ def test_misses_list_what_there_is(ran: Path, environment: Path, traceroom: Trac
     nowhere = traceroom("tasks", ran / "environments" / "nope")
     assert nowhere.returncode == 2 and str(environment) in nowhere.stderr
     exporter = traceroom("export", "trajectory", environment)
-    assert exporter.returncode == 2 and "there are: atif" in exporter.stderr
+    assert exporter.returncode == 2 and "there are: agentlightning, art, atif" in exporter.stderr
     stage = traceroom("show", "--out", ran, "--stage", "reward")
     assert stage.returncode == 2 and "rewards" in stage.stderr
 
