@@ -2,7 +2,8 @@
 """What somebody's first hour with their own logs is like.
 
     benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--desk DATA/retail_desk]
-                             [--part misread|mcp|names|twice|vocabulary|families|consumers|frameworks] [--out OUT]
+                             [--part misread|mcp|names|twice|vocabulary|families|consumers|frameworks|sources]
+                             [--out OUT]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
 `sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
@@ -19,7 +20,8 @@ families whose content words occur in half of the members, or in a tool's name (
 `consumers`: trainers, readers and runners that took an export as it is in a run of all of them, of `n_consumers`
 (tests/consumers); it takes many minutes and their packages, and is measured where --part asks for it.
 `frameworks_unchanged`: frameworks of six whose agents play an environment's tasks as the plain loop does
-(benchmarks/first_hour_frameworks.py); it installs them, and is measured where --part asks for it.
+(benchmarks/first_hour_frameworks.py); it installs them, and is measured where --part asks for it. `live_sources`: platforms
+of eight whose pulled events are those of the dump, also after a kill (benchmarks/first_hour_sources.py); likewise.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
     first_hour_mcp,
     first_hour_misread,
     first_hour_names,
+    first_hour_sources,
     first_hour_twice,
     first_hour_vocabulary,
 )
@@ -53,7 +56,7 @@ def main() -> int:
     """Measure the parts, and print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shapes", type=Path, default=ROOT / "tests" / "extractors" / "formats" / "shapes")
-    parser.add_argument("--part", choices=(*PARTS, "consumers", "frameworks"), action="append")
+    parser.add_argument("--part", choices=(*PARTS, "consumers", "frameworks", "sources"), action="append")
     parser.add_argument("--environment", type=Path)
     parser.add_argument("--desk", type=Path, help="folder of retail_desk, for the part twice")
     parser.add_argument("--out", type=Path, help="folder that a run wrote, for the part vocabulary")
@@ -70,6 +73,9 @@ def main() -> int:
             if "frameworks" in parts:
                 frameworks = first_hour_frameworks.measure(environment)
                 measured, left = measured | frameworks["figures"], left | frameworks["left"]
+    if "sources" in parts:
+        sources = first_hour_sources.measure()
+        measured, left = measured | sources["figures"], left | sources["left"]
     if "names" in parts:
         names = first_hour_names.measure()
         measured, left = measured | names["figures"], left | names["left"]

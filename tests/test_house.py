@@ -32,7 +32,8 @@ BELOW = {
 DOORS = {
     "duckdb": ("warehouse/",),
     "docker": ("env_builder/image/",),
-    "openai": ("pipelines/resources.py", "env_builder/exports/adapters/lightning_room.py"),
+    "openai": ("pipelines/resources.py", "extractors/sources/openai_stored.py",
+               "env_builder/exports/adapters/lightning_room.py"),
     "dagster": ("pipelines/",),
     "typer": ("pipelines/",),
     "mcp": ("env_builder/exports/adapters/verifiers_taskset.py",),

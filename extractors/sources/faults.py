@@ -18,6 +18,16 @@ from typing import Any
 from extractors.sources.platform import Account
 from warehouse.errors import InputError, RetryableFault, TraceroomError, Unavailable
 
+
+class StatusFault(Exception):
+    """An answer that is no success, where a client's own exception does not hold its status in the usual way."""
+
+    def __init__(self, message: str, status_code: int | None, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+        self.headers = headers or {}
+
+
 _LONGEST = 200
 """Characters of a platform's message that are shown."""
 

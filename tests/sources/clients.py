@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.consumers.consumers import Consumer
 from tests.consumers.interpreters import interpreter
 
-CLIENTS = ("langfuse==5.0.4", "langsmith==0.15.1", "mlflow-skinny==3.17.2", "logfire==5.4.0", "httpx==0.28.1")
+CLIENTS = ("langfuse==5.0.4", "langsmith==0.15.1", "logfire==5.4.0", "mlflow-skinny==3.17.2", "httpx==0.28.1")
 
 
 def python() -> Path:
