@@ -294,6 +294,8 @@ EXCEPTIONS: dict[str, str] = {
     "event_id": "the key of our own table of events; in the logs a calendar's entry",
     "read_file": "a tool of our own kind of app `files`, named as in MCP's reference server for file systems",
     "send_message": "a method of Python's smtplib; in the logs a tool of a messenger",
+    "max_results": "a parameter of MLflow's client; in the logs one of a search",
+    "order_by": "a parameter of MLflow's client; in the logs one of a search",
     "session_name": "our own function; in the logs a line of somebody's code that an agent read",
 }
 """Names of a log's payload that the source may use all the same, each with its reason."""

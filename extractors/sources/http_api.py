@@ -20,10 +20,10 @@ from extractors.sources.platform import Account
 from warehouse.errors import InputError
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects."""
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Refuses redirects: one would turn a POST into a GET, and send the key to another host."""
 
-    def redirect_request(self, *arguments: Any) -> None:
+    def redirect_request(self, *arguments: Any, **more: Any) -> None:
         """Return no request: the redirect is an error with its status."""
 
 
@@ -35,7 +35,7 @@ class HttpApi:
             raise InputError(f"invalid address {account.url!r}", f"source {account.source!r}", "write it as https://HOST")
         self._account = account
         self._headers = {"Accept": "application/json", "User-Agent": "traceroom", **headers}
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._opener = urllib.request.build_opener(NoRedirect)
 
     def get(self, path: str, values: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON value at a path; a list among the values is repeated, and None left out."""

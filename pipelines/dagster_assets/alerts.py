@@ -35,6 +35,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import dagster as dg
 
+from extractors.sources.http_api import NoRedirect
 from pipelines.screen import many
 from warehouse.errors import InputError, Unavailable
 
@@ -107,19 +108,12 @@ def _to_log(alert: Alert) -> None:
     print(f"ALERT {json.dumps(alert.document(), ensure_ascii=False)}", file=sys.stderr, flush=True)
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would turn the POST into a GET, and send the token to another host."""
-
-    def redirect_request(self, *arguments: Any, **more: Any) -> None:
-        return None
-
-
 def _to_webhook(url: str, alert: Alert) -> None:
     request = urllib.request.Request(url, json.dumps(alert.document(), ensure_ascii=False).encode(), method="POST", headers={
         "Content-Type": "application/json; charset=utf-8", "User-Agent": "traceroom", "Idempotency-Key": alert.alert_id})
     host = urlsplit(url).hostname or ""
     try:
-        urllib.request.build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_S).close()
+        urllib.request.build_opener(NoRedirect).open(request, timeout=_TIMEOUT_S).close()
     except urllib.error.HTTPError as error:
         error.close()
         raise Unavailable(f"the webhook answers {error.code}", host, "see TRACEROOM_ALERT_WEBHOOK") from None
