@@ -119,7 +119,7 @@ def test_tasks_below_min_precision_stay_unverified_and_come_into_the_queue(
     assert {json.loads(line)["task_id"] for line in tasks} >= set(below["subject"])
     queue = printed(traceroom, "review", out, "--limit", "60")["queue"]
     assert set(below["subject"]) <= {
-        row["task_id"] for row in queue if row["why"] == "its task verified, but its reward may be wrong"}
+        row["task_id"] for row in queue if row["why"] == "its task passed the audit, but its reward may be wrong"}
 
 
 def _published(out: Path) -> set[str]:
