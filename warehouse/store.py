@@ -173,7 +173,8 @@ class Store:
         try:
             yield
         except BaseException:
-            self._connection.execute("rollback")
+            if not self._is_closed:   # a stop may come before `with` holds the transaction; then closing the store undid it
+                self._connection.execute("rollback")
             raise
         else:
             with _errors_as_ours(self._place):

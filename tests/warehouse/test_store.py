@@ -123,6 +123,18 @@ def test_a_transaction_is_all_or_nothing(path: Path) -> None:
         assert store.count("core.feedback") == 1
 
 
+def test_a_transaction_that_ends_after_its_store_is_undone_without_a_word(path: Path) -> None:
+    """A stop may come between its beginning and `with`; then it ends when it is collected, after the store."""
+    with Store.open(path) as store:
+        transaction = store.transaction()
+        transaction.__enter__()
+        store.append_new("core.feedback", feedback("a"))
+    stop = KeyboardInterrupt()
+    assert not transaction.__exit__(KeyboardInterrupt, stop, None), "the stop goes on, and nothing else is raised"
+    with Store.open(path) as store:
+        assert store.count("core.feedback") == 0
+
+
 def test_a_frame_without_a_column_is_refused_by_name(path: Path) -> None:
     with Store.open(path) as store, pytest.raises(StoreError, match=r"core\.feedback.*no column 'value'"):
         store.append_new("core.feedback", feedback("a").drop("value"))
