@@ -34,6 +34,8 @@ from warehouse.store import Store
 SHARES = (0.05, 0.15, 0.5)
 """Share of the values that change: of a log, one of these."""
 N_TASKS, N_CALLS = 3, 40
+EVERY = 50
+"""Logs between two lines of progress on stderr."""
 VALUES: tuple[Any, ...] = (
     None, True, 0, -1, 2.5, 10 ** 20, "", " ", "x", "12", "2024-13-01", "{\"a\": [", "\u2028é", [], [[]], ["x", 1, None],
     {}, {"": None}, {"a": {"b": [1, {"c": []}]}}, [{"id": 1}, {"id": "1"}, {"id": {"x": 1}}])
@@ -73,6 +75,8 @@ def fuzz(data: list[Path], first: int, n_logs: int, n_sessions: int) -> dict[str
                 crashes.append({"log": number, "set": folder.name, "error": f"{type(error).__name__}: {error}"[:300],
                                 "at": f"{frame.filename}:{frame.lineno}", "trace": traceback.format_exc()[-1800:]})
                 print(json.dumps(crashes[-1]), file=sys.__stderr__, flush=True)
+        if (n_done := number - first + 1) % EVERY == 0:
+            print(f"{n_done} of {n_logs} logs, {len(crashes)} crashes", file=sys.__stderr__, flush=True)
     return {"logs": n_logs, **counts, "crashes": crashes}
 
 

@@ -22,18 +22,17 @@ from typing import NamedTuple
 import polars as pl
 
 from env_builder import bundle
+from env_builder.audit.plays import PASSES, play_through
 from env_builder.exports.kit import Kit, Row, kit_of
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.files import TASKS, rows_of
-from warehouse.errors import EnvironmentBroken
 from warehouse.records import Decision, frame
+from warehouse.vocabulary import FAILED, outcome_of
 
 AFTER_ANSWER, BEFORE_FAILURE = "after-answer", "before-failure"
 KINDS = (AFTER_ANSWER, BEFORE_FAILURE)
 STAGE = "starts"
-_BAD = 0.5
-"""Probability of success below which a session counts as failed, and the reward that words alone may not exceed."""
 Steps = list[Row]
 
 
@@ -73,11 +72,8 @@ class Unusable(NamedTuple):
 def with_starts(kit: Kit, kinds: Collection[str], place: Path) -> tuple[Kit, pl.DataFrame]:
     """Write the kit with its starts of these `kinds` into the folder `place`; return it, and a frame of `Decision`.
 
-    Raises EnvironmentBroken if the kit's runtime cannot make steps before the agent's first move.
+    The room gets this version's runtime: an older one would not make the steps before the agent's first move.
     """
-    if "prefix" not in (kit.room / "runtime" / "records.py").read_text("utf-8"):
-        raise EnvironmentBroken("its runtime is older than tasks that start midway", str(kit.room), "build it again with "
-                                "traceroom run")
     tried = list(_tried(kit, kinds))
     starts = {start.task_id: start for start in reversed(tried) if isinstance(start, MidwayStart)}
     rejected = [each for each in tried if isinstance(each, Unusable)]
@@ -116,7 +112,7 @@ def _tried(kit: Kit, kinds: Collection[str]) -> Iterator[MidwayStart | Unusable]
                     yield _judged(environment, start)
         if BEFORE_FAILURE in kinds and solution:
             for row in sessions:
-                if row["task_id"] == task["task_id"] and row["probability"] is not None and row["probability"] < _BAD:
+                if row["task_id"] == task["task_id"] and outcome_of(row["probability"]) == FAILED:
                     yield _before_failure(environment, task, solution, row)
 
 
@@ -172,20 +168,14 @@ def _judged(environment: Environment, start: MidwayStart) -> MidwayStart | Unusa
             ("words_suffice", "its calls", [step for step in rest if "say" in step]),
             ("reads_suffice", "its write calls", [step for step in rest if step.get("tool") not in environment.writes])):
         reward = _reward(environment, task_id, [*prefix, *some]) if some != rest else 0.0
-        if reward is None or reward > _BAD:
+        if reward is None or reward > PASSES:
             return Unusable(start.subject, reason, f"The rest of the known solution earns {reward} without {what}.")
     return start
 
 
 def _reward(environment: Environment, task_id: str, steps: Steps) -> float | None:
     """Return the reward of an episode of these steps."""
-    environment.reset(task_id)
-    for step in steps:
-        if "say" in step:
-            environment.say(step["say"])
-        else:
-            environment.call(step["tool"], step["arguments"])
-    environment.finish()
+    play_through(environment, task_id, steps)
     return environment.grade().reward
 
 
@@ -197,7 +187,8 @@ def _write(kit: Kit, starts: dict[str, MidwayStart], room: Path, grader: Path) -
     """Write the kit's two directories with these tasks beside its own."""
     for folder, source in ((room, kit.room), (grader, kit.grader)):
         bundle.renew(folder)
-        shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "runtime"))
+    bundle.copy_runtime(room)
     added = sorted(starts.items())
     _extend(room / TASKS, [{**start.task, "task_id": task_id, "derived_from": start.task["task_id"], "prefix": start.prefix}
                            for task_id, start in added])

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from env_builder.audit.attackers import Attackers, Maker
 from env_builder.audit.battery import Battery
-from env_builder.audit.plays import PASSES, GradedPlay, Journal, Replayed, Row, journal_of
+from env_builder.audit.plays import PASSES, GradedPlay, Journal, Replayed, Row, journal_of, play_through
 from env_builder.audit.targets import Targets
 from env_builder.audit.values import Plausible
 from env_builder.runtime import Environment
@@ -105,13 +105,7 @@ def audit(subject: Subject, values: Plausible, depth: Depth) -> Audited:
 def _solved(subject: Subject) -> tuple[list[GradedPlay], Replayed | Failure]:
     """Play the known solution: its play, and its replay or why nothing more is played."""
     environment = subject.environment
-    environment.reset(subject.task.task_id, seed=0)
-    for row in journal_of(subject.solution):
-        if row["kind"] == "say":
-            environment.say(row["content"])
-        else:
-            environment.call(row["tool"], row["arguments"])
-    environment.finish()
+    play_through(environment, subject.task.task_id, subject.solution)
     journal, got = (list(environment.journal), grade(subject.rubric, environment.episode()))
     plays = [GradedPlay("solution", "solution", got.reward, "pass")]
     solved = Replayed(subject.environment, subject.task, journal, subject.targets.presumed_reads)

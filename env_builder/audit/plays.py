@@ -59,6 +59,17 @@ def journal_of(steps: Iterable[Mapping[str, Any]]) -> list[Row]:
     return [say(step["say"]) if "say" in step else call(step["tool"], step["arguments"]) for step in steps]
 
 
+def play_through(environment: Environment, task_id: str, steps: Iterable[Mapping[str, Any]]) -> None:
+    """Play an episode of these steps in the environment to its end, as an agent would."""
+    environment.reset(task_id, seed=0)
+    for row in journal_of(steps):
+        if row["kind"] == "say":
+            environment.say(row["content"])
+        else:
+            environment.call(row["tool"], row["arguments"])
+    environment.finish()
+
+
 class Replayed:
     """The known solution, played as the grader plays it, and the room as it stood before each of its acts."""
 

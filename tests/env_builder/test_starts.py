@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from env_builder import bundle
 from env_builder.exports import Kit
 from env_builder.exports.kit import kit_of
 from env_builder.runtime import Environment
 from env_builder.starts import AFTER_ANSWER, BEFORE_FAILURE, KINDS, with_starts
 from tests.rooms import OPEN, TASK, write_rewards, write_room
-from warehouse.errors import EnvironmentBroken
 
 READ = {"tool": "read_sign", "arguments": {"at": "gate"}}
 KNOCK = {"tool": "read_sign", "arguments": {"at": "roof"}}
@@ -43,8 +43,6 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def rewritten(room: Path, rewards: Path) -> None:
     """Give both sides the digests that a run gives them."""
-    from env_builder import bundle
-
     (rewards / "rewards.json").write_text(json.dumps({"environment": room.name, "privacy": "none", "rewards_digest": ""}))
     bundle.rewrite(room, rewards, 1, 1)
 
@@ -121,7 +119,7 @@ def test_the_grader_makes_the_prefix_itself_whatever_the_journal_says(kit: Kit, 
     assert rewards is not None and len(rewards) == 2 and rewards[0] == 0.0
 
 
-def test_an_older_runtime_is_refused(kit: Kit, tmp_path: Path) -> None:
+def test_an_older_runtime_is_renewed(kit: Kit, tmp_path: Path) -> None:
     (kit.room / "runtime" / "records.py").write_text("")
-    with pytest.raises(EnvironmentBroken, match="build it again with traceroom run"):
-        with_starts(kit, KINDS, tmp_path / "older")
+    new, _ = started(kit, tmp_path, AFTER_ANSWER)
+    assert (new.room / "runtime" / "records.py").read_text() == (bundle.RUNTIME / "records.py").read_text()

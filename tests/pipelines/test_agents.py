@@ -19,6 +19,7 @@ import pytest
 
 from env_builder.runtime.trajectory import OWN, journal
 from pipelines.rollouts.agents import adapters, launching
+from pipelines.rollouts.agents.talks import own_names
 from pipelines.rollouts.orders import AgentCommand, Job
 from pipelines.rollouts.scheduling import Episode, Failed
 from tests.endpoint import chatting
@@ -30,6 +31,17 @@ from warehouse.errors import InputError
 LOOP = Path(__file__).parent / "agents" / "loop.py"
 CALLS = [{"id": f"c{place}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
          for place, (name, arguments) in enumerate([("open_door", {"door": "7"}), ("read_sign", {"at": "gate"})])]
+
+
+@pytest.mark.parametrize(("offered", "tools", "own"), [
+    (["get_order", "order"], {"order", "get_order"}, {"get_order": "get_order", "order": "order"}),
+    (["shop_get_order", "shop_order"], {"order", "get_order"}, {"shop_get_order": "get_order", "shop_order": "order"}),
+    (["mcp__shop__order"], {"order"}, {"mcp__shop__order": "order"}),
+    (["get_order"], {"order", "get_order"}, {"get_order": "get_order"}),
+    (["order", "reorder_order"], {"order"}, {"order": "order"}),
+    (["search_web"], {"order"}, {})])
+def test_a_tool_is_known_behind_the_name_that_an_agent_offers(offered: list[str], tools: set[str], own: dict[str, str]) -> None:
+    assert own_names(offered, tools) == own
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
 from env_builder.runtime.briefing import DEPARTED, SILENCE
@@ -23,7 +23,7 @@ from env_builder.runtime.grading import lost
 from env_builder.runtime.rubrics import ParsedRubric
 from pipelines.rollouts.orders import Order
 from pipelines.rollouts.player import Conversation, Seat
-from pipelines.rollouts.policies import Call, Named, Observation, Turn
+from pipelines.rollouts.policies import Named, Observation, Turn
 from warehouse.errors import PolicyFailed, Refused, Unavailable
 
 ORDER_S = 3.0
@@ -240,8 +240,9 @@ class AgentTalk:
             rewrite = self.seat.recorder.witness.carried
             turn = turn._replace(text=rewrite(turn.text), calls=tuple(
                 call._replace(arguments=rewrite(call.arguments)) for call in turn.calls))
+        offered = {own: name for name, own in self._own_names(request).items()}
         return turn._replace(calls=tuple(
-            call._replace(tool=_offered(call.tool, request.tools), call_id=call.call_id or f"call_{len(messages)}_{place}")
+            call._replace(tool=offered.get(call.tool, call.tool), call_id=call.call_id or f"call_{len(messages)}_{place}")
             for place, call in enumerate(turn.calls)))
 
     def _answer(self, observation: Observation) -> Turn:
@@ -260,12 +261,14 @@ class AgentTalk:
             self.conversation.begin_turn(turn)
             reply = self.seat.recorder.say(turn.text) if turn.text else None
             self._prune()
-            self._calls = [call for call in self._calls if not call.is_done] + [self._expected(call) for call in turn.calls]
+            own = {name: name for name in self.tools} | self._own_names(request)
+            self._calls = [call for call in self._calls if not call.is_done] + [
+                _AnsweredCall(own.get(call.tool, call.tool), call.arguments, call.call_id or "", call.tool in own)
+                for call in turn.calls]
             return reply
 
-    def _expected(self, call: Call) -> _AnsweredCall:
-        own = _own(call.tool, self.tools)
-        return _AnsweredCall(own or call.tool, call.arguments, call.call_id or "", own is not None)
+    def _own_names(self, request: ModelRequest) -> dict[str, str]:
+        return own_names((tool["function"]["name"] for tool in request.tools), self.tools.keys())
 
     def _settle(self, messages: Sequence[Row]) -> None:
         """Record the calls that the agent has answered itself."""
@@ -357,18 +360,16 @@ def failed(error: Refused | Unavailable) -> int:
     return 400 if isinstance(error, Refused) else 502
 
 
-def _offered(tool: str, tools: Sequence[Row]) -> str:
-    """Return the name by which a request offers a tool: frameworks put the name of an MCP server before it."""
-    names = [each["function"]["name"] for each in tools]
-    return next((name for name in names if name == tool), None) or next(
-        (name for name in names if name.endswith((f"__{tool}", f"_{tool}"))), tool)
-
-
-def _own(offered: str, tools: dict[str, Row]) -> str | None:
-    """Return the environment's tool that a request offers by this name, None if it is one of the agent's own."""
-    if offered in tools:
-        return offered
-    return next((tool for tool in sorted(tools, key=len, reverse=True) if offered.endswith(f"__{tool}")), None)
+def own_names(offered: Iterable[str], tools: Set[str]) -> dict[str, str]:
+    """Return the environment's tool behind each name that a request offers, without the agent's own tools. A tool has its own
+    name, or if that is not offered, the first name that ends with it: frameworks put an MCP server's name before it."""
+    names = list(offered)
+    own = {name: name for name in names if name in tools}
+    for tool in sorted(tools - own.keys(), key=lambda tool: (-len(tool), tool)):
+        name = next((name for name in names if name not in own and name.endswith(f"_{tool}")), None)
+        if name is not None:
+            own[name] = tool
+    return own
 
 
 def json_object(text: Any) -> Row:
