@@ -156,7 +156,7 @@ class CallReply(NamedTuple):
     content: str
     is_error: bool
     tier: str | None
-    """None if the episode had ended."""
+    """None if the episode had ended, or its reset did not ask for tiers."""
     ended: str | None
     latency_ms: float | None = None
     """How long the tool takes, if the episode samples latencies."""
@@ -228,10 +228,10 @@ class EnvironmentProcess:
 
     def reset(self, task_id: str | None, seed: int = 0, perturbations: Sequence[str] = ()) -> dict[str, Any]:
         """Begin an episode: {"messages", "tools", "limits"}."""
-        return self.request("traceroom/reset", self.reset_params(task_id, seed, perturbations))
+        return self.request("traceroom/reset", {**self.reset_params(task_id, seed, perturbations), "tiers": True})
 
     def reset_params(self, task_id: str | None, seed: int = 0, perturbations: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the parameters of `traceroom/reset` for an episode; InputError if there is no such task to pass."""
+        """Return the parameters of `traceroom/reset` for an agent's episode; InputError if there is no such task to pass."""
         row = {} if self._tasks is None or task_id is None else {"task": self._tasks(task_id)}
         return {"task_id": task_id, **row, "seed": seed, "perturbations": list(perturbations)}
 

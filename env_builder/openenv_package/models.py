@@ -24,7 +24,6 @@ class OpenEnvObservation(Observation):
     tools: list[dict[str, Any]] = Field(default_factory=list, description="MCP descriptors (reset, list_tools)")
     content: str | None = Field(default=None, description="The tool's answer, byte for byte, or the user's (call_tool, say)")
     is_error: bool = Field(default=False, description="Whether the tool failed")
-    tier: str | None = Field(default=None, description="How the answer is known (call_tool), if the server says so")
     ended: str | None = Field(default=None, description="terminated: the agent is done; truncated: a limit was reached")
 
 

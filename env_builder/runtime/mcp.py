@@ -8,7 +8,8 @@ Both eras of the protocol are supported, as the client's first request decides: 
 The agent's side is `tools/list` and `tools/call`, and what it gets of its task (`briefing.py`): `prompts/*`, `resources/*`, and
 with `talk` tools to speak to the user and to end. With `control=True` there is a second side for the host that runs the
 episodes, under the prefix `traceroom/` (docs/containers.md). A client that can call these can end or read any episode: a host
-between an agent and the environment forwards `tools/*` alone, and keeps journal and user to itself.
+between an agent and the environment forwards `tools/*` alone, and keeps journal and user to itself. What would tell an agent
+which way the log went, the tier of an answer, is in the journal, and in a call's result only if the host asks for it at reset.
 
 Sees: one line at a time, up to `MAX_LINE` bytes. Does not see: who sends it; any client of the stream controls its episodes.
 """
@@ -69,7 +70,7 @@ class RequestError(Exception):
 class ServedEpisode:
     """An episode that a server holds."""
 
-    __slots__ = ("conversation", "environment", "messages", "talk", "tools")
+    __slots__ = ("conversation", "environment", "messages", "shows_tiers", "talk", "tools")
 
     def __init__(self, environment: Environment, talk: bool | None = False) -> None:
         self.environment = environment
@@ -77,6 +78,8 @@ class ServedEpisode:
         """Name -> descriptor of the tools that the agent sees, none before the episode has begun."""
         self.talk = talk
         """Are there tools to speak and to end? None: where somebody speaks to the agent."""
+        self.shows_tiers = False
+        """Do the results of calls have the answers' tiers? Only a host that makes the calls itself asks for them."""
         self.messages: list[dict[str, str]] = []
         """What the episode begins with."""
         self.conversation: list[dict[str, str]] = []
@@ -271,12 +274,13 @@ class McpServer:
         if environment.ended is not None:
             return _text(f"The episode has ended ({environment.ended}).", True, {"traceroom/ended": environment.ended})
         if own:
-            return self._call_result(environment, environment.call(str(name), arguments or {}))
+            return self._call_result(episode, environment.call(str(name), arguments or {}))
         return _spoken(episode, (arguments or {}).get("text")) if name == talk[0] else _ended(episode)
 
-    def _call_result(self, environment: Environment, result: Result) -> dict[str, Any]:
-        meta = {"traceroom/tier": result.tier, "traceroom/ended": environment.ended}
-        latency = environment.journal[-1].get("latency_ms")
+    def _call_result(self, episode: ServedEpisode, result: Result) -> dict[str, Any]:
+        meta: dict[str, Any] = {"traceroom/tier": result.tier} if episode.shows_tiers else {}
+        meta["traceroom/ended"] = episode.environment.ended
+        latency = episode.environment.journal[-1].get("latency_ms")
         if latency is not None:
             meta["traceroom/latency_ms"] = latency
         shown = _text(result.content, result.is_error, meta)
@@ -286,7 +290,7 @@ class McpServer:
         result = episode.environment.supply(params["reply"]) if isinstance(params.get("reply"), str) else None
         if result is None:
             raise RequestError(INVALID_PARAMS, "supply takes reply: a model's answer to the prompt of the last call")
-        return self._call_result(episode.environment, result)
+        return self._call_result(episode, result)
 
 
 def parse_line(line: bytes | None) -> Any:
@@ -390,18 +394,18 @@ def _read_resource(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, 
 
 def _reset(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
     task_id, row, seed, at = params.get("task_id"), params.get("task"), params.get("seed", 0), params.get("at")
-    names, talk = params.get("perturbations", []), params.get("talk", False)
+    names, talk, tiers = params.get("perturbations", []), params.get("talk", False), params.get("tiers", False)
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not (isinstance(task_id, str | None) and isinstance(row, dict | None) and isinstance(seed, int)
-            and isinstance(at, str | None) and texts and isinstance(talk, bool | None)):
+            and isinstance(at, str | None) and texts and isinstance(talk, bool | None) and isinstance(tiers, bool)):
         raise RequestError(INVALID_PARAMS, "reset takes task_id (text or null), task (a row of tasks.jsonl or null), seed "
                                            "(whole number), at (text or null), perturbations (a list of texts), talk (true, "
-                                           "false or null)")
+                                           "false or null), tiers (true or false)")
     try:
         task = task_id if row is None else task_of(row)
     except (KeyError, TypeError, AttributeError) as error:
         raise RequestError(INVALID_PARAMS, f"the task is not a row of tasks.jsonl ({error})") from error
-    episode.talk = talk
+    episode.talk, episode.shows_tiers = talk, tiers
     observation = episode.begin(task, seed, at, names)
     limits = observation.limits
     shown = {name: value for name, value in limits._asdict().items() if value is not None} if limits else None

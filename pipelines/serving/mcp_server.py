@@ -142,6 +142,7 @@ class McpApplication:
                     reply = await session.call_with_model(channel, session.rollout.ask, params)
                 if method == "tools/call" and "result" in reply:
                     mcp.add_structure(reply["result"])
+                    reply["result"]["_meta"].pop("traceroom/tier", None)
         except InputError as error:
             reply = mcp.error_reply(None, mcp.INVALID_PARAMS, error.what)
         except TraceroomError as error:

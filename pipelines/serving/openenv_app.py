@@ -111,7 +111,7 @@ class ChannelEpisode:
         except InputError as error:
             return OpenEnvObservation(content=error.what, is_error=True, ended=self._ended)
         self._ended = reply.ended
-        return OpenEnvObservation(content=reply.content, is_error=reply.is_error, tier=reply.tier, ended=reply.ended)
+        return OpenEnvObservation(content=reply.content, is_error=reply.is_error, ended=reply.ended)
 
     async def say(self, text: str) -> OpenEnvObservation:
         """Say something to the user."""

@@ -161,7 +161,9 @@ class AgentSession:
     async def _begin(self, processes: ServingProcesses) -> Channel:
         channel = await processes.next()
         params = processes.reset_params(self.rollout.task_id, self.rollout.seed, self.rollout.perturbations)
-        observation = await channel.request("traceroom/reset", {**params, "talk": self.rollout.talk}, self.session_id)
+        needs_tiers = self.rollout.ask is not None
+        observation = await channel.request(
+            "traceroom/reset", {**params, "talk": self.rollout.talk, "tiers": needs_tiers}, self.session_id)
         self.instructions = observation.get("instructions", "")  # a room of an older run gives none
         self.beginning = {"messages": observation["messages"], "limits": observation["limits"]}
         self.channel = channel

@@ -195,7 +195,7 @@ class SessionTools:
         """Return the answer as an MCP result."""
         observation = await self._session.step_async(OpenEnvAction(tool_name=name, arguments=arguments))
         return {"content": [{"type": "text", "text": observation.content}], "isError": observation.is_error,
-                "_meta": {"traceroom/tier": observation.tier, "traceroom/ended": observation.ended}}
+                "_meta": {"traceroom/ended": observation.ended}}
 
 
 def create_app(host: Host, limits: ConcurrencyConfig) -> Any:
