@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Sequence
 from io import BufferedIOBase
 from typing import Any, BinaryIO
 
-from . import briefing
+from . import briefing, pacing
 from .environment import Environment
 from .files import task_of
 from .records import Observation, Result, Task
@@ -159,6 +160,8 @@ class McpServer:
             "resources/templates/list": lambda episode, params: {"resourceTemplates": []},
             "resources/read": _read_resource,
         }
+        self._is_even = not control
+        """Do the replies to a stream's lines leave at even times? Not a host's, which makes thousands of calls a second."""
         if control:
             self._methods |= _CONTROL | {"traceroom/supply": self._supply}
 
@@ -173,12 +176,14 @@ class McpServer:
         reader, data = LineReader(), b"\n"
         while data:
             data = source.read1(CHUNK)
-            replies = b""
+            began, replies = time.perf_counter(), b""
             for line in reader.split(data or b"\n"):
                 reply = self.reply(parse_line(line))
                 if reply is not None:
                     replies += encode(reply)
             if replies:
+                if self._is_even:
+                    pacing.wait_until(pacing.due(began))
                 sink.write(replies)
                 sink.flush()
 

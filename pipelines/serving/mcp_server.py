@@ -41,6 +41,7 @@ from env_builder.runtime import mcp
 from env_builder.runtime.files import rows_of
 from pipelines.serving.grader_endpoint import GraderEndpoint
 from pipelines.serving.listening import BACKLOG, allow_open_files, listen
+from pipelines.serving.pacing import Pacing
 from pipelines.serving.sessions import BOUND_PROCESSES, AgentSession, AgentSessions, Rollout, ServingProcesses, process_starter
 from warehouse.errors import InputError, TraceroomError
 
@@ -103,6 +104,7 @@ class McpApplication:
         self._name = name
         self._hosts = LOOPBACK if host in (*LOOPBACK, "::1") else ()
         self._n_waiting = 0
+        self._pacing = Pacing()
         self._routes = Starlette(lifespan=self._lifespan, routes=[
             Route("/health", self._health),
             *(Route(path, self._episode, methods=["GET" if path == "/episode" else "POST"]) for path in EPISODE_METHODS)])
@@ -126,6 +128,7 @@ class McpApplication:
         self._n_waiting += 1
         try:
             message = await _message(receive)
+            began = time.perf_counter()
             refusal = _refusal(message, headers)
             if refusal is not None or "id" not in message or "method" not in message:
                 await (refusal or HttpReply(202, None))(scope, receive, send)
@@ -143,6 +146,7 @@ class McpApplication:
                 if method == "tools/call" and "result" in reply:
                     mcp.add_structure(reply["result"])
                     reply["result"]["_meta"].pop("traceroom/tier", None)
+                await self._pacing.pause(began)
         except InputError as error:
             reply = mcp.error_reply(None, mcp.INVALID_PARAMS, error.what)
         except TraceroomError as error:

@@ -27,6 +27,7 @@ import gc
 import itertools
 import os
 import socket
+import time
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -41,6 +42,7 @@ from env_builder.process import SocketTransport, parse_call_result
 from env_builder.runtime import Environment
 from env_builder.runtime.files import rows_of
 from pipelines.serving.listening import BACKLOG, allow_open_files, append_row
+from pipelines.serving.pacing import Pacing
 from warehouse.errors import InputError
 
 
@@ -53,6 +55,7 @@ class ChannelHost:
         self.channel = channel
         self.name = str(settings["name"])
         self.loop = asyncio.get_running_loop()
+        self.pacing = Pacing()
         self.closing: set[asyncio.Task[None]] = set()
         """Episodes whose journals are still to be stored."""
         directory = Path(settings["environment"])
@@ -106,11 +109,13 @@ class ChannelEpisode:
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> OpenEnvObservation:
         """Call a tool."""
+        began = time.perf_counter()
         try:
             reply = parse_call_result(await self._request("tools/call", {"name": tool, "arguments": arguments}))
         except InputError as error:
             return OpenEnvObservation(content=error.what, is_error=True, ended=self._ended)
         self._ended = reply.ended
+        await self._host.pacing.pause(began)
         return OpenEnvObservation(content=reply.content, is_error=reply.is_error, ended=reply.ended)
 
     async def say(self, text: str) -> OpenEnvObservation:

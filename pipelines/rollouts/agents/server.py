@@ -17,11 +17,12 @@ import contextlib
 import json
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from env_builder.runtime import mcp
+from env_builder.runtime import mcp, pacing
 from pipelines.rollouts.agents import chat_api, messages_api, tool_api
 from pipelines.rollouts.agents.responses_api import ResponsesMemory, as_json
 from pipelines.rollouts.agents.responses_api import error as responses_error
@@ -92,19 +93,26 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(413 if length.isdigit() else 411, {"error": f"a request needs a length up to {MAX_BODY} bytes"})
             return
         data = self.rfile.read(int(length))
+        began = time.perf_counter()
         talk, responses, path = self._place()
         if talk is None or responses is None:
             self._reply(404, {"error": "no such episode, or it is over"})
             return
         if path == "mcp":
             reply = tool_api.reply(talk, mcp.parse_line(data))
+            pacing.wait_until(pacing.due(began))
             self._reply(202 if reply is None else 200, reply)
             return
         try:
             body = json.loads(data)
             if not isinstance(body, dict):
                 raise ValueError("the body is no JSON object")
-            self._answer(talk, responses, path, body)
+            if path == "tools/call":
+                answer = tool_api.call(talk, body["tool"], body["arguments"], body.get("call_id"))
+                pacing.wait_until(pacing.due(began))
+                self._reply(200, answer)
+            else:
+                self._answer(talk, responses, path, body)
         except (Refused, PolicyFailed) as error:
             self._fail(path, failed(error), str(error))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -114,9 +122,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: paths are secrets."""
 
     def _answer(self, talk: AgentTalk, responses: ResponsesMemory, path: str, body: Row) -> None:
-        if path == "tools/call":
-            self._reply(200, tool_api.call(talk, body["tool"], body["arguments"], body.get("call_id")))
-            return
         if path == "v1/messages/count_tokens":
             self._reply(200, messages_api.count(body))
             return

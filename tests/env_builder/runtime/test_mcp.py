@@ -133,7 +133,8 @@ def test_a_host_runs_the_episode_over_the_control_channel(room: Path) -> None:
         assert host.call("read_sign", {"at": "gate"}).tier is None, "what runs before a reset may be an agent's"
         beginning = host.reset(TASK)
         assert host.call("read_sign", {"at": "gate"}).tier == "recorded"
-        forwarded = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_sign", "arguments": {"at": "gate"}}}
+        params = {"name": "read_sign", "arguments": {"at": "gate"}}
+        forwarded = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         host.request("traceroom/reset", host.reset_params(TASK))
         assert host.forward(forwarded)["result"]["_meta"] == {"traceroom/ended": None}
         host.reset(TASK)
