@@ -175,8 +175,8 @@ def _is_borne_out(rule: Rule, steps: list[LoggedStep], before: dict[str, PastCal
 
 def _explained(examples: list[SessionExample], style: dict[str, Any] | None, source: Source | None) -> Rule | None:
     sources = SourceChoice(examples)
-    if source is not None:
-        sources.need(source)
+    if source is not None and not sources.need(source):
+        return None
     value = _value(examples, (), sources)
     if value is None or not sources.used or (source is not None and '["before", "0"' not in json.dumps(value)):
         return None
@@ -276,10 +276,11 @@ class SourceChoice:
                 expressions.append(["same", ["before", place], ["constant", None], first])
         return None if not expressions else expressions[0] if len(expressions) == 1 else ["agree", *expressions]
 
-    def need(self, source: Source) -> None:
-        """Read this source first: what it tells of is what the rule answers for."""
-        recalls = self._recalls[source]
+    def need(self, source: Source) -> bool:
+        """Read this source first: what it tells of is what the rule answers for. False where too few sessions have it."""
+        recalls = self._recalls.get(source, [])
         self.used.append((source, frozenset[str]().union(*(each.between for each in recalls))))
+        return bool(recalls)
 
     def first_only(self, value: Expression) -> Expression:
         """Return the value of a session's first call, where hardly any session made a second one."""

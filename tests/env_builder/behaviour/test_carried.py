@@ -60,18 +60,23 @@ def calls_of(choose: random.Random, book: Notebook) -> list[tuple[str, dict[str,
 def logged(n_sessions: int = 80) -> world.InducedWorld:
     """Return the world rebuilt from these sessions."""
     choose = random.Random(3)
+    books = [Notebook(choose) for _ in range(n_sessions)]
+    return rebuilt([[(tool, arguments, book.answer(tool, arguments)) for tool, arguments in calls_of(choose, book)]
+                    for book in books])
+
+
+def rebuilt(played: list[list[tuple[str, dict[str, Any], Any]]]) -> world.InducedWorld:
+    """Return the world rebuilt from the calls and answers of sessions."""
     turns: list[dict[str, Any]] = []
     sessions: list[dict[str, Any]] = []
-    for session in range(n_sessions):
-        book = Notebook(choose)
-        calls = calls_of(choose, book)
+    for session, calls in enumerate(played):
         sessions.append({
             "session_id": f"s{session:03}", "source": "main", "service": "main", "started_at": None, "ended_at": None,
             "day": None, "n_messages": 0, "n_calls": len(calls), "identity": None, "format": "test"})
-        for position, (tool, arguments) in enumerate(calls):
+        for position, (tool, arguments, answer) in enumerate(calls):
             turns.append({
                 "turn_id": f"{session}-{position}", "session_id": f"s{session:03}", "service": "main", "position": position,
-                "happened_at": None, "kind": "call", "role": None, "content": json.dumps(book.answer(tool, arguments)),
+                "happened_at": None, "kind": "call", "role": None, "content": json.dumps(answer),
                 "call_id": None, "tool": tool, "arguments": canonical(arguments), "arguments_raw": None, "is_error": None,
                 "requestor": None, "answered_at": None, "result_id": None, "latency_ms": None, "model": None})
     return world.build(frame(Session, sessions), frame(Turn, turns), empty(Tool), {})
@@ -158,3 +163,14 @@ def test_names_and_shapes() -> None:
     assert next_name("none") is None
     assert next_name(True) is None
     assert shape_of("2031-01-02T10:30Z") == "0000-00-00a00:00a"
+
+
+def test_a_source_that_too_few_sessions_have_without_a_rare_argument_explains_nothing() -> None:
+    played: list[list[tuple[str, dict[str, Any], Any]]] = []
+    for session in range(carried.MINIMUM_SESSIONS):
+        notes = [f"n{session}{number}" for number in range(9 if session else 1)]
+        played.append([call for number, note in enumerate(notes) for call in (
+            ("add", {}, {"note": note}),
+            ("show", {"note": note, **({} if session else {"rare": True})}, {"text": f"{session} {number * 37 % 11}"}))])
+    steps = rebuilt(played).services["main"].steps
+    assert carried._rule([step for step in steps if step.call.tool == "show"], carried.pasts(steps)) is None
