@@ -140,7 +140,8 @@ def relabelled_half(logs: Path, target: Path) -> set[str]:
 def _given(record: Mapping[str, Any]) -> Iterable[str]:
     for message in record["messages"]:
         for call in (call for call in message.get("tool_calls") or () if isinstance(call, dict)):
-            arguments = call.get("function", call).get("arguments")
+            function = call.get("function")
+            arguments = (function if isinstance(function, dict) else call).get("arguments", call.get("args"))
             with contextlib.suppress(ValueError):
                 yield from map(str, _leaves(json.loads(arguments) if isinstance(arguments, str) else arguments))
 

@@ -129,7 +129,7 @@ def _write_app(source: AppSource, environment: Path, is_first: bool) -> tuple[Ro
     if backend.requires:
         row["requires"] = [requirement._asdict() for requirement in backend.requires]
     if backend.runtime is not None:
-        shutil.copytree(backend.runtime, folder / "runtime", ignore=shutil.ignore_patterns("__pycache__"))
+        bundle.copy_files(backend.runtime, folder / "runtime")
     if path != ".":
         bundle.write_json(folder / "app.json", row)  # digested, as the manifest is not
     return row, tools

@@ -125,8 +125,7 @@ def publish(bundle: Bundle, environment: Path, rewards: Path, audit: AuditReport
 def copy_room(bundle: Bundle, source: Path, environment: Path, image: dict[str, Any]) -> str:
     """Copy the environment in `source`, with the tasks of `bundle` instead of its own; return its content digest."""
     renew(environment)
-    shutil.copytree(source, environment, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST, "tasks.jsonl"))
-    environment.chmod(0o700)
+    copy_files(source, environment, MANIFEST, "tasks.jsonl")
     write_lines(environment / "tasks.jsonl", _tasks(bundle))
     return _write_manifest(bundle, environment, image)
 
@@ -216,9 +215,18 @@ def write_records(folder: Path, rows: Rows) -> None:
     write_lines(folder / "recorded.jsonl", rows.recorded)
 
 
+def copy_files(source: Path, target: Path, *omitted: str) -> None:
+    """Copy the files of a folder, without those that are called or lie in one of `omitted`; not who may read them."""
+    for path in sorted(source.rglob("*")):
+        place = path.relative_to(source)
+        if path.is_file() and not {*omitted, "__pycache__"} & {*place.parts}:
+            (target / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target / place)
+
+
 def copy_runtime(environment: Path) -> None:
     """Copy the runtime into an environment whose apps are written, with a Dockerfile that copies all of it."""
-    shutil.copytree(RUNTIME, environment / "runtime", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_files(RUNTIME, environment / "runtime")
     world, records = (environment / "world.jsonl").exists(), (environment / "behaviour.jsonl").exists()
     files = [*["behaviour.jsonl"] * records, "perturbations.jsonl", MANIFEST, "tools.jsonl"]
     content = "COPY recorded.jsonl world.jsonl /room/\n" * world + "COPY apps /room/apps\n" * (environment / "apps").exists()

@@ -13,7 +13,6 @@ known solution's could still have saved.
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -187,7 +186,7 @@ def _write(kit: Kit, starts: dict[str, MidwayStart], room: Path, grader: Path) -
     """Write the kit's two directories with these tasks beside its own."""
     for folder, source in ((room, kit.room), (grader, kit.grader)):
         bundle.renew(folder)
-        shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "runtime"))
+        bundle.copy_files(source, folder, "runtime")
     bundle.copy_runtime(room)
     added = sorted(starts.items())
     _extend(room / TASKS, [{**start.task, "task_id": task_id, "derived_from": start.task["task_id"], "prefix": start.prefix}

@@ -33,6 +33,7 @@ from pipelines.commands import (
 )
 from pipelines.screen import say
 from warehouse.errors import TraceroomError
+from warehouse.permissions import private
 
 STOPPED = 130
 _ENVIRONMENT = "out/environments/main"
@@ -135,7 +136,8 @@ def main() -> None:
     """Run the command line and exit with its code. The one boundary where every error becomes a sentence."""
     screen.begin()
     try:
-        app(prog_name="traceroom")
+        with private():
+            app(prog_name="traceroom")
     except TraceroomError as error:
         _fail(str(error), error.exit_code, error=error)
     except SystemExit as exiting:

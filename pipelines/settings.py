@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from extractors import objects
+from warehouse import permissions
 from warehouse.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ class OutPath:
     """A path in OUT, as an attribute of the settings."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
 
     def __get__(self, settings: Settings, owner: type[Settings]) -> Path:
         """Return the path."""
-        return Path(settings.out) / self._name
+        return Path(settings.out) / self.name
 
 
 class Settings(BaseModel):
@@ -148,6 +149,13 @@ class Settings(BaseModel):
         engines.refuse_unknown()
         self.record_warehouse_url()
         return self
+
+    def withdraw_access(self) -> int:
+        """Take what earlier versions wrote into OUT from everybody but its user; return how many files and folders that was."""
+        names = {each.name for each in vars(Settings).values() if isinstance(each, OutPath)}
+        stem = self.warehouse.stem
+        return permissions.withdraw_access(
+            path for path in Path(self.out).glob("*") if path.name in names or path.name.startswith(f"{stem}."))
 
     def must_be_folder(self) -> None:
         """Check that OUT is not a file or a device. Raises InputError."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from warehouse.errors import Busy
+from warehouse.permissions import private
 
 _FIRST_WAIT_S = 1.0
 
@@ -27,7 +28,13 @@ def writing(
     warehouse: Path, what: str, waiting: Callable[[str], None] | None = None, timeout_s: float = 6 * 3600
 ) -> Iterator[None]:
     """Hold the warehouse for writing, as `what` (`a run over logs/`). While another run holds it, `waiting` gets its
-    description once, and we wait for at most `timeout_s` seconds: then `Busy`."""
+    description once, and we wait for at most `timeout_s` seconds: then `Busy`. Files that are made meanwhile are private."""
+    with private(), _locked(warehouse, what, waiting, timeout_s):
+        yield
+
+
+@contextlib.contextmanager
+def _locked(warehouse: Path, what: str, waiting: Callable[[str], None] | None, timeout_s: float) -> Iterator[None]:
     warehouse.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f"{warehouse}.lock", is_singleton=True)
     outermost = not lock.is_locked

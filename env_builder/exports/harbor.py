@@ -53,6 +53,7 @@ class Shared:
             path.write_bytes(source)
         else:
             shutil.copyfile(source, path)
+        path.chmod(0o644)
 
 
 def _write(out: Path, kit: Kit) -> Exported:
@@ -105,6 +106,9 @@ def _task(folder: Path, kit: Kit, task: Row, rubric: Row, steps: list[Row], shar
         shared.put(folder / name, source)
     for name in ("tests/test.sh", "solution/solve.sh"):
         (folder / name).chmod(0o755)
+    for path in (folder, *folder.rglob("*")):  # containers play it as other users than the one who exports
+        if path.is_dir():
+            path.chmod(0o755)
 
 
 def task_digest(folder: Path) -> str:

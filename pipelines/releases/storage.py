@@ -104,7 +104,7 @@ class FolderStorage:
         with self._draft() as draft:
             shutil.copyfile(path, draft)
             _settled(draft)
-            draft.chmod(0o444)
+            draft.chmod(0o400)
             draft.replace(target)
 
     def download(self, name: str, path: Path) -> None:
@@ -126,7 +126,7 @@ class FolderStorage:
                     link.hardlink_to(self.path / target)
                 except OSError:  # no links here, or too many of one file
                     shutil.copyfile(self.path / target, link)
-                    link.chmod(0o444)
+                    link.chmod(0o400)
             for path, content in own.items():
                 (draft / path).write_bytes(content)
                 _settled(draft / path)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from warehouse.permissions import private
 from warehouse.store import Store
 
 NAME = "index.html"
@@ -32,9 +33,10 @@ def report(store: Store, folder: Path, out: Path | None = None) -> Path:
         sections.fidelity(source), sections.audits(source, run_folder), sections.splits(source), sections.drift(source),
         sections.rejected(source), sections.unknowns(source, run_folder), sections.built(source, statement)]
     text = page(identity(source), totals(source), parts)
-    folder.mkdir(parents=True, exist_ok=True)
     target = folder / NAME
     draft = target.with_name(f".{NAME}.draft")
-    draft.write_text(text, "utf-8")
+    with private():
+        folder.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, "utf-8")
     draft.replace(target)
     return target

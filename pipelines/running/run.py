@@ -56,6 +56,7 @@ def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran
 
         records.append(record)
     with writing(settings.warehouse, f"a run over {', '.join(settings.logs) or settings.configuration}", waiting):
+        settings.withdraw_access()
         rows = []
         for stage in STAGES:
             report = retried(
