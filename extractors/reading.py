@@ -23,6 +23,7 @@ from extractors.content import Records, records_of
 from extractors.formats import Block, Emit, LogRecord, named
 from extractors.formats.envelope import Envelope
 from extractors.inventory import SourceFile
+from extractors.privacy.credentials import bytes_without_credentials, without_credentials
 from warehouse.errors import Unreadable
 from warehouse.records import Decision, Declaration, Event, File, Quarantined, RawRecord, empty, frame, frame_schema
 
@@ -139,7 +140,7 @@ class _Reader:
             detail=f"{self._source_file.relative}, line {line}: {detail}.", file_id=self._chunk.file_id, line=line))
 
     def _reading(self, records: Records, ids: list[str], firsts: list[str | None], events: pl.DataFrame) -> Reading:
-        chunk, file_id = self._chunk, self._chunk.file_id
+        chunk, file_id, events = self._chunk, self._chunk.file_id, without_credentials(events)
         n_records = len(ids)
         day = events.get_column("happened_at").min()
         read = Decision(stage="extract", subject=file_id, kept=True, reason="read", file_id=file_id, detail=(
@@ -159,8 +160,9 @@ class _Reader:
         declared = {row["declaration_id"]: {**row, "service": row["service"] or hint} for row in self._emit.declarations}
         rejected_lines = {line for (line, _), decision in self._decisions.items() if not decision.kept}
         read_ids = set(events.get_column("record_id")) if rejected_lines else set()
-        quarantine = [(ids[i], file_id, line, records.byte_offsets[i], records.contents[i][:_MOST_KEPT])
-                      for i, line in enumerate(records.lines) if line in rejected_lines and ids[i] not in read_ids]
+        unread = ((i, line, bytes_without_credentials(records.contents[i][:_MOST_KEPT]))
+                  for i, line in enumerate(records.lines) if line in rejected_lines and ids[i] not in read_ids)
+        quarantine = [(ids[i], file_id, line, records.byte_offsets[i], content) for i, line, content in unread]
         return Reading(
             file, rows, events, frame(Declaration, list(declared.values())),
             pl.DataFrame(quarantine, schema=frame_schema(Quarantined), orient="row") if quarantine else empty(Quarantined),

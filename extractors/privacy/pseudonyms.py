@@ -15,12 +15,12 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from extractors.privacy import letters
+from extractors.privacy.credentials import SECRET
 from extractors.privacy.fields import iban_digits, iban_holds, luhn_digit, luhn_holds
 from extractors.privacy.permuting import SCHEMES, Permutation
 from extractors.privacy.sounds import ending_of, sound_alphabet
 
 KINDS = ("name", "email", "phone", "address", "zip", "card", "ending", "account", "id", "ip", "date")
-SECRET = "[secret]"
 _RUNS = re.compile(rf"{letters.LETTERS}|\d+|(?:(?!{letters.LETTERS})[\W_])+")
 _PARTS = re.compile(r"([\W_]+)")
 _HEX = re.compile(r"[0-9a-f]{16,}|[0-9A-F]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -74,7 +74,7 @@ def pseudonym(
 ) -> None:
     """Print the pseudonym of a value; needs the key that the run used."""
     from extractors.privacy import KINDS, Pseudonyms
-    from extractors.privacy.cleaning import cut_out
+    from extractors.privacy.credentials import cut_out
     from extractors.privacy.fields import guessed
     from extractors.privacy.pseudonyms import day_of
     from pipelines.privacy.keys import owner_key

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from extractors.privacy.cleaning import PATTERNS
+from extractors.privacy.credentials import PATTERNS
 from extractors.privacy.fields import card_holds, iban_holds
 from extractors.privacy.forms import is_network_address
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extractors.privacy import Cleaner, Finding, People, Policy, Pseudonyms
-from extractors.privacy.cleaning import PATTERNS, cut_out, suspects
+from extractors.privacy.credentials import PATTERNS, cut_out, suspects
 from tests.conftest import SAMPLE
 
 if TYPE_CHECKING:
