@@ -68,7 +68,8 @@ def chat(
         further = {**({"tools": tools} if tools else {}), **(fields or {}), **options}
         conversation: Any = messages
         try:
-            document = client.chat.completions.create(model=model, messages=conversation, extra_body=further).model_dump()
+            document = client.chat.completions.create(model=model, messages=conversation, extra_body=further).model_dump(
+                warnings=False)  # of fields that are not as the specification has them
             return _message_of(document)
         except openai.BadRequestError as error:
             raise InputError(f"the model {model!r} refuses ({_first_line(error)})", url) from error
@@ -99,7 +100,7 @@ def _message_of(document: dict[str, Any]) -> dict[str, Any]:
         "calls": [{"id": call_id, "name": function.get("name") or "", "arguments": function.get("arguments") or ""}
                   for call_id, function in calls],
         "model": document.get("model"), "document": document,
-        "usage": {name: n for name, n in counts.items() if n is not None} or None}
+        "usage": {name: n for name, n in counts.items() if isinstance(n, int | list | dict)} or None}
 
 
 def _first_line(error: Exception) -> str:

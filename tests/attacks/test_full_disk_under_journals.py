@@ -1,4 +1,4 @@
-"""A disk that is full where journals go: none is lost, no new episode begins meanwhile, and all are stored once there is room."""
+"""A disk that is full where journals go: none is lost, no episode begins meanwhile, and all are stored once there is room."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def attack(folder: Path, share: float) -> Report:
         until = time.monotonic() + PATIENCE_S
         while (health := clients[0].health())["episodes"] and time.monotonic() < until:
             time.sleep(0.2)
-        problems += [f"{health} while the disk is full"] if health["episodes"] or health["lost"] or not health["unstored"] else []
+        if health["episodes"] or health["lost"] or not health["unstored"]:
+            problems.append(f"{health} while the disk is full")
         del clients[0].headers["Mcp-Session-Id"]
         refused = clients[0].send("POST", "/mcp", json.dumps(HELLO))
         problems += [f"a new session gave {refused.status}"] if refused.status != 503 else []
@@ -41,7 +42,8 @@ def attack(folder: Path, share: float) -> Report:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
         while clients[0].health()["unstored"] and time.monotonic() < until:
             time.sleep(0.2)
-        problems += ["no session after there is room"] if clients[0].send("POST", "/mcp", json.dumps(HELLO)).status != 200 else []
+        opened = clients[0].send("POST", "/mcp", json.dumps(HELLO))
+        problems += [f"a session gave {opened.status} after there was room"] if opened.status != 200 else []
     problems += [f"{len(rows(kept))} of 3 journals"] if len(rows(kept)) != 3 else []
     return Report(3, tuple(problems))
 
