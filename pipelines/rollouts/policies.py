@@ -81,7 +81,8 @@ class Turn(NamedTuple):
             for call in self.calls)
         texts = (self.text, *(call.tool for call in calls))
         if not all(isinstance(text, str) for text in texts) or max(map(len, texts)) > MAX_TEXT:
-            raise EpisodeFailed(f"a turn's message and tool names are texts of at most {MAX_TEXT} characters", str(self)[:80])
+            what = f"the message or a tool's name is no text, or longer than {MAX_TEXT} characters"
+            raise EpisodeFailed(what, ascii(self)[:80])
         return self._replace(
             text=well_formed(self.text), calls=calls, model=well_formed(self.model), reasoning=well_formed(self.reasoning),
             usage=well_formed(self.usage) if written(self.usage) is not None else None, document=well_formed(self.document))
