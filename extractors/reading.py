@@ -145,7 +145,7 @@ class _Reader:
         read = Decision(stage="extract", subject=file_id, kept=True, reason="read", file_id=file_id, detail=(
             f"{self._source_file.relative}: {n_records} records in format {self._log.format}, {len(events)} events."))
         skipped = [Decision(stage="extract", subject=file_id, kept=False, reason="zero_bytes", file_id=file_id, detail=(
-            f"{self._source_file.relative}: {chunk.n_zero} zero bytes were skipped, where nothing was ever written; do not truncate "
+            f"{self._source_file.relative}: {chunk.n_zero} zero bytes were skipped, where nothing was written; do not truncate "
             "a log under its writer."))] if chunk.n_zero else []
         rows = pl.DataFrame({
             "record_id": ids, "file_id": file_id, "line": records.lines, "byte_offset": records.byte_offsets,

@@ -36,6 +36,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from env_builder.layers import read_manifest
 from env_builder.runtime import mcp
 from env_builder.runtime.files import rows_of
 from pipelines.serving.access import ServerAccess
@@ -370,7 +371,8 @@ def application(
     start = process_starter(environment, container, rollout.bindings)
     processes = ServingProcesses(start, str(environment), BOUND_PROCESSES if rollout.bindings else 1, rollout)
     task_ids = [task["task_id"] for task in rows_of(environment / "tasks.jsonl")]
-    sessions = AgentSessions(processes, environment.name, JournalFile(journals), limits)
+    about = {"environment": environment.name, "content_digest": str(read_manifest(environment)["content_digest"])}
+    sessions = AgentSessions(processes, about, JournalFile(journals), limits)
     sessions.is_graded = grader_token is not None
     grader = None if grader_token is None else GraderEndpoint(environment, sessions, grader_token)
     return McpApplication(sessions, rollout, task_ids, environment.name, access, grader)

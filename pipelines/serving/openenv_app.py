@@ -98,8 +98,8 @@ class ChannelHost:
         """End an episode and append it to the file for the grader; count it as lost if that is not possible."""
         try:
             closed = await self.channel.request("traceroom/close", None, name)
-            self.journals.add({"environment": self.name, "bindings": self._settings["bindings"], "ask": False, **params,
-                               "journal": closed["journal"]})
+            self.journals.add({"environment": self.name, "content_digest": self.digest, "ask": False, **params,
+                               "bindings": self._settings["bindings"], "journal": closed["journal"]})
         except (TraceroomError, *FAILURES):
             self.n_lost += 1
 

@@ -68,7 +68,7 @@ def serve(
         played.reset(rollout.task_id, rollout.seed, rollout.perturbations)  # an invalid rollout is rejected now
         rewards = environment.absolute().parent.parent / "rewards" / environment.name
         fds = listening.fileno(), played.transport.socket.fileno()
-        settings = rollout.row(environment.name) | {
+        settings = rollout.row() | {
             "name": environment.name, "environment": str(environment.absolute()), "graded": rewards.is_dir(),
             "listen_fd": fds[0], "process_fd": fds[1], "framed": container,
             "journals": str(journals.resolve()) if journals else None, "episodes": limits.most, "idle_s": limits.idle_s,

@@ -54,9 +54,9 @@ class Rollout(NamedTuple):
     talk: bool | None = None
     """Does the agent get tools to speak to the user and to end? None: where somebody speaks to it."""
 
-    def row(self, environment: str) -> dict[str, Any]:
-        """Return what a grader needs beside the episode's journal."""
-        return {"environment": environment, "task_id": self.task_id, "seed": self.seed,
+    def row(self) -> dict[str, Any]:
+        """Return what a grader needs beside the episode's journal and its environment."""
+        return {"task_id": self.task_id, "seed": self.seed,
                 "perturbations": list(self.perturbations), "bindings": dict(self.bindings), "ask": self.ask is not None}
 
     def for_query(self, query: str, task_ids: Sequence[str]) -> Rollout:
@@ -214,7 +214,10 @@ class SessionLimits(NamedTuple):
 class AgentSessions:
     """All sessions of a server."""
 
-    def __init__(self, processes: ServingProcesses, name: str, journals: JournalFile, limits: SessionLimits) -> None:
+    def __init__(
+        self, processes: ServingProcesses, about: Mapping[str, str], journals: JournalFile, limits: SessionLimits,
+    ) -> None:
+        """`about`: `environment` and `content_digest`, which each episode's row states."""
         self.limits = limits
         self.is_graded = False
         """Are episodes that ended kept for a grader?"""
@@ -222,7 +225,7 @@ class AgentSessions:
         """Episodes whose journal is lost: with their process, or because it can never be written."""
         self.processes = processes
         self.journals = journals
-        self._name = name
+        self._about = about
         self._by_id: dict[str, AgentSession] = {}
         self._of_client: Counter[str] = Counter()
         self._ended: dict[str, dict[str, Any]] = {}
@@ -282,7 +285,7 @@ class AgentSessions:
             self._store(session, closed)
 
     def _store(self, session: AgentSession, closed: dict[str, Any]) -> None:
-        row = {**session.rollout.row(self._name), "journal": closed["journal"]}
+        row = {**self._about, **session.rollout.row(), "journal": closed["journal"]}
         try:
             self.journals.add(row)
         except FAILURES:
@@ -298,7 +301,7 @@ class AgentSessions:
         for name, session in list(self._by_id.items()):
             if only in (None, name) and session.channel is not None and session.is_played:
                 result = await session.channel.request("traceroom/journal", None, name)
-                rows[name] = {**session.rollout.row(self._name), "journal": result["journal"], "ended": result["ended"]}
+                rows[name] = {**self._about, **session.rollout.row(), "journal": result["journal"], "ended": result["ended"]}
         return rows
 
     async def close(self) -> None:
