@@ -62,6 +62,8 @@ class Chunk:
     """The file ends with it: it may grow."""
     too_long: int = 0
     """Not 0: it is one line of so many bytes, too long to be read; `content` is its beginning."""
+    n_zero: int = 0
+    """Of the last chunk: zero bytes of the file that were skipped (containers.Stream)."""
     previous: str | None = None
     """Id of the chunk before it."""
     replaces: tuple[str, ...] = ()
@@ -133,7 +135,8 @@ def _looked_at(source_file: SourceFile, stream: Stream, n_bytes: int) -> Log | R
     if stream.damage and b"\n" not in begin:
         return _damaged(source_file, stream, stream.damage, None, n_bytes)
     if whole and not begin.strip():
-        return RejectedFile("empty_file", "is empty; no action needed", nothing, n_bytes)
+        holds = f"holds {stream.n_zero} zero bytes and nothing else" if stream.n_zero else "is empty"
+        return RejectedFile("empty_file", f"{holds}; no action needed", nothing, n_bytes)
     head = head_of(begin, whole and not stream.damage)
     if head is None:
         if not stream.fill(containers.MOST_BYTES + 1):
@@ -167,7 +170,8 @@ def _chunks(log: Log, stream: Stream, earlier: Earlier, n_bytes: int) -> Iterato
             yield RejectedFile("too_large", _TOO_LARGE, _content_id(log.source_file, None, stream.buffer), n_bytes)
         elif not stream.damage:
             replaces = _replaced(log, earlier, None, b"", stream.buffer)
-            yield Chunk(_content_id(log.source_file, None, stream.buffer), 0, 1, 0, stream.buffer, True, replaces=replaces)
+            yield Chunk(_content_id(log.source_file, None, stream.buffer), 0, 1, stream.n_taken, stream.buffer, True,
+                        n_zero=stream.n_zero, replaces=replaces)
         if stream.damage:
             yield _damaged(log.source_file, stream, stream.damage, previous, n_bytes)
     finally:
@@ -197,7 +201,9 @@ def _cut(log: Log, stream: Stream, earlier: Earlier) -> Iterator[Chunk]:
             content = stream.buffer[:_BEGIN]
             too_long, n_lines = stream.pass_over_line(), 1
         file_id = _content_id(log.source_file, previous, header + content)
-        yield Chunk(file_id, number, line, offset, content, stream.ended and not stream.damage, too_long, previous, replaces)
+        is_last = stream.ended and not stream.damage
+        yield Chunk(file_id, number, line, offset, content, is_last, too_long, stream.n_zero if stream.ended else 0, previous,
+                    replaces)
         number, line, previous = number + 1, line + n_lines, file_id
 
 

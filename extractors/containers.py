@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import sqlite3
 import zipfile
 import zlib
@@ -116,6 +117,11 @@ _PACKED_STEP = 1 << 18
 _PACKED_MOST, _PACKED_RATIO = 1 << 30, 300
 """A packed file that unpacks to more than both is a bomb."""
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_TAR, _TAR_AT = b"ustar", 257
+_HOLE = re.compile(rb"\0{8,}")
+"""Zero bytes that a file system shows where nothing was written: a log that was copied and truncated has them."""
+_BEGIN_OF_KIND = 512
+"""Bytes that tell what kind of file it is."""
 
 
 class Stream:
@@ -134,13 +140,21 @@ class Stream:
         self._read: Callable[[int], bytes] = stream.read1 if self._packed else stream.read
         self._most = max(_PACKED_MOST, _PACKED_RATIO * n_bytes)
         self._read_all = False
+        self._n_unpacked = 0
         self.damage: str | None = None
         """What is wrong with the file after what is held: there is no more of it."""
         self.buffer = b""
         """Read, not taken."""
         self.n_taken = 0
-        self.fill(len(_UTF_16[0]))
+        self.n_zero = 0
+        """Zero bytes that were skipped: of the beginning, and of holes."""
+        self._has_holes = False
+        """Are holes skipped? Those of a text are; to an archive or a database, zero bytes are content."""
+        self._tail = b""
+        """Zero bytes at the end of what was read: more may follow."""
+        self.fill(_BEGIN_OF_KIND)
         if self.buffer[:2] not in _UTF_16:
+            self._begin_text()
             return
         try:   # to UTF-8, as a whole
             if self.fill(MOST_BYTES + 1):
@@ -150,6 +164,31 @@ class Stream:
         except UnicodeError as error:
             self.damage = f"it begins as UTF-16 but is none ({error})"
         self.buffer, self._read_all = b"", True
+
+    def _begin_text(self) -> None:
+        """Skip the zero bytes that a text begins with, and from now on its holes."""
+        if claims(self.buffer) or self.buffer[_TAR_AT:].startswith(_TAR) or _is_wide(self.buffer):
+            return
+        self._has_holes = True
+        while self.buffer[:1] == b"\0" or (not self.buffer and not self._read_all):
+            body = self.buffer.lstrip(b"\0")
+            self.n_zero += len(self.buffer) - len(body)
+            self.buffer = body or self._raw(_STEP)
+        self.n_taken = self.n_zero
+        self.buffer = self._without_holes(self.buffer)
+
+    def _without_holes(self, step: bytes) -> bytes:
+        """Return what was read without its holes; where one stands within a line, the line ends."""
+        if not self._tail and b"\0" not in step:
+            return step
+        step = self._tail + step
+        body = step if self._read_all else step.rstrip(b"\0")
+        self._tail = step[len(body):]
+        if len(self._tail) > _STEP:
+            self.n_zero += len(self._tail) - _STEP
+            self._tail = self._tail[-_STEP:]
+        self.n_zero += sum(len(hole.group()) for hole in _HOLE.finditer(body))
+        return _HOLE.sub(b"\n", body)
 
     @property
     def ended(self) -> bool:
@@ -164,13 +203,21 @@ class Stream:
                 more.append(step)
                 missing -= len(step)
             self.buffer = b"".join(more)
-            if self._packed and self.n_taken + len(self.buffer) > self._most:
-                self.damage, self._read_all = f"it unpacks to more than {self._most >> 20} MiB", True
         if not self._read_all:
             self.buffer += self._next(1)   # nothing, where all was read
         return self._read_all
 
     def _next(self, n_bytes: int) -> bytes:
+        """Return at most about so many bytes, none at the end alone."""
+        step = self._raw(n_bytes)
+        if not self._has_holes:
+            return step
+        step = self._without_holes(step)
+        while not step and not self._read_all:  # a hole and nothing else so far
+            step = self._without_holes(self._raw(_STEP))
+        return step
+
+    def _raw(self, n_bytes: int) -> bytes:
         """At most so many bytes, none at the end. Of a packed file in small steps: what a step that fails unpacked is lost."""
         if self._read_all:
             return b""
@@ -182,6 +229,9 @@ class Stream:
             self.damage, self._read_all = str(error), True
             return b""
         self._read_all = not step
+        self._n_unpacked += len(step)
+        if self._packed and self._n_unpacked > self._most:
+            self.damage, self._read_all = f"it unpacks to more than {self._most >> 20} MiB", True
         return bytes(step)
 
     def take(self, n_bytes: int) -> bytes:
@@ -215,3 +265,9 @@ class Stream:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _is_wide(begin: bytes) -> bool:
+    """Return whether a text has two or four bytes a character: zero bytes stand between all others."""
+    body = begin.strip(b"\0")
+    return b"\0" in body and body.count(b"\0") * 3 > len(body)

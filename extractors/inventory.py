@@ -154,14 +154,17 @@ def _files(given: str) -> Iterator[_ListedFile]:
 
 
 def _below(folder: str, root: str) -> Iterator[_ListedFile]:
-    """List the files below a folder; does not follow links to folders, and lists what cannot be opened."""
+    """List the files below a folder; does not follow links to folders or out of it, and lists what cannot be opened."""
     refused: list[OSError] = []
+    top = os.path.realpath(folder)
     for where, folders, names in os.walk(folder, onerror=refused.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
         lies_in = os.path.realpath(where)
         for name in names:
             if not name.startswith(".") and os.path.isfile(path := os.path.join(where, name)):
-                yield _file(path, root, lies_in)
+                each = _file(path, root, lies_in)
+                is_inside = each.real.startswith(top.rstrip(os.sep) + os.sep)
+                yield each if is_inside or each.reason else each._replace(reason="link_out_of_folder")
     for error in refused:
         relative = _printable(os.path.relpath(str(error.filename), root))
         yield _ListedFile(Path(str(error.filename)), relative, relative, reason="unreadable_folder")
@@ -182,6 +185,7 @@ def _printable(name: str) -> str:
 
 
 _DETAILS = {"truth_folder": "is in a folder called truth, which is never read; no action needed",
+            "link_out_of_folder": "is a link out of the folder, which is not followed; name the file itself to read it",
             "unreadable_folder": "is a folder that cannot be opened; check its permissions",
             "left_by_choice": "was rejected by --include or --exclude; change them to read it"}
 

@@ -145,6 +145,9 @@ class _Reader:
         day = events.get_column("happened_at").min()
         read = Decision(stage="extract", subject=file_id, kept=True, reason="read", file_id=file_id, detail=(
             f"{self._source_file.relative}: {n_records} records in format {self._log.format}, {len(events)} events."))
+        skipped = [Decision(stage="extract", subject=file_id, kept=False, reason="zero_bytes", file_id=file_id, detail=(
+            f"{self._source_file.relative}: {chunk.n_zero} zero bytes were skipped, where nothing was written; do not truncate "
+            "a log under its writer."))] if chunk.n_zero else []
         rows = pl.DataFrame({
             "record_id": ids, "file_id": file_id, "line": records.lines, "byte_offset": records.byte_offsets,
             "n_bytes": list(map(len, records.contents)), "first_id": firsts, "reject_reason": None},
@@ -166,7 +169,7 @@ class _Reader:
         return Reading(
             file, rows, events, frame(Declaration, list(declared.values())),
             pl.DataFrame(quarantine, schema=frame_schema(Quarantined), orient="row") if quarantine else empty(Quarantined),
-            frame(Decision, [read, *self._decisions.values()]))
+            frame(Decision, [read, *skipped, *self._decisions.values()]))
 
 def _record_ids(source: str, contents: list[bytes]) -> tuple[list[str], list[str | None]]:
     """Return an id for each record, and of equal ones after the first, the id of the first."""

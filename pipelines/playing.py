@@ -185,6 +185,7 @@ def graded_journals(
     for tool, source in bindings.items():
         environment.bind(tool, source)
     task_ids = {task.task_id for task in environment.tasks}
+    own = {"environment": path.absolute().name, "content_digest": environment.manifest["content_digest"]}
     for number, line in enumerate(journals.read_text("utf-8").split("\n"), 1):
         if not line:
             continue
@@ -197,6 +198,10 @@ def graded_journals(
             rolled = (row.get("seed", 0), tuple(row.get("perturbations", row.get("conditions", ()))))  # before format 2
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"this is no journal ({error})", where, "use the lines as serve or rollout wrote them") from error
+        stated = next((name for name in ("content_digest", "environment") if name in row), None)
+        if stated is not None and row[stated] != own[stated]:  # the digest tells it surely: a folder may have been renamed
+            raise InputError(f"the episode is of another environment ({stated} {str(row[stated])[:40]!r}, this one's is "
+                             f"{own[stated][:40]!r})", where, "grade it with the environment that it was played in")
         if task_id not in task_ids:
             raise Missing.named("task", str(task_id), task_ids, f"the line is {where}")
         try:

@@ -91,6 +91,8 @@ VARIABLES = {
     "TRACEROOM_RETRY_SECONDS": "Seconds before each retry of a step after a temporary fault; default 1,2",
     "TRACEROOM_RUN_TAGS": "Tags of every run of Dagster: `key=value`, separated by commas",
     "TRACEROOM_SAMPLES": "`off`: no samples of rows in Dagster's database",
+    "TRACEROOM_SERVE_TOKENS": "Tokens of `serve`'s clients, separated by commas; beyond this machine one is drawn and printed "
+                              "without it",
     "TRACEROOM_UI_TOKEN": "Token for corrections in `ui`, 16 characters or more; by default a new one for each start",
     "HOME": "The user's folder, if XDG_CONFIG_HOME is not set",
     "XDG_CONFIG_HOME": "Folder in which the key is created, instead of `~/.config`",

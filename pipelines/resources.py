@@ -68,7 +68,8 @@ def chat(
         further = {**({"tools": tools} if tools else {}), **(fields or {}), **options}
         conversation: Any = messages
         try:
-            document = client.chat.completions.create(model=model, messages=conversation, extra_body=further).model_dump()
+            document = client.chat.completions.create(model=model, messages=conversation, extra_body=further).model_dump(
+                warnings=False)  # of fields that are not as the specification has them
             return _message_of(document)
         except openai.BadRequestError as error:
             raise InputError(f"the model {model!r} refuses ({_first_line(error)})", url) from error
@@ -94,12 +95,25 @@ def _message_of(document: dict[str, Any]) -> dict[str, Any]:
         "completion_token_ids": choice.get("token_ids"), "logprobs": logprobs or None,
         "extra": {"reasoning_tokens": thought} if thought else None}
     return {
-        "content": message.get("content") or "",
-        "reasoning": message.get("reasoning_content") or message.get("reasoning"),
-        "calls": [{"id": call_id, "name": function.get("name") or "", "arguments": function.get("arguments") or ""}
-                  for call_id, function in calls],
-        "model": document.get("model"), "document": document,
-        "usage": {name: n for name, n in counts.items() if n is not None} or None}
+        "content": _text_of(message.get("content")),
+        "reasoning": _text_or_none(message.get("reasoning_content")) or _text_or_none(message.get("reasoning")),
+        "calls": [{"id": _text_or_none(call_id), "name": function.get("name") or "",
+                   "arguments": function.get("arguments") or ""} for call_id, function in calls],
+        "model": _text_or_none(document.get("model")), "document": document,
+        "usage": {name: n for name, n in counts.items() if isinstance(n, int | list | dict)} or None}
+
+
+def _text_of(content: Any) -> str:
+    """Return a message's content: a text, or the texts of its parts. TypeError: it is neither."""
+    if isinstance(content, list):
+        content = "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    if not isinstance(content, str | None):
+        raise TypeError(f"the content is {type(content).__name__}, no text")
+    return content or ""
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _first_line(error: Exception) -> str:

@@ -15,6 +15,7 @@
     ├── Overtaken             somebody else promoted a release first
     ├── Unavailable           something outside is not there (an engine, an endpoint, a registry)
     │   ├── PolicyFailed      who plays an episode could not act
+    │   │   └── EpisodeFailed one episode went wrong, whatever comes of the others
     │   ├── RetryableFault    a platform that holds logs cannot answer now
     │   └── CursorExpired     a platform does not accept the cursor of an earlier page any more
     └── GateFailed            it ran, and a gate that was asked for does not hold
@@ -132,6 +133,10 @@ class CursorExpired(Unavailable):
 
 class PolicyFailed(Unavailable):
     """The policy could not act: its endpoint is gone, its script is broken."""
+
+
+class EpisodeFailed(PolicyFailed):
+    """One episode went wrong: what its policy said cannot be read, or answering or grading it failed."""
 
 
 class GateFailed(TraceroomError):

@@ -11,8 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from .admission import MAX_EPISODE, MAX_TEXT, admitted, is_well_formed, well_formed
 from .apps import App, AppState, CompositeApp, Start, load_app
 from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
@@ -121,7 +122,9 @@ def model_answer(reply: str) -> Result | None:
     except (ValueError, RecursionError):
         return None
     content, is_error = (parsed.get("content"), parsed.get("is_error", False)) if isinstance(parsed, dict) else (None, None)
-    return Result(content, is_error, "model") if isinstance(content, str) and isinstance(is_error, bool) else None
+    if not isinstance(content, str) or not isinstance(is_error, bool) or len(content) > MAX_TEXT:
+        return None
+    return Result(well_formed(content), is_error, "model")
 
 
 def _step(row: dict[str, Any]) -> str:
@@ -132,7 +135,35 @@ def _step(row: dict[str, Any]) -> str:
 
 FORMAT = "traceroom-environment/2"
 _FORMAT_1 = "traceroom-environment/1"
+_NO_OBJECT = "the arguments are no JSON object"
 _OVER = Result("the episode has ended; reset the environment to begin another", True, "unknown")
+
+
+class AdmittedCall(NamedTuple):
+    """A call as the environment takes it in."""
+
+    tool: str
+    arguments: Any
+    """None: they were refused."""
+    key: str | None
+    """Their canonical text."""
+    refusal: str | None
+    """Why they were not given to a tool."""
+
+    @classmethod
+    def of(cls, tool: str, arguments: Any) -> AdmittedCall:
+        """Admit a call: its texts made well-formed, its arguments refused where they are no JSON object or too long."""
+        tool = well_formed(tool)
+        try:
+            key = canonical(arguments)
+            if not is_well_formed(key):
+                arguments = well_formed(arguments)
+                key = canonical(arguments)
+        except UNWRITABLE:
+            return cls(tool, None, None, _NO_OBJECT)
+        if len(key) > MAX_TEXT:
+            return cls(tool, None, None, f"the arguments are longer than {MAX_TEXT} characters")
+        return cls(tool, arguments, key, None if isinstance(arguments, dict) else _NO_OBJECT)
 
 
 def _is_like(row: dict[str, Any], earlier: dict[str, Any]) -> bool:
@@ -314,20 +345,21 @@ class Environment:
             return self._call_relabelled(self._relabelling, tool, arguments)
         if not self._is_open():
             return _OVER
+        tool, arguments, key, refusal = AdmittedCall.of(tool, arguments)
         self._mark()
-        key: str | None
-        try:
-            key = canonical(arguments)
-        except UNWRITABLE:
-            key = arguments = None  # what cannot be written as JSON was not given to a tool
-        answer = self._state.call if self._node is None else self._from_memory
         sampled: dict[str, Any] | None = None
-        if not isinstance(arguments, dict):
-            result = Result("the arguments are no JSON object", True, "unknown")
-        elif self._perturbations.switches:
-            result, sampled = self._perturbations.answer(self._journal, tool, arguments, answer)
-        else:
-            result = answer(tool, arguments, key)
+        answer = self._state.call if self._node is None else self._from_memory
+        try:
+            if refusal is not None or key is None:
+                result = Result(refusal or _NO_OBJECT, True, "unknown")
+            elif self._perturbations.switches:
+                result, sampled = self._perturbations.answer(self._journal, tool, arguments, answer)
+            else:
+                result = answer(tool, arguments, key)
+        except BaseException:  # the call has not been made: the episode goes on from where it stood
+            snapshot, self._node, *_ = self._marks.pop()
+            self._state.restore(snapshot)
+            raise
         content, is_error, tier = result
         if tier == "unknown" and self._task is None and isinstance(arguments, dict) and tool in self._app.answers:
             # for those who build the environment: in a task this would give recorded arguments away
@@ -346,14 +378,22 @@ class Environment:
         return (self.supply(self._ask(prompt)) if prompt else None) or result
 
     def say(self, text: str) -> str | None:
-        """Say something to the user; return the answer, or None if the user waits, has no more to say or has left."""
+        """Say something to the user; return the answer, or None if the user waits, has no more to say or has left.
+
+        ValueError if the text is longer than `admission.MAX_TEXT`: nothing is said.
+        """
         if not self._is_open():
             return None
-        self._mark()
+        text = admitted(text)
         if self._relabelling is not None:
             text = str(self._relabelling.renaming.meant(text))
         spoken = self._talk.progress.spoken
-        reply = self._talk.reply(text, self._reword)
+        self._mark()
+        try:
+            reply = self._talk.reply(text, self._reword)
+        except BaseException:  # nothing was said
+            self._marks.pop()
+            raise
         self._journal.append({"kind": "say", "content": text, "reply": reply})
         self._play(self._talk.events_since(spoken))
         return reply if self._relabelling is None or reply is None else str(self._relabelling.renaming.shown(reply))
@@ -611,6 +651,7 @@ class Environment:
         if limits is not None and (
             len(self._journal) >= limits.steps or time.monotonic() - self._began >= limits.seconds
             or (limits.tokens is not None and self._talk.n_chars > CHARACTERS * (limits.tokens - 1))
+            or self._talk.n_chars > MAX_EPISODE
         ):
             self._ended = "truncated"
             return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from .admission import well_formed
 from .answers import failed, parse, parsed
 from .bindings import Ask, Binding, Reply
 from .canonical import canonical
@@ -366,6 +367,7 @@ class EpisodeState:
         if reply is None:
             return None
         reply = Reply(reply) if isinstance(reply, str) else reply
+        reply = reply._replace(content=well_formed(reply.content))
         if not reply.is_error:
             reply = reply._replace(content=self._read(self._programs[tool], reply.content))
         shows = self.is_simulated_write(tool) and not reply.is_error

@@ -19,11 +19,13 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from io import BufferedIOBase
 from typing import Any, BinaryIO
 
 from . import briefing, pacing
+from .admission import FAILURES, well_formed
 from .environment import Environment
 from .files import task_of
 from .records import Observation, Result, Task
@@ -220,6 +222,9 @@ class McpServer:
             return error_reply(identity, INVALID_PARAMS, str(error.args[0] if error.args else error))
         except OSError as error:
             return error_reply(identity, INTERNAL_ERROR, f"what is bound to a tool does not answer ({error})")
+        except FAILURES as error:  # a mistake in answering: this process has other episodes too
+            traceback.print_exc()
+            return error_reply(identity, INTERNAL_ERROR, f"the environment failed on this request ({type(error).__name__})")
         if name is not None and method == RESET:
             self._episodes[name] = episode
         elif name is not None and method == CLOSE:
@@ -303,7 +308,8 @@ def parse_line(line: bytes | None) -> Any:
     if line is None:
         return RequestError(INVALID_REQUEST, f"a line is longer than {MAX_LINE} bytes")
     try:
-        return _DECODER.decode(line.decode())
+        message = _DECODER.decode(line.decode())
+        return well_formed(message) if b"\\u" in line else message  # half a character can only be written as an escape
     except (ValueError, RecursionError):
         return RequestError(PARSE_ERROR, "the line is not JSON")
 

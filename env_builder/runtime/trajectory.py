@@ -14,7 +14,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from .environment import Environment
+from .admission import admitted, well_formed
+from .canonical import written
+from .environment import LONGEST, Environment
 from .records import Grade
 
 VERSION = "ATIF-v1.8"
@@ -73,6 +75,7 @@ class Recorder:
         """Tell the user something; where the episode has ended nothing is recorded."""
         if self._witness.ended is not None:
             return None
+        text = admitted(text)
         reply, took = _timed(lambda: self._room.say(text))
         if self._apart:
             self._witness.say(text)
@@ -88,6 +91,7 @@ class Recorder:
     def call(self, tool: str, arguments: Any, call_id: str | None = None) -> Any:
         """Return the tool's answer, as the environment gave it; where the episode has ended it is no move."""
         over = self._witness.ended is not None
+        tool, arguments = well_formed(tool), well_formed(arguments)
         result, took = _timed(lambda: self._room.call(tool, arguments))
         if over or result.tier is None:
             self.refuse(tool, arguments, call_id, result.content)
@@ -106,8 +110,9 @@ class Recorder:
 
     def refuse(self, tool: str, arguments: Any, call_id: str | None, content: str) -> None:
         """Record a call that never reaches the environment (no such tool, arguments that are no object), and its answer."""
-        details = {} if isinstance(arguments, dict) else {"arguments": arguments}
-        self._answered(tool, arguments if isinstance(arguments, dict) else {}, call_id, content,
+        given: Any = well_formed(arguments) if written(arguments) is not None else str(arguments)[:LONGEST]
+        details = {} if isinstance(given, dict) else {"arguments": given}
+        self._answered(well_formed(tool), given if isinstance(given, dict) else {}, call_id, content,
                        {"is_error": True, "refused": True, **details})
 
     def finish(self) -> None:

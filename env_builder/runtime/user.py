@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from .admission import well_formed
 from .ends import same
 from .records import Task
 from .words import Fact, facts_in
@@ -240,7 +241,7 @@ The user's next words:
 
 def reworded(ask: Callable[[str], str], words: str, heard: str) -> str:
     """Return the words as a model says them, where it states just the same; else the words themselves."""
-    answer = ask(_ASKS.format(heard=heard, words=words)).strip()
+    answer = str(well_formed(ask(_ASKS.format(heard=heard, words=words)))).strip()
     return answer if agrees(words, answer) else words
 
 

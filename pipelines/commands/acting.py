@@ -228,7 +228,11 @@ def serve(
     environment: Directory,
     task: Annotated[str | None, typer.Option(
         help="Task to play; without it, sessions choose, or play no task.", autocompletion=complete_task)] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help=(
+        "Address to listen on; if it is not this machine's own, clients need a token, and --allow-host names the server."))]
+    = "127.0.0.1",
+    allow_host: Annotated[list[str] | None, typer.Option(
+        "--allow-host", help="Name or address that clients use for this server. May be repeated.", show_default=False)] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8765,
     seed: Seed = 0, perturbation: Perturbations = None, bind: Bind = None, config: BindingsConfig = None, ask: AskModel = False,
     talk: Annotated[Literal["auto", "on", "off"], typer.Option(
@@ -241,14 +245,19 @@ def serve(
         help="File to append the episodes' journals to, for `grade`.", show_default=False)] = None,
     episodes: Annotated[int, typer.Option(
         help="Maximum concurrent episodes; extra clients get HTTP 503 with Retry-After.", min=1)] = 2048,
+    per_client: Annotated[int | None, typer.Option(
+        "--per-client", min=1, help="Maximum concurrent episodes of one client: of a token, else of an address.",
+        show_default="all; with tokens half of them")] = None,
     idle: Annotated[float, typer.Option(help="Seconds without a request after which an episode ends.", min=0.1)] = 1800.0,
 ) -> None:
     """Serve an environment to agents, one episode per session: over MCP (streamable HTTP), or to OpenEnv clients."""
     task_id = _find_task(environment, task) if task else None
     task_rows(environment)
     from pipelines import playing
-    from pipelines.serving.sessions import TALK, Rollout
+    from pipelines.serving.access import TOKENS, ServerAccess
+    from pipelines.serving.sessions import TALK, Rollout, SessionLimits
 
+    access = ServerAccess.of(host, allow_host or ())
     bound = playing.bindings(environment, bind or (), config)
     rollout = Rollout(task_id, seed, tuple(perturbation or ()), bound, playing.live(ask), TALK[talk])
     token = os.environ.get("TRACEROOM_GRADE_TOKEN") or secrets.token_urlsafe() if grade else None
@@ -263,7 +272,11 @@ def serve(
 
     def ready(url: str) -> None:
         say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C")
+        if access.exposed:
+            say(f"it answers to {escape(', '.join(access.hosts))}; clients send the header Authorization: Bearer "
+                f"{f'TOKEN, one of {TOKENS}' if os.environ.get(TOKENS) else escape(access.tokens[0])}; put TLS before it")
         if token:
             say(f"graders: {escape(url.removesuffix('mcp'))}grade, with the header Authorization: Bearer {escape(token)}")
 
-    start(environment, rollout, host, port, container=container, journals=journals, limit=episodes, idle_s=idle, ready=ready)
+    limits = SessionLimits(episodes, idle, per_client or (max(1, episodes // 2) if len(access.tokens) > 1 else None))
+    start(environment, rollout, (host, port), access, container=container, journals=journals, limits=limits, ready=ready)

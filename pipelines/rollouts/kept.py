@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
+from env_builder.runtime.admission import is_well_formed, well_formed
 from env_builder.runtime.trajectory import OWN
 from pipelines import progress
 from pipelines.rollouts.orders import Group
@@ -22,6 +23,13 @@ from warehouse.errors import Busy
 
 TRAJECTORIES, GROUPS = "trajectories.jsonl", "groups.jsonl"
 Row = dict[str, Any]
+
+
+def _reject_constant(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+DECODER = json.JSONDecoder(parse_constant=_reject_constant)
 
 
 class Kept:
@@ -64,8 +72,8 @@ class Kept:
         self._lock.release()
 
     def _write(self, name: str, row: Row) -> None:
-        line = json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
-        view = memoryview(line.encode("utf-8", "surrogatepass"))
+        line = json.dumps(well_formed(row), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+        view = memoryview(line.encode())
         while view:
             view = view[os.write(self._files[name], view):]
         os.fsync(self._files[name])
@@ -99,8 +107,9 @@ def lines(path: Path) -> Iterator[Row]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
-                row = json.loads(line)
-            except ValueError:
+                text = line.decode("utf-8", "surrogatepass")  # versions up to 0.1 wrote half characters too
+                row = well_formed(DECODER.decode(text)) if not is_well_formed(text) else DECODER.decode(text)
+            except (ValueError, RecursionError):
                 row = None
             if isinstance(row, dict) and line.endswith(b"\n"):
                 yield row

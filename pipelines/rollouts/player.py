@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from env_builder.process import EnvironmentProcess
+from env_builder.runtime.admission import FAILURES
+from env_builder.runtime.canonical import written
 from env_builder.runtime.files import rows_of
 from env_builder.runtime.grading import lost
 from env_builder.runtime.records import Task
@@ -23,7 +25,7 @@ from pipelines import playing
 from pipelines.rollouts import policies
 from pipelines.rollouts.orders import Job, Order, digests, rewards_of
 from pipelines.rollouts.policies import Call, Named, Observation, Turn
-from warehouse.errors import EnvironmentBroken, InputError, PolicyFailed, Refused, Unavailable
+from warehouse.errors import EnvironmentBroken, EpisodeFailed, PolicyFailed, Refused, Unavailable
 
 FORMAT = "traceroom-rollout/1"
 TRIES = 3
@@ -85,7 +87,8 @@ class Player:
         self._stopped = True
 
     def play(self, order: Order) -> Row:
-        """Return the episode's trajectory. Raises PolicyFailed, and Unavailable if its environment process ends repeatedly."""
+        """Return the episode's trajectory. Raises PolicyFailed, EpisodeFailed if what was said or done could not be answered or
+        graded, and Unavailable if its environment process ends repeatedly."""
         for tries_left in reversed(range(TRIES)):
             try:
                 if self._start is not None and self._process is None:
@@ -93,6 +96,10 @@ class Player:
                 return self._play(order, Seat(self._grader, self._job, order, self._process))
             except PolicyFailed:
                 raise
+            except FAILURES as error:
+                self.close()
+                what = f"the episode could not be played ({type(error).__name__}: {error})"
+                raise EpisodeFailed(what, order.task_id) from error
             except Unavailable:
                 self.close()
                 if not tries_left:
@@ -122,7 +129,7 @@ class Player:
             trained = witness.grade("train").reward
             rewards = witness.shaped(order.task_id, journal, order.seed, perturbations) if journal and grade.checks else None
         except ValueError as error:
-            raise InputError(f"the episode cannot be graded ({error})", order.task_id, "see docs/rewards.md") from error
+            raise EpisodeFailed(f"the episode cannot be graded ({error})", order.task_id, "see docs/rewards.md") from error
         content, rewards_digest = self._grader.digests
         return seat.recorder.trajectory(self._policy.name, {
             "format": FORMAT, "episode_id": order.episode_id, "task_id": task.task_id, "family": task.family,
@@ -214,7 +221,7 @@ class Conversation:
         error = None
         if call.tool not in self._tools:
             error = f"no tool {call.tool!r}; there are: {', '.join(sorted(self._tools))}"
-        elif not isinstance(call.arguments, dict):
+        elif not isinstance(call.arguments, dict) or written(call.arguments) is None:
             error = "the arguments are no JSON object"
         if error is None:
             return str(self._seat.recorder.call(call.tool, call.arguments, call.call_id).content)

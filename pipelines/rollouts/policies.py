@@ -20,13 +20,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from env_builder.runtime.canonical import digest
+from env_builder.runtime.admission import FAILURES, MAX_TEXT, well_formed
+from env_builder.runtime.canonical import digest, written
 from env_builder.runtime.files import rows_of
 from env_builder.runtime.trajectory import functions
 from pipelines import playing
 from pipelines.resources import chat
 from pipelines.rollouts.orders import Job, rewards_of
-from warehouse.errors import InputError, Missing, PolicyFailed, Refused, Unavailable
+from warehouse.errors import EpisodeFailed, InputError, Missing, PolicyFailed, Refused, Unavailable
 
 KINDS = ("openai:MODEL@URL", "oracle", "replay", "script:FILE")
 Row = dict[str, Any]
@@ -73,6 +74,19 @@ class Turn(NamedTuple):
     document: Row | None = None
     """The chat completion that it is of, as the endpoint gave it; None: no endpoint was asked."""
 
+    def well_formed(self) -> Turn:
+        """Return the turn with texts that can be written as UTF-8. EpisodeFailed: it is no turn."""
+        calls = tuple(call._replace(
+            tool=well_formed(call.tool), arguments=well_formed(call.arguments), call_id=well_formed(call.call_id))
+            for call in self.calls)
+        texts = (self.text, *(call.tool for call in calls))
+        if not all(isinstance(text, str) for text in texts) or max(map(len, texts)) > MAX_TEXT:
+            what = f"the message or a tool's name is no text, or longer than {MAX_TEXT} characters"
+            raise EpisodeFailed(what, ascii(self)[:80])
+        return self._replace(
+            text=well_formed(self.text), calls=calls, model=well_formed(self.model), reasoning=well_formed(self.reasoning),
+            usage=well_formed(self.usage) if written(self.usage) is not None else None, document=well_formed(self.document))
+
     def as_message(self) -> Row:
         """Return the turn as an assistant's chat message."""
         message: Row = {"role": "assistant", "content": self.text or None}
@@ -106,6 +120,8 @@ class Named(NamedTuple):
 def named(job: Job) -> Named:
     """Return the job's policy, by the name of its agent if it has one. Raises InputError, Missing."""
     policy = _named(job)
+    act = policy.act
+    policy = policy._replace(act=lambda observation: act(observation).well_formed())
     return policy if job.agent is None else policy._replace(name=f"{policy.name} by {job.agent.name}")
 
 
@@ -232,6 +248,8 @@ def _model(what: str, temperature: float | None, tokens: Row) -> Policy:
             raise Refused(error.what, error.where, error.hint) from error
         except Unavailable as error:
             raise PolicyFailed(error.what, error.where, error.hint) from error
+        except FAILURES as error:
+            raise EpisodeFailed(f"the model's answer cannot be read ({type(error).__name__}: {error})", what) from error
         calls = tuple(Call(call["name"], _parse_arguments(call["arguments"]), call["id"]) for call in answer["calls"])
         return Turn(answer["content"], calls, answer["model"], answer["reasoning"], answer["usage"], 1,
                     document=answer["document"])
@@ -243,11 +261,11 @@ def _no_model(observation: Observation) -> Turn:
     raise PolicyFailed("the agent asked for a model, and there is none", observation.task_id, "name it with --policy")
 
 
-def _parse_arguments(text: str) -> Any:
-    """Parse the arguments; text that is no JSON is returned as it is, and rejected later."""
+def _parse_arguments(text: Any) -> Any:
+    """Parse the arguments; what is no JSON text is returned as it is, and rejected later."""
     try:
-        return json.loads(text) if text.strip() else {}
-    except ValueError:
+        return text if not isinstance(text, str) else json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
         return text
 
 

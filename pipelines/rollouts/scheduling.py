@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
+from env_builder.runtime.admission import FAILURES
 from pipelines.rollouts.backends import Cluster, Local
 from pipelines.rollouts.kept import Kept, summary
 from pipelines.rollouts.orders import Gathering, Group, Order
-from warehouse.errors import TraceroomError, Unavailable
+from warehouse.errors import EpisodeFailed, TraceroomError, Unavailable
 
 GIVE_UP = 10
 """Failures in a row after which nothing more is tried."""
@@ -43,7 +44,7 @@ async def rollouts(
     """Play what is not stored yet, as many at once as the backend has seats, and yield each episode as it ends. A group closes
     when its episodes have all ended, or `deadline_s` seconds after its first one began with those that have ended by then; the
     others are yielded when they end, and those that have not begun are dropped. Raises Unavailable after `GIVE_UP` failures in
-    a row."""
+    a row; once an episode was played, one that went wrong by itself is none of these."""
     groups = Gathering(orders, kept.groups, deadline_s)
     for order in orders:
         if order.episode_id in kept.episodes:
@@ -53,7 +54,7 @@ async def rollouts(
                 yield group
     waiting = deque(order for order in orders if order.episode_id not in kept.episodes)
     running: dict[asyncio.Future[dict[str, Any]], Order] = {}
-    n_failed = 0
+    n_failed = n_played = 0
     try:
         while waiting or running:
             while waiting and len(running) < backend.n_seats:
@@ -66,18 +67,17 @@ async def rollouts(
             done, _ = await asyncio.wait(running, timeout=groups.wait_s(time.monotonic()), return_when=asyncio.FIRST_COMPLETED)
             for task in sorted(done, key=lambda task: running[task]):
                 order = running.pop(task)
-                error = task.exception()
+                error = task.exception() or _unstored(kept, task.result())
                 if isinstance(error, Unavailable):
-                    n_failed += 1
+                    n_failed += not (n_played and isinstance(error, EpisodeFailed))
                     yield Failed(order, error)
                     if n_failed >= GIVE_UP:
                         raise Unavailable(f"{n_failed} episodes in a row could not be played ({error.what})", error.where,
                                           "fix it, then run the same command again: what was played stays")
                     continue
-                n_failed = 0
+                n_failed, n_played = 0, n_played + 1
                 trajectory = task.result()
                 in_time = not groups.is_closed(order.group_id)
-                kept.add(trajectory)
                 yield Episode(order, trajectory, in_time)
                 group = groups.end(order, summary(trajectory))
                 if group is not None:
@@ -89,3 +89,12 @@ async def rollouts(
     finally:
         for task in running:
             task.cancel()
+
+
+def _unstored(kept: Kept, trajectory: dict[str, Any]) -> EpisodeFailed | None:
+    """Store a trajectory; return why that is not possible, None if it is done."""
+    try:
+        kept.add(trajectory)
+    except FAILURES as error:
+        return EpisodeFailed(f"the trajectory cannot be written ({type(error).__name__}: {error})", str(kept.folder))
+    return None

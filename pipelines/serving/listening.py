@@ -1,12 +1,9 @@
-"""What servers share: the listening socket, the limit of open connections, and the file of journals."""
+"""What servers share: the listening socket, and the limit of open files."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
-from pathlib import Path
-from typing import Any
 
 from warehouse.errors import InputError
 
@@ -36,7 +33,11 @@ def allow_open_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def append_row(journals: Path, row: dict[str, Any]) -> None:
-    """Append an episode to the file for the grader."""
-    with journals.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
+def most_open_files() -> int:
+    """Return how many files this process may open."""
+    try:
+        import resource
+    except ImportError:
+        return MOST
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST if soft == resource.RLIM_INFINITY else soft

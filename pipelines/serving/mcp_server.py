@@ -26,43 +26,56 @@ import contextlib
 import gc
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from env_builder.layers import read_manifest
 from env_builder.runtime import mcp
 from env_builder.runtime.files import rows_of
+from pipelines.serving.access import ServerAccess
+from pipelines.serving.connections import BodyReader, BodyRefused, run_guarded
+from pipelines.serving.fair_turns import FairTurns
 from pipelines.serving.grader_endpoint import GraderEndpoint
+from pipelines.serving.journal_file import JournalFile
 from pipelines.serving.listening import BACKLOG, allow_open_files, listen
 from pipelines.serving.pacing import Pacing
-from pipelines.serving.sessions import BOUND_PROCESSES, AgentSession, AgentSessions, Rollout, ServingProcesses, process_starter
-from warehouse.errors import InputError, TraceroomError
+from pipelines.serving.sessions import (
+    BOUND_PROCESSES,
+    AgentSession,
+    AgentSessions,
+    Rollout,
+    ServingProcesses,
+    SessionLimits,
+    process_starter,
+)
+from warehouse.errors import InputError, TraceroomError, Unavailable
 
 IDLE_S = 1800.0
 """Seconds after which an episode without a request is ended."""
 LIMIT = 2048
 """Episodes at once."""
+LIMITS = SessionLimits(LIMIT, IDLE_S)
 STOP_S = 5
 """Seconds that calls have to end after the server is asked to stop."""
 MAX_WAITING = 2048
 """Requests that may wait at once."""
 MAX_OF_ONE = 16
 """Requests of one session that may wait at once."""
-MAX_BODY = 4 * 1024 * 1024
-"""Bytes of the longest request."""
 FORWARDED = frozenset({"tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/read",
                        "resources/templates/list"})
 """Methods that the environment process answers."""
 EPISODE_METHODS = {"/episode": "traceroom/state", "/episode/say": "traceroom/say", "/episode/finish": "traceroom/finish"}
 """Paths of an agent's other actions, and the methods that the environment process answers."""
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+LOOPBACK_ACCESS = ServerAccess()
+RETRY = (("Retry-After", "1"),)
+Reply = dict[str, Any]
 SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
 
 
@@ -86,155 +99,193 @@ def _error(status: int, code: int, message: str) -> HttpReply:
     return HttpReply(status, mcp.error_reply(None, code, message, None))
 
 
-def _busy(status: int, what: str, verb: str = "wait") -> HttpReply:
-    return _error(status, mcp.INTERNAL_ERROR, f"{what} {verb} already: retry later")._replace(headers=(("Retry-After", "1"),))
+def _busy(status: int, reason: str) -> HttpReply:
+    return _error(status, mcp.INTERNAL_ERROR, f"{reason}: retry later")._replace(headers=RETRY)
+
+
+NO_SESSION = _error(404, mcp.INVALID_REQUEST, "no such session, or it has expired; begin one with initialize")
 
 
 class McpApplication:
     """The ASGI application."""
 
     def __init__(
-        self, sessions: AgentSessions, rollout: Rollout, task_ids: Sequence[str], name: str, host: str,
-        grader: GraderEndpoint | None = None,
+        self, sessions: AgentSessions, rollout: Rollout, task_ids: Sequence[str], name: str,
+        access: ServerAccess = LOOPBACK_ACCESS, grader: GraderEndpoint | None = None,
     ) -> None:
-        self._sessions = sessions
+        self.sessions = sessions
         self._grader = grader
         self._rollout = rollout
         self._task_ids = task_ids
         self._name = name
-        self._hosts = LOOPBACK if host in (*LOOPBACK, "::1") else ()
-        self._n_waiting = 0
+        self._access = access
+        self._bodies = BodyReader()
         self._pacing = Pacing()
-        self._routes = Starlette(lifespan=self._lifespan, routes=[
-            Route("/health", self._health),
-            *(Route(path, self._episode, methods=["GET" if path == "/episode" else "POST"]) for path in EPISODE_METHODS)])
+        self._turns = FairTurns(MAX_WAITING)
+        self._routes = Starlette(lifespan=self._lifespan, routes=[Route("/health", self._health)])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; the path of a tool call is all in here, the rest in methods."""
+        """Answer one request."""
         if scope["type"] != "http" or scope["path"] == "/health":
             await self._routes(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        session = self._sessions.get(headers.get(SESSION, b"").decode("latin-1"))
-        rejection = self._rejection(scope, headers, session)
-        if rejection is not None:
-            await rejection(scope, receive, send)
-            return
-        if session is None or scope["path"] != "/mcp" or scope["method"] != "POST":
-            await self._answer_other(scope, receive, send, session)
-            return
-        session.touched_at = time.monotonic()
-        session.n_waiting += 1
-        self._n_waiting += 1
-        try:
-            message = await _message(receive)
-            began = time.perf_counter()
-            refusal = _refusal(message, headers)
-            if refusal is not None or "id" not in message or "method" not in message:
-                await (refusal or HttpReply(202, None))(scope, receive, send)
-                return
-            method, params = message["method"], message.get("params") or {}
-            if method not in FORWARDED:
-                reply = self._answer_here(method, params)
+        client = self._access.client(headers, scope.get("client"))
+        session = self._session(headers, client)
+        reply = self._rejection(scope, headers, session, client)
+        if reply is None:
+            body = await self._bodies.read(receive) if scope["method"] == "POST" else b""
+            if isinstance(body, BodyRefused):
+                reply = _error(body.status, mcp.INVALID_REQUEST, body.reason)
+                reply = reply._replace(headers=RETRY if body.status == 503 else ())
+            elif scope["path"] in EPISODE_METHODS:
+                reply = await self._episode(scope, headers, client, body)
+            elif scope["path"] != "/mcp" or scope["method"] != "POST" or session is None:
+                reply = await self._answer_other(scope, headers, session, body)
             else:
-                session.is_played = True
-                channel = session.channel or await session.begin(self._sessions.processes)
-                if session.rollout.ask is None or method != "tools/call":
-                    reply = await channel.send(method, params, session.session_id)
-                else:
-                    reply = await session.call_with_model(channel, session.rollout.ask, params)
-                if method == "tools/call" and "result" in reply:
-                    mcp.add_structure(reply["result"])
-                    reply["result"]["_meta"].pop("traceroom/tier", None)
-                await self._pacing.pause(began)
+                reply = await self._answer(headers, client, body)
+        await reply(scope, receive, send)
+
+    async def _answer(self, headers: dict[bytes, bytes], client: str, body: bytes) -> HttpReply:
+        """Answer a request of an open session to `/mcp`; the path of a tool call is all in here."""
+        began, message = time.perf_counter(), mcp.parse_line(body)
+        refusal = _refusal(message, headers)
+        if refusal is not None or "id" not in message or "method" not in message:
+            return refusal or HttpReply(202, None)
+        method, params = message["method"], message.get("params") or {}
+        session = self._session(headers, client)  # it may have ended while the body came
+        if session is None:
+            return NO_SESSION
+        if method not in FORWARDED:
+            session.touched_at = time.monotonic()
+            reply = self._answer_here(method, params)
+        elif (busy := self._busy(session, client)) is not None:
+            return busy
+        else:
+            reply = await self._at_the_process(session, client, self._forward, method, params)
+            await self._pacing.pause(began)
+        reply["id"] = message["id"]
+        return HttpReply(200, reply)
+
+    async def _at_the_process(
+        self, session: AgentSession, client: str, work: Callable[..., Awaitable[Reply]], *arguments: Any,
+    ) -> Reply:
+        """Return what `work` of a session gives, when it is the client's turn; an error reply if it fails."""
+        session.touched_at = time.monotonic()
+        session.is_played = True
+        session.n_waiting += 1
+        waits_for_model = session.rollout.ask is not None
+        try:
+            if not waits_for_model:
+                await self._turns.take(client)
+            try:
+                return await work(session, *arguments)
+            finally:
+                if not waits_for_model:
+                    self._turns.give(client)
         except InputError as error:
-            reply = mcp.error_reply(None, mcp.INVALID_PARAMS, error.what)
+            return mcp.error_reply(None, mcp.INVALID_PARAMS, error.what)
         except TraceroomError as error:
-            reply = mcp.error_reply(None, mcp.INTERNAL_ERROR, str(error))
+            return mcp.error_reply(None, mcp.INTERNAL_ERROR, str(error))
         finally:
             session.n_waiting -= 1
-            self._n_waiting -= 1
-        reply["id"] = message["id"]
-        await HttpReply(200, reply)(scope, receive, send)
 
-    def _rejection(self, scope: Scope, headers: dict[bytes, bytes], session: AgentSession | None) -> HttpReply | None:
+    async def _forward(self, session: AgentSession, method: str, params: dict[str, Any]) -> Reply:
+        channel = session.channel or await session.begin(self.sessions.processes)
+        if session.rollout.ask is None or method != "tools/call":
+            reply = await channel.send(method, params, session.session_id)
+        else:
+            reply = await session.call_with_model(channel, session.rollout.ask, params)
+        if method == "tools/call" and "result" in reply:
+            mcp.add_structure(reply["result"])
+            reply["result"]["_meta"].pop("traceroom/tier", None)
+        return reply
+
+    def _session(self, headers: dict[bytes, bytes], client: str) -> AgentSession | None:
+        """Return the client's session that the headers name, None if there is none."""
+        session = self.sessions.get(headers.get(SESSION, b"").decode("latin-1"))
+        return session if session is None or not self._access.tokens or session.client == client else None
+
+    def _busy(self, session: AgentSession, client: str) -> HttpReply | None:
+        if not self._turns.admits(client):
+            return _busy(503, f"{MAX_WAITING} requests wait already")
+        return _busy(429, f"{MAX_OF_ONE} requests of this session wait already") if session.n_waiting >= MAX_OF_ONE else None
+
+    def _rejection(
+        self, scope: Scope, headers: dict[bytes, bytes], session: AgentSession | None, client: str,
+    ) -> HttpReply | None:
         """Return the reply to a request whose headers already rule it out."""
-        if self._hosts:
-            host, origin = headers.get(b"host", b"").decode("latin-1"), headers.get(b"origin", b"").decode("latin-1")
-            if host.rpartition(":")[0] not in self._hosts and host not in self._hosts:
-                return _error(421, mcp.INVALID_REQUEST, "invalid Host header")
-            if origin and origin.removeprefix("http://").rpartition(":")[0] not in self._hosts:
-                return _error(403, mcp.INVALID_REQUEST, "invalid Origin header")
-        if scope["method"] != "POST":
+        denial = self._access.denial(headers, needs_token=scope["path"] != "/grade" or self._grader is None)
+        if denial is not None:
+            reply = _error(denial.status, mcp.INVALID_REQUEST, denial.reason)
+            return reply._replace(headers=(("WWW-Authenticate", "Bearer"),)) if denial.status == 401 else reply
+        if scope["method"] != "POST" or scope["path"] != "/mcp":
             return None
-        if scope["path"] == "/mcp":
-            if not headers.get(b"content-type", b"").lower().startswith(b"application/json"):
-                return _error(415, mcp.INVALID_REQUEST, "the Content-Type is not application/json")
-            if not any(kind in headers.get(b"accept", b"*/*") for kind in (b"application/json", b"application/*", b"*/*")):
-                return _error(406, mcp.INVALID_REQUEST, "the client must accept application/json")
-            if session is None and SESSION in headers:
-                return _error(404, mcp.INVALID_REQUEST, "no such session, or it has expired; begin one with initialize")
-            if int(headers.get(b"content-length", b"0")) > MAX_BODY:
-                return _error(413, mcp.INVALID_REQUEST, f"the request is longer than {MAX_BODY} bytes")
-        if self._n_waiting >= MAX_WAITING:
-            return _busy(503, f"{MAX_WAITING} requests")
-        if session is not None and session.n_waiting >= MAX_OF_ONE:
-            return _busy(429, f"{MAX_OF_ONE} requests of this session")
-        return None
+        if not headers.get(b"content-type", b"").lower().startswith(b"application/json"):
+            return _error(415, mcp.INVALID_REQUEST, "the Content-Type is not application/json")
+        if not any(kind in headers.get(b"accept", b"*/*") for kind in (b"application/json", b"application/*", b"*/*")):
+            return _error(406, mcp.INVALID_REQUEST, "the client must accept application/json")
+        if session is None and SESSION in headers:
+            return NO_SESSION
+        return None if session is None else self._busy(session, client)
 
-    async def _answer_other(self, scope: Scope, receive: Receive, send: Send, session: AgentSession | None) -> None:
+    async def _answer_other(
+        self, scope: Scope, headers: dict[bytes, bytes], session: AgentSession | None, body: bytes,
+    ) -> HttpReply:
         """Answer what is no request of an open session to `/mcp`."""
         if scope["path"] == "/grade" and self._grader is not None:
-            await (await self._grade(scope, self._grader, receive))(scope, receive, send)
-        elif scope["path"] != "/mcp":
-            scope["traceroom.session"] = session
-            await self._routes(scope, receive, send)
-        elif scope["method"] == "POST":
-            message = await _message(receive)
-            await (_refusal(message, dict(scope["headers"])) or await self._open(scope, message))(scope, receive, send)
-        elif scope["method"] != "DELETE":
-            await HttpReply(405, None, (("Allow", "POST, DELETE"),))(scope, receive, send)
-        elif session is None:
-            await _error(404, mcp.INVALID_REQUEST, "no such session")(scope, receive, send)
-        else:
-            await self._sessions.end(session.session_id)  # the journal is stored before the end is confirmed
-            await HttpReply(200, None)(scope, receive, send)
+            return await self._grade(scope, headers, self._grader, body)
+        if scope["path"] != "/mcp":
+            return _error(404, mcp.INVALID_REQUEST, "there is nothing at this address; agents use /mcp")
+        if scope["method"] == "POST":
+            message = mcp.parse_line(body)
+            return _refusal(message, headers) or await self._open(scope, headers, message)
+        if scope["method"] != "DELETE":
+            return HttpReply(405, None, (("Allow", "POST, DELETE"),))
+        if session is None:
+            return _error(404, mcp.INVALID_REQUEST, "no such session")
+        await self.sessions.end(session.session_id)  # the journal is stored before the end is confirmed
+        journals = self.sessions.journals
+        if journals.n_waiting:
+            return _error(507, mcp.INTERNAL_ERROR, f"the journal is not stored yet ({journals.problem}); the server keeps it")
+        return HttpReply(200, None)
 
-    async def _grade(self, scope: Scope, grader: GraderEndpoint, receive: Receive) -> HttpReply:
+    async def _grade(self, scope: Scope, headers: dict[bytes, bytes], grader: GraderEndpoint, body: bytes) -> HttpReply:
         """Answer a grader."""
-        headers = dict(scope["headers"])
         if not grader.admits(headers.get(b"authorization", b"").decode("latin-1")):
             refused = _error(401, mcp.INVALID_REQUEST, "a grader needs the token")
             return refused._replace(headers=(("WWW-Authenticate", "Bearer"),))
         if scope["method"] != "POST":
             return HttpReply(405, None, (("Allow", "POST"),))
-        message = await _message(receive)
+        message = mcp.parse_line(body)
         refusal = _refusal(message, headers)
         if refusal is not None or "id" not in message or "method" not in message:
             return refusal or HttpReply(202, None)
         return HttpReply(200, await grader.reply(message))
 
-    async def _open(self, scope: Scope, message: dict[str, Any]) -> HttpReply:
+    async def _open(self, scope: Scope, headers: dict[bytes, bytes], message: dict[str, Any]) -> HttpReply:
         """Open a session, if the message is `initialize`; with a task, its episode begins."""
         if message.get("method") != "initialize" or "id" not in message:
             return _error(400, mcp.INVALID_REQUEST, "an episode needs a session: begin with initialize")
-        if len(self._sessions) >= self._sessions.limit:
-            return _busy(503, f"{self._sessions.limit} episodes", "run")
         try:
             rollout = self._rollout.for_query(scope["query_string"].decode("latin-1"), self._task_ids)
-        except TraceroomError as error:
+        except (TraceroomError, ValueError) as error:
             return _error(400, mcp.INVALID_PARAMS, str(error))
         reply = self._answer_here("initialize", message.get("params") or {})
         reply["id"] = message["id"]
         if "error" in reply:
             return HttpReply(400, reply)
+        client = self._access.client(headers, scope.get("client"))
+        rejection = self.sessions.rejection(client)
+        if rejection is not None:
+            return _busy(503, rejection)
         session_id = uuid.uuid4().hex
-        session = self._sessions.add(session_id, rollout)
+        session = self.sessions.add(session_id, rollout, client)
         if rollout.task_id is not None:
             try:
-                await session.begin(self._sessions.processes)
+                await session.begin(self.sessions.processes)
             except TraceroomError as error:
-                await self._sessions.end(session_id)
+                await self.sessions.end(session_id)
                 return HttpReply(500, mcp.error_reply(message["id"], mcp.INTERNAL_ERROR, str(error)))
             reply["result"] |= {"instructions": session.instructions} if session.instructions else {}
         return HttpReply(200, reply, ((SESSION.decode(), session_id),))
@@ -250,53 +301,51 @@ class McpApplication:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        sweeping = asyncio.create_task(self._sessions.sweep())
+        sweeping = asyncio.create_task(self.sessions.sweep())
         try:
             yield
         finally:
             sweeping.cancel()
-            closing = asyncio.ensure_future(self._sessions.close())
+            closing = asyncio.ensure_future(self.sessions.close())
             while not closing.done():  # also if this task is cancelled meanwhile
                 with contextlib.suppress(asyncio.CancelledError):
                     await asyncio.shield(closing)
             closing.result()
 
     async def _health(self, _: Request) -> Response:
-        sessions = self._sessions
-        return JSONResponse({"status": "ok", "episodes": len(sessions), "limit": sessions.limit, "lost": sessions.n_lost})
+        sessions = self.sessions
+        problem = sessions.journals.problem
+        return JSONResponse({
+            "status": "ok" if problem is None else f"journals cannot be stored ({problem})", "episodes": len(sessions),
+            "limit": sessions.limits.most, "lost": sessions.n_lost, "unstored": sessions.journals.n_waiting})
 
-    async def _episode(self, request: Request) -> Response:
+    async def _episode(self, scope: Scope, headers: dict[bytes, bytes], client: str, body: bytes) -> HttpReply:
         """Answer what an agent does besides tool calls."""
-        session: AgentSession | None = request.scope["traceroom.session"]
+        path = scope["path"]
+        allowed = "GET" if path == "/episode" else "POST"
+        if scope["method"] not in (allowed, "HEAD" if allowed == "GET" else allowed):
+            return HttpReply(405, None, (("Allow", allowed),))
+        session = self._session(headers, client)
         if session is None:
-            return JSONResponse({"error": "no such session, or it has expired; begin one with initialize"}, 400)
-        session.touched_at = time.monotonic()
-        session.is_played = True
-        session.n_waiting += 1
-        self._n_waiting += 1
-        try:
-            channel = await session.begin(self._sessions.processes)
-            method = EPISODE_METHODS[request.scope["path"]]
-            params = {"text": (await request.json())["text"]} if method == "traceroom/say" else None
-            result = await channel.request(method, params, session.session_id)
-            return JSONResponse({**session.beginning, "ended": result["ended"]} if method == "traceroom/state" else result)
-        except (TraceroomError, ValueError, KeyError) as error:
-            return JSONResponse({"error": str(error)}, 400)
-        finally:
-            session.n_waiting -= 1
-            self._n_waiting -= 1
+            return HttpReply(400, {"error": "no such session, or it has expired; begin one with initialize"})
+        busy = self._busy(session, client)
+        if busy is not None:
+            return busy
+        params = None
+        if EPISODE_METHODS[path] == "traceroom/say":
+            message = mcp.parse_line(body)
+            if not isinstance(message, dict) or not isinstance(message.get("text"), str):
+                return HttpReply(400, {"error": 'say takes a JSON object with a text: {"text": "…"}'})
+            params = {"text": message["text"]}
+        reply = await self._at_the_process(session, client, self._act, EPISODE_METHODS[path], params)
+        if "error" in reply:
+            return HttpReply(400, {"error": reply["error"]["message"]})
+        result = reply["result"]
+        return HttpReply(200, {**session.beginning, "ended": result["ended"]} if path == "/episode" else result)
 
-
-async def _message(receive: Receive) -> Any:
-    """Return the request's JSON; a RequestError if it is none, or too long."""
-    body, more = b"", True
-    while more:
-        event = await receive()
-        body += event.get("body", b"")
-        more = event.get("more_body", False)
-        if len(body) > MAX_BODY:
-            return mcp.RequestError(mcp.INVALID_REQUEST, f"the request is longer than {MAX_BODY} bytes")
-    return mcp.parse_line(body)
+    async def _act(self, session: AgentSession, method: str, params: dict[str, Any] | None) -> Reply:
+        channel = await session.begin(self.sessions.processes)
+        return await channel.send(method, params, session.session_id)
 
 
 def _refusal(message: Any, headers: dict[bytes, bytes]) -> HttpReply | None:
@@ -316,7 +365,7 @@ def _refusal(message: Any, headers: dict[bytes, bytes]) -> HttpReply | None:
 
 def application(
     environment: Path, rollout: Rollout, *, container: bool = False, journals: Path | None = None,
-    host: str = "127.0.0.1", limit: int = LIMIT, idle_s: float = IDLE_S, grader_token: str | None = None,
+    access: ServerAccess = LOOPBACK_ACCESS, limits: SessionLimits = LIMITS, grader_token: str | None = None,
 ) -> McpApplication:
     """Return the web application; `environment` is OUT/environments/<name>. With `grader_token`, a client that has it grades at
     `/grade`. TraceroomError if no process can start, InputError where there are no rewards to grade with."""
@@ -326,24 +375,30 @@ def application(
     start = process_starter(environment, container, rollout.bindings)
     processes = ServingProcesses(start, str(environment), BOUND_PROCESSES if rollout.bindings else 1, rollout)
     task_ids = [task["task_id"] for task in rows_of(environment / "tasks.jsonl")]
-    sessions = AgentSessions(processes, environment.name, journals, limit, idle_s)
+    about = {"environment": environment.name, "content_digest": str(read_manifest(environment)["content_digest"])}
+    sessions = AgentSessions(processes, about, JournalFile(journals), limits)
     sessions.is_graded = grader_token is not None
     grader = None if grader_token is None else GraderEndpoint(environment, sessions, grader_token)
-    return McpApplication(sessions, rollout, task_ids, environment.name, host, grader)
+    return McpApplication(sessions, rollout, task_ids, environment.name, access, grader)
 
 
 def serve(
-    environment: Path, rollout: Rollout, host: str = "127.0.0.1", port: int = 8765, *,
-    container: bool = False, journals: Path | None = None, limit: int = LIMIT, idle_s: float = IDLE_S,
+    environment: Path, rollout: Rollout, address: tuple[str, int], access: ServerAccess = LOOPBACK_ACCESS, *,
+    container: bool = False, journals: Path | None = None, limits: SessionLimits = LIMITS,
     grader_token: str | None = None, ready: Callable[[str], None] = print,
 ) -> None:
-    """Serve until interrupted or terminated; calls `ready` with the URL of the MCP endpoint. InputError: the port is taken."""
+    """Serve until interrupted or terminated; calls `ready` with the URL of the MCP endpoint. InputError: the port is taken;
+    Unavailable: journals could not be stored."""
+    host, port = address
     with listen(host, port) as listening:
         allow_open_files()
-        app = application(environment, rollout, container=container, journals=journals, host=host, limit=limit, idle_s=idle_s,
+        app = application(environment, rollout, container=container, journals=journals, access=access, limits=limits,
                           grader_token=grader_token)
         gc.freeze()  # what was loaded is never garbage, and what thousands of sessions hold seldom is
         gc.set_threshold(50_000, 20, 50)
         ready(f"http://{host}:{listening.getsockname()[1]}/mcp")
-        config = uvicorn.Config(app, log_level="warning", access_log=False, backlog=BACKLOG, timeout_graceful_shutdown=STOP_S)
-        uvicorn.Server(config).run(sockets=[listening])
+        run_guarded(app, listening, backlog=BACKLOG, timeout_graceful_shutdown=STOP_S)
+        unstored = app.sessions.journals
+        if unstored.n_waiting:
+            raise Unavailable(f"{unstored.n_waiting} episodes could not be stored ({unstored.problem})", str(journals),
+                              "make room, and serve again: these episodes are lost")

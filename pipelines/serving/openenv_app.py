@@ -1,6 +1,6 @@
 """An environment as an OpenEnv server, outside the environment process: the exported package's server on a channel.
 
-    python openenv_app.py SETTINGS      in an interpreter that has `openenv`; started by openenv_server.py
+    python openenv_app.py      in an interpreter that has `openenv`; started by openenv_server.py, with its settings on stdin
 
 A WebSocket session is an episode; one process plays many, over a connection that is inherited. The reward is that of the
 environment's own grader, which replays the journal here, on the grader's side.
@@ -40,10 +40,14 @@ from env_builder.openenv_package.models import OpenEnvObservation
 from env_builder.openenv_package.server.session import create_app
 from env_builder.process import SocketTransport, parse_call_result
 from env_builder.runtime import Environment
+from env_builder.runtime.admission import FAILURES
 from env_builder.runtime.files import rows_of
-from pipelines.serving.listening import BACKLOG, allow_open_files, append_row
+from pipelines.serving.access import ServerAccess
+from pipelines.serving.connections import GuardedApp, GuardedServer, guarded_config
+from pipelines.serving.journal_file import JournalFile
+from pipelines.serving.listening import BACKLOG, allow_open_files
 from pipelines.serving.pacing import Pacing
-from warehouse.errors import InputError
+from warehouse.errors import InputError, TraceroomError
 
 
 class ChannelHost:
@@ -65,14 +69,19 @@ class ChannelHost:
         self._settings = settings
         task_id = settings["task_id"]
         self._turn = itertools.cycle(self._rows) if self._rows and task_id is None else itertools.repeat(task_id)
-        self._journals = Path(settings["journals"]) if settings["journals"] else None
+        self.journals = JournalFile(Path(settings["journals"]) if settings["journals"] else None)
+        self.n_lost = 0
+        """Episodes whose journal is lost."""
         self._grader = Environment.load(directory) if settings["graded"] else None
         if self._grader is not None:
             for tool, source in settings["bindings"].items():
                 self._grader.bind(tool, source)
 
     async def begin(self, task_id: str | None, seed: int | None, perturbations: Sequence[str] | None) -> ChannelEpisode:
-        """Begin an episode; by default with the server's options, the tasks in turn."""
+        """Begin an episode; by default with the server's options, the tasks in turn. InputError: none can be stored now."""
+        self.journals.write()
+        if self.journals.n_waiting:
+            raise InputError(f"journals cannot be stored ({self.journals.problem})", self.name, "retry later")
         params = {
             "task_id": task_id if task_id is not None else next(self._turn),
             "seed": self._settings["seed"] if seed is None else seed,
@@ -88,11 +97,14 @@ class ChannelHost:
             return None
         return self._grader.grade_journal(params["task_id"], journal, params["seed"], params["perturbations"]).reward
 
-    def store(self, params: dict[str, Any], journal: list[dict[str, Any]]) -> None:
-        """Append an episode to the file for the grader."""
-        if self._journals is not None:
-            append_row(self._journals, {
-                "environment": self.name, "bindings": self._settings["bindings"], "ask": False, **params, "journal": journal})
+    async def store(self, name: str, params: dict[str, Any]) -> None:
+        """End an episode and append it to the file for the grader; count it as lost if that is not possible."""
+        try:
+            closed = await self.channel.request("traceroom/close", None, name)
+            self.journals.add({"environment": self.name, "content_digest": self.digest, "ask": False, **params,
+                               "bindings": self._settings["bindings"], "journal": closed["journal"]})
+        except (TraceroomError, *FAILURES):
+            self.n_lost += 1
 
 
 class ChannelEpisode:
@@ -135,11 +147,8 @@ class ChannelEpisode:
 
     def close(self) -> None:
         """Store the journal, on the channel's loop."""
-        async def store() -> None:
-            self._host.store(self._params, (await self._request("traceroom/close"))["journal"])
-
         def start() -> None:
-            task = self._host.loop.create_task(store())
+            task = self._host.loop.create_task(self._host.store(self._name, self._params))
             self._host.closing.add(task)
             task.add_done_callback(self._host.closing.discard)
 
@@ -157,18 +166,19 @@ async def _stop_when_alone(server: uvicorn.Server, channel: Channel) -> None:
     server.should_exit = True
 
 
-async def serve(settings: dict[str, Any]) -> bool:
-    """Serve until asked to stop, then store every journal; True if the environment process was lost before."""
+async def serve(settings: dict[str, Any]) -> str | None:
+    """Serve until asked to stop, then store every journal; return what went wrong, None if nothing did."""
     inherited = socket.socket(fileno=settings["process_fd"])
     channel = await Channel.over(SocketTransport(inherited, settings["framed"]), settings["name"])
     host = ChannelHost(channel, settings)
-    app = create_app(host, ConcurrencyConfig(max_concurrent_envs=settings["episodes"], session_timeout=settings["idle_s"]))
+    limits = ConcurrencyConfig(max_concurrent_envs=settings["episodes"], session_timeout=settings["idle_s"])
+    access = ServerAccess(tuple(settings["hosts"]), tuple(settings["tokens"]), settings["exposed"])
+    app = GuardedApp(create_app(host, limits), access, settings["most_of_one"])
     listening = socket.socket(fileno=settings["listen_fd"])
     gc.freeze()
     print("ready", flush=True)
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, backlog=BACKLOG, timeout_graceful_shutdown=5, ws_per_message_deflate=False)
-    server = uvicorn.Server(config)
+    config = guarded_config(app, backlog=BACKLOG, timeout_graceful_shutdown=5, ws_per_message_deflate=False)
+    server = GuardedServer(config)
     watching = asyncio.create_task(_stop_when_alone(server, channel))
     with contextlib.suppress(KeyboardInterrupt):
         await server.serve(sockets=[listening])
@@ -176,12 +186,15 @@ async def serve(settings: dict[str, Any]) -> bool:
     await asyncio.sleep(0)
     while host.closing:
         await asyncio.gather(*host.closing, return_exceptions=True)
-    lost = channel.gone
+    is_gone = channel.gone
     await channel.close()
-    return lost
+    host.journals.write()
+    n_lost = host.n_lost + host.journals.n_waiting
+    if is_gone:
+        return "the environment process is gone; start the server again"
+    return f"{n_lost} episodes are lost ({host.journals.problem or 'their journals could not be read'})" if n_lost else None
 
 
 if __name__ == "__main__":
     allow_open_files()
-    if asyncio.run(serve(json.loads(sys.argv[1]))):
-        sys.exit("the environment process is gone; start the server again")
+    sys.exit(asyncio.run(serve(json.load(sys.stdin))))

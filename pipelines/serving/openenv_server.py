@@ -21,8 +21,9 @@ from typing import Any
 
 from filelock import FileLock
 
+from pipelines.serving.access import ServerAccess
 from pipelines.serving.listening import listen
-from pipelines.serving.sessions import Rollout, process_starter
+from pipelines.serving.sessions import Rollout, SessionLimits, process_starter
 from warehouse.errors import InputError, Unavailable
 
 PACKAGE = "openenv==0.10.0"
@@ -56,25 +57,29 @@ def interpreter(say: Callable[[str], None]) -> Path:
 
 
 def serve(
-    environment: Path, rollout: Rollout, host: str, port: int, *, container: bool = False, journals: Path | None = None,
-    limit: int, idle_s: float, ready: Callable[[str], None], say: Callable[[str], None],
+    environment: Path, rollout: Rollout, address: tuple[str, int], access: ServerAccess, *, container: bool = False,
+    journals: Path | None = None, limits: SessionLimits, ready: Callable[[str], None], say: Callable[[str], None],
 ) -> None:
     """Serve until interrupted or terminated; calls `ready` with the address. TraceroomError if it cannot start."""
     if rollout.ask is not None:
         raise InputError("an OpenEnv server cannot let a model answer", "--ask", "serve over MCP, without --openenv")
-    python = interpreter(say)
+    python, (host, port) = interpreter(say), address
     with listen(host, port) as listening, process_starter(environment, container, rollout.bindings)() as played:
         played.reset(rollout.task_id, rollout.seed, rollout.perturbations)  # an invalid rollout is rejected now
         rewards = environment.absolute().parent.parent / "rewards" / environment.name
         fds = listening.fileno(), played.transport.socket.fileno()
-        settings = rollout.row(environment.name) | {
+        settings = rollout.row() | {
             "name": environment.name, "environment": str(environment.absolute()), "graded": rewards.is_dir(),
             "listen_fd": fds[0], "process_fd": fds[1], "framed": container,
-            "journals": str(journals.resolve()) if journals else None, "episodes": limit, "idle_s": idle_s}
+            "journals": str(journals.resolve()) if journals else None, "episodes": limits.most, "idle_s": limits.idle_s,
+            "most_of_one": limits.most if limits.most_of_one is None else limits.most_of_one, **access._asdict()}
         server = subprocess.Popen(  # in a session of its own: a terminal's signal reaches it once, through this process
-            [python, str(APP), json.dumps(settings)], stdout=subprocess.PIPE, pass_fds=fds, text=True, start_new_session=True)
+            [python, str(APP)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=fds, text=True, start_new_session=True)
         with _forward_signals(server):
-            assert server.stdout is not None
+            assert server.stdin is not None and server.stdout is not None
+            with contextlib.suppress(BrokenPipeError):
+                server.stdin.write(json.dumps(settings))
+                server.stdin.close()
             if server.stdout.readline() == "ready\n":
                 ready(f"http://{host}:{listening.getsockname()[1]}")
             server.wait()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -17,8 +18,9 @@ from urllib.parse import parse_qs
 from env_builder import image
 from env_builder.channel import Channel
 from env_builder.process import EnvironmentProcess, start_process
+from env_builder.runtime.admission import FAILURES
 from pipelines.resources import Ask
-from pipelines.serving.listening import append_row
+from pipelines.serving.journal_file import JournalFile
 from warehouse.errors import InputError, Missing, TraceroomError
 
 BOUND_PROCESSES = 8
@@ -27,6 +29,8 @@ CONTAINER_LIMITS = image.ContainerLimits(memory_mb=2048, seconds=10 * 365 * 8640
 """Limits of a container that plays many episodes, for as long as the server runs."""
 MOST_ENDED = 1024
 """Episodes that are remembered for a grader after they ended."""
+UNUSED_S = 30.0
+"""Seconds after which a session that was opened and never used makes way for another client's in a full server."""
 SWEEP_S = 1.0
 """Seconds between two searches for idle sessions."""
 
@@ -50,9 +54,9 @@ class Rollout(NamedTuple):
     talk: bool | None = None
     """Does the agent get tools to speak to the user and to end? None: where somebody speaks to it."""
 
-    def row(self, environment: str) -> dict[str, Any]:
-        """Return what a grader needs beside the episode's journal."""
-        return {"environment": environment, "task_id": self.task_id, "seed": self.seed,
+    def row(self) -> dict[str, Any]:
+        """Return what a grader needs beside the episode's journal and its environment."""
+        return {"task_id": self.task_id, "seed": self.seed,
                 "perturbations": list(self.perturbations), "bindings": dict(self.bindings), "ask": self.ask is not None}
 
     def for_query(self, query: str, task_ids: Sequence[str]) -> Rollout:
@@ -135,9 +139,11 @@ class ServingProcesses:
 class AgentSession:
     """A client's session: one episode."""
 
-    def __init__(self, session_id: str, rollout: Rollout) -> None:
+    def __init__(self, session_id: str, rollout: Rollout, client: str = "") -> None:
         self.session_id = session_id
         self.rollout = rollout
+        self.client = client
+        """Who opened it."""
         self.channel: Channel | None = None
         """The process that plays the episode, None before it has begun."""
         self.beginning: dict[str, Any] = {}
@@ -149,11 +155,14 @@ class AgentSession:
         self.touched_at = time.monotonic()
         self.n_waiting = 0
         """Requests without an answer."""
+        self._is_closed = False
         self._begun: asyncio.Task[Channel] | None = None
         self._turn = asyncio.Lock()
 
     async def begin(self, processes: ServingProcesses) -> Channel:
-        """Return the channel of the episode, which begins now if it has not yet."""
+        """Return the channel of the episode, which begins now if it has not yet. InputError: the session has ended."""
+        if self._is_closed:
+            raise InputError("the session has ended", self.session_id, "begin another one")
         if self._begun is None or (self._begun.done() and self._begun.exception() is not None):
             self._begun = asyncio.create_task(self._begin(processes))
         return await asyncio.shield(self._begun)
@@ -184,6 +193,7 @@ class AgentSession:
 
     async def close(self) -> dict[str, Any] | None:
         """End the episode and return its `journal`, and how it `ended`; None if the client never asked for anything."""
+        self._is_closed = True
         if self._begun is not None:
             await asyncio.wait([self._begun])
         if self.channel is None:
@@ -192,51 +202,98 @@ class AgentSession:
         return closed if self.is_played else None
 
 
-class AgentSessions:
-    """All sessions of a server, `limit` at most."""
+class SessionLimits(NamedTuple):
+    """How many sessions a server has, and how long."""
 
-    def __init__(self, processes: ServingProcesses, name: str, journals: Path | None, limit: int, idle_s: float) -> None:
-        self.limit = limit
+    most: int
+    """Sessions at once."""
+    idle_s: float
+    """Seconds after which a session without a request is ended."""
+    most_of_one: int | None = None
+    """Sessions of one client at once; None: as many as there are."""
+
+
+class AgentSessions:
+    """All sessions of a server."""
+
+    def __init__(
+        self, processes: ServingProcesses, about: Mapping[str, str], journals: JournalFile, limits: SessionLimits,
+    ) -> None:
+        """`about`: `environment` and `content_digest`, which each episode's row states."""
+        self.limits = limits
         self.is_graded = False
         """Are episodes that ended kept for a grader?"""
         self.n_lost = 0
-        """Episodes whose journal was lost with their process."""
+        """Episodes whose journal is lost: with their process, or because it can never be written."""
         self.processes = processes
-        self._name = name
-        self._journals = journals
-        self._idle_s = idle_s
+        self.journals = journals
+        self._about = about
         self._by_id: dict[str, AgentSession] = {}
+        self._of_client: Counter[str] = Counter()
         self._ended: dict[str, dict[str, Any]] = {}
+        self._ending: set[asyncio.Future[None]] = set()
 
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def add(self, session_id: str, rollout: Rollout) -> AgentSession:
+    def add(self, session_id: str, rollout: Rollout, client: str = "") -> AgentSession:
         """Open a session; its episode begins with the first request that needs it."""
-        session = self._by_id[session_id] = AgentSession(session_id, rollout)
+        session = self._by_id[session_id] = AgentSession(session_id, rollout, client)
+        self._of_client[client] += 1
         return session
 
     def get(self, session_id: str) -> AgentSession | None:
         """Return the session, None if there is none."""
         return self._by_id.get(session_id)
 
+    def rejection(self, client: str) -> str | None:
+        """Return why this client cannot open a session now, None if it can. In a full server, a session that nobody uses makes
+        way if its client has more of them than this one."""
+        own, most_of_one = self._of_client[client], self.limits.most_of_one
+        if self.journals.n_waiting:
+            return f"journals cannot be stored ({self.journals.problem})"
+        if most_of_one is not None and own >= most_of_one:
+            return f"{own} episodes of this client run already"
+        if len(self) < self.limits.most:
+            return None
+        unused = self._unused(own)
+        if unused is None:
+            return f"{self.limits.most} episodes run already"
+        ending = asyncio.ensure_future(self.end(unused.session_id))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        return None
+
+    def _unused(self, n_own: int) -> AgentSession | None:
+        """Return a session that nobody has used since it was opened, of the client that has the most, above `n_own`."""
+        before = time.monotonic() - UNUSED_S
+        unused = [each for each in self._by_id.values() if not each.is_played and not each.n_waiting
+                  and each.touched_at < before and self._of_client[each.client] > n_own + 1]
+        return max(unused, key=lambda each: self._of_client[each.client], default=None)
+
     async def end(self, session_id: str) -> None:
-        """Close the session and append its journal to the file."""
+        """Close the session and append its journal to the file; count it as lost if that is not possible."""
         session = self._by_id.pop(session_id, None)
         if session is None:
             return
-        try:
-            closed = await asyncio.shield(asyncio.ensure_future(session.close()))
-        except TraceroomError:
+        self._of_client[session.client] -= 1
+        if not self._of_client[session.client]:
+            del self._of_client[session.client]
+        closing = asyncio.shield(asyncio.ensure_future(session.close()))
+        closed: Any = (await asyncio.gather(closing, return_exceptions=True))[0]
+        if isinstance(closed, BaseException):
             self.n_lost += 1
-            return
-        if closed is None:
-            return
-        row = {**session.rollout.row(self._name), "journal": closed["journal"]}
-        if self._journals is not None:
-            append_row(self._journals, row)
+        elif closed is not None:
+            self._store(session, closed)
+
+    def _store(self, session: AgentSession, closed: dict[str, Any]) -> None:
+        row = {**self._about, **session.rollout.row(), "journal": closed["journal"]}
+        try:
+            self.journals.add(row)
+        except FAILURES:
+            self.n_lost += 1
         if self.is_graded:
-            self._ended[session_id] = {**row, "ended": closed["ended"]}
+            self._ended[session.session_id] = {**row, "ended": closed["ended"]}
             for old in list(self._ended)[:-MOST_ENDED]:
                 del self._ended[old]
 
@@ -246,19 +303,21 @@ class AgentSessions:
         for name, session in list(self._by_id.items()):
             if only in (None, name) and session.channel is not None and session.is_played:
                 result = await session.channel.request("traceroom/journal", None, name)
-                rows[name] = {**session.rollout.row(self._name), "journal": result["journal"], "ended": result["ended"]}
+                rows[name] = {**self._about, **session.rollout.row(), "journal": result["journal"], "ended": result["ended"]}
         return rows
 
     async def close(self) -> None:
-        """End every session, then the processes."""
-        await asyncio.gather(*(self.end(session_id) for session_id in list(self._by_id)))
+        """End every session, then the processes; journals that cannot be written even now are lost."""
+        await asyncio.gather(*(self.end(session_id) for session_id in list(self._by_id)), *self._ending, return_exceptions=True)
+        self.journals.write()
+        self.n_lost += self.journals.n_waiting
         await self.processes.close()
 
     async def sweep(self) -> None:
-        """End idle sessions, until this is cancelled."""
+        """End idle sessions and write what could not be written before, until this is cancelled. No episode ends the sweep."""
         while True:
-            await asyncio.sleep(min(SWEEP_S, self._idle_s / 2))
-            oldest = time.monotonic() - self._idle_s
-            for session in list(self._by_id.values()):
-                if session.touched_at < oldest and not session.n_waiting:
-                    await self.end(session.session_id)
+            await asyncio.sleep(min(SWEEP_S, self.limits.idle_s / 2))
+            self.journals.write()
+            oldest = time.monotonic() - self.limits.idle_s
+            idle = [each for each in self._by_id.values() if each.touched_at < oldest and not each.n_waiting]
+            await asyncio.gather(*(self.end(session.session_id) for session in idle), return_exceptions=True)

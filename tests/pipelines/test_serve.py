@@ -289,7 +289,7 @@ def test_sessions_choose_tasks_and_wait_their_turn(tmp_path: Path, url: str) -> 
             assert {(one.status_code, one.headers["retry-after"]) for one in beyond} == {(503, "1")}
             assert "3 episodes run already" in beyond[0].json()["error"]["message"]
             assert "result" in (await raw.read(sessions[0])).json()
-            assert await health(open_url, http) == {"status": "ok", "episodes": 3, "limit": 3, "lost": 0}
+            assert await health(open_url, http) == {"status": "ok", "episodes": 3, "limit": 3, "lost": 0, "unstored": 0}
 
     try:
         run(play())
@@ -403,7 +403,7 @@ def test_what_cannot_be_served_is_refused_at_once(room: Path) -> None:
     with pytest.raises(InputError, match=r"the environment has no image .*not asked for in"):
         mcp_server.application(room, Rollout(TASK), container=True)
     with pytest.raises(InputError, match=r"cannot listen there .*choose another --port"):
-        mcp_server.serve(room, Rollout(TASK), host="192.0.2.1")
+        mcp_server.serve(room, Rollout(TASK), ("192.0.2.1", 0))
 
 
 @pytest.mark.docker

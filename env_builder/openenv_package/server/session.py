@@ -11,6 +11,7 @@ Imports `openenv` and the standard library alone: it is copied into every export
 from __future__ import annotations
 
 import functools
+import re
 import uuid
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -198,8 +199,43 @@ class SessionTools:
                 "_meta": {"traceroom/ended": observation.ended}}
 
 
+_ESCAPES = re.compile(
+    r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})(?:\\u([dD][c-fC-F][0-9a-fA-F]{2}))?|u([dD][c-fC-F][0-9a-fA-F]{2})|.)", re.DOTALL)
+"""An escape in a JSON text: half a character with or without its other half, or any other."""
+
+
+def well_formed_json(text: str) -> str:
+    """Return a JSON text with U+FFFD in the place of each half of a character that stands alone: no answer could repeat it."""
+    def whole(escape: re.Match[str]) -> str:
+        first, second, alone = escape.groups()
+        return r"\ufffd" if alone or (first and not second) else escape.group()
+
+    return _ESCAPES.sub(whole, text) if "\\" in text else text
+
+
+class WellFormedRequests:
+    """ASGI middleware: the JSON that clients send holds whole characters alone."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass on what clients send."""
+        async def whole() -> Any:
+            event = await receive()
+            if event["type"] == "websocket.receive" and event.get("text"):
+                return {**event, "text": well_formed_json(event["text"])}
+            if event["type"] == "http.request" and b"\\u" in event.get("body", b""):
+                return {**event, "body": well_formed_json(event["body"].decode("utf-8", "replace")).encode()}
+            return event
+
+        await self._app(scope, whole if scope["type"] in ("http", "websocket") else receive, send)
+
+
 def create_app(host: Host, limits: ConcurrencyConfig) -> Any:
     """Return the web application."""
-    return create_fastapi_app(  # of a partial the package sees the class, and that one thread is enough
+    app = create_fastapi_app(  # of a partial the package sees the class, and that one thread is enough
         functools.partial(OpenEnvSession, host), OpenEnvAction, OpenEnvObservation, concurrency_config=limits,
         env_name=host.name, state_cls=OpenEnvState)
+    app.add_middleware(WellFormedRequests)
+    return app

@@ -1,0 +1,106 @@
+"""Who may use a server: names and origins that it answers to, tokens, and which client a request is of.
+
+A server on this machine's own address answers to the names of this machine, so that no web page elsewhere can call it. One on
+any other address answers to the names that `--allow-host` lists, and each request has a token: `Authorization: Bearer TOKEN`. A
+client is a token, or without one an address. Does not see: who a person is; the paths that need nothing (`/health`).
+
+Imports the standard library, and of ours only modules that do so too.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
+from urllib.parse import urlsplit
+
+from warehouse.errors import InputError
+
+TOKENS = "TRACEROOM_SERVE_TOKENS"
+"""Tokens of clients, separated by commas."""
+LEAST_TOKEN = 16
+"""Characters of a token that somebody chose."""
+
+
+class AccessDenied(NamedTuple):
+    """Why a request is refused."""
+
+    status: int
+    reason: str
+
+
+class ServerAccess(NamedTuple):
+    """The rules of one server."""
+
+    hosts: tuple[str, ...] = ()
+    """Names and addresses that it answers to besides, where it is exposed, those of this machine; lower case."""
+    tokens: tuple[str, ...] = ()
+    """Tokens of clients; none: a request needs no token."""
+    exposed: bool = False
+    """Does it listen on an address that is not this machine's own?"""
+
+    @classmethod
+    def of(cls, host: str, allowed_hosts: Iterable[str] = (), tokens: Sequence[str] | None = None) -> Self:
+        """Return the rules of a server on this address. `tokens`: by default those of the environment variable; an exposed
+        server without any makes one. InputError if an exposed server has no names, or a token is too short."""
+        if tokens is None:
+            tokens = [token for token in map(str.strip, os.environ.get(TOKENS, "").split(",")) if token]
+        short = next((token for token in tokens if len(token) < LEAST_TOKEN or not token.isascii()), None)
+        if short is not None:
+            raise InputError(f"a token has {len(short)} characters", TOKENS,
+                             f"choose tokens of {LEAST_TOKEN} ASCII characters or more")
+        hosts = tuple(sorted({_bare(name) for name in allowed_hosts}))
+        if is_of_this_machine(host):
+            return cls(hosts, tuple(tokens), False)
+        if not hosts:
+            raise InputError("a server that others can reach needs the names that they use for it", f"--host {host}",
+                             "name each with --allow-host")
+        return cls(hosts, tuple(tokens) or (secrets.token_urlsafe(),), True)
+
+    def denial(self, headers: dict[bytes, bytes], needs_token: bool = True) -> AccessDenied | None:
+        """Return why a request with these headers is refused, None if it is not."""
+        host, origin = (headers.get(name, b"").decode("latin-1") for name in (b"host", b"origin"))
+        if not self._answers_to(_host_of(f"//{host}")):
+            return AccessDenied(421, "invalid Host header")
+        if origin and not self._answers_to(_host_of(origin)):
+            return AccessDenied(403, "invalid Origin header")
+        if needs_token and self.tokens and self._token(headers) is None:
+            return AccessDenied(401, "the request needs a token: Authorization: Bearer TOKEN")
+        return None
+
+    def client(self, headers: dict[bytes, bytes], address: Any) -> str:
+        """Return which client the request is of."""
+        number = self._token(headers) if self.tokens else None
+        return f"token {number}" if number is not None else str(address[0]) if address else ""
+
+    def _answers_to(self, name: str) -> bool:
+        return name in self.hosts or (not self.exposed and is_of_this_machine(name))
+
+    def _token(self, headers: dict[bytes, bytes]) -> int | None:
+        """Return the position of the request's token among all; each is compared, so that time tells nothing."""
+        kind, _, token = headers.get(b"authorization", b"").partition(b" ")
+        matches = [hmac.compare_digest(token.strip(), own.encode()) for own in self.tokens]
+        return matches.index(True) if kind.lower() == b"bearer" and any(matches) else None
+
+
+def is_of_this_machine(host: str) -> bool:
+    """Tell whether a name or address means this machine."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _bare(name: str) -> str:
+    return name.strip().strip("[]").rstrip(".").lower()
+
+
+def _host_of(url: str) -> str:
+    """Return the name in a URL, empty if there is none."""
+    try:
+        return (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return ""

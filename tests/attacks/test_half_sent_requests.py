@@ -1,0 +1,37 @@
+"""Half-sent heads and bodies, also trickled a byte at a time: the server closes them after its time limits."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from pipelines.serving.connections import BODY_S, HEAD_S
+from tests.attacks.holding import KINDS, held, open_ones, trickle
+from tests.attacks.report import Report, counted
+from tests.attacks.servers import HttpClient, command
+from tests.rooms import TASK, write_room
+
+CONNECTIONS = 500
+
+
+def attack(folder: Path, share: float) -> Report:
+    """Hold connections of every kind, a third of them sending on, until the limits have passed twice over."""
+    problems, n_each = [], counted(CONNECTIONS, share, 15) // len(KINDS)
+    with command("serve", write_room(folder / "hall"), "--task", TASK) as server:
+        for name, kind in KINDS.items():
+            with held(server, n_each, kind) as sockets:
+                until = time.monotonic() + 2 * HEAD_S + BODY_S + 5
+                while (remaining := open_ones(sockets)) and time.monotonic() < until:
+                    trickle(sockets[::3])
+                    time.sleep(1)
+                problems += [f"{name}: {len(remaining)} of {n_each} are open still"] if remaining else []
+        with HttpClient(server) as client:
+            problems += ["the server does not answer any more"] if client.health()["status"] != "ok" else []
+    return Report(n_each * len(KINDS), tuple(problems))
+
+
+@pytest.mark.slow
+def test_half_sent_requests_are_closed(tmp_path: Path) -> None:
+    assert attack(tmp_path, 0.01).problems == ()
