@@ -17,7 +17,7 @@ from tests.sources.pulls import Puller, events_of, write_dump
 from tests.sources.replays import KEY, REPLAYS
 from tests.sources.server import serving
 
-REQUIRED = ("langfuse", "langsmith", "openai")
+REQUIRED = ("braintrust", "langfuse", "langsmith", "openai")
 """What CI runs; the others run with TRACEROOM_CONSUMERS=all."""
 CHOSEN = [name for name in REPLAYS if name in REQUIRED or os.environ.get("TRACEROOM_CONSUMERS") == "all"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("tests/sources/test_platforms.py")]
