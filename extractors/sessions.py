@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -21,9 +22,12 @@ import polars as pl
 from extractors import routes
 from extractors.components import components
 from extractors.content import object_of
+from extractors.formats import history_of
+from extractors.formats.conversation import AROUND
 from extractors.residues import without_residues
 from extractors.reviews import reviews
 from extractors.sameness import Sameness, same_conversations
+from extractors.span_merging import Enclosing, continued, merge_spans
 from extractors.tellings import LoggedTalk, telling_of
 from extractors.threads import Columns, Run, Thread, Weaver, pairs, take, turns_of
 from extractors.tools import tools_of
@@ -31,6 +35,7 @@ from extractors.united import richest, unite
 from warehouse.records import Correction, Decision, Declaration, Feedback, RowChange, Session, Turn, empty, frame, frame_schema
 
 _NO_SERVICE = "main"
+_OF_SPANS = ("spans", "traces")
 _SPOKEN = ("message", "call", "result")
 _INSTANTS = {"happened_at", "answered_at", "started_at", "ended_at"}
 
@@ -114,6 +119,8 @@ class _Woven:
         """Id and rows of each, as one log or several under one id tell it."""
         self.names: dict[str, str] = {}
         """Session id -> that of the session which is the same conversation."""
+        self.traces: dict[str, list[str]] = {}
+        """Session id -> ids of the traces of other files that go on from it."""
 
     def unite(self, columns: Columns, aliases: dict[str, list[str]], gap_minutes: float) -> None:
         """Make one session of what several logs tell under several ids, and sessions of all others."""
@@ -129,8 +136,11 @@ class _Woven:
         for telling in tellings:
             if telling.name not in self.names:
                 others = others_of.get(telling, [])
+                names = [telling.name, *(each.name for each in others)]
+                traces = [trace for name in names for trace in self.traces.get(name, ())]
                 self._add(telling.name, unite(telling, others, columns) if others else telling.rows, columns,
-                          alike=alike.get(telling.name), other_session_ids=sorted(each.name for each in others))
+                          alike=alike.get(telling.name), other_session_ids=sorted([*names[1:], *traces]))
+                self.names.update(dict.fromkeys(traces, telling.name))
 
     def _add(self, session_id: str, rows: list[int], columns: Columns, **more: Any) -> None:
         counts = Counter(service for row in rows if (service := columns["service"][row]) is not None)
@@ -151,16 +161,22 @@ class _Woven:
 def _conversations(events: pl.DataFrame, gap_minutes: float, woven: _Woven) -> None:
     spoken = _spoken(events, gap_minutes).with_row_index("row")
     columns: Columns = spoken.to_dict(as_series=False)
+    around = _enclosing(events)
     runs_by_session: dict[str, dict[str, list[Run]]] = {}
     keys = ["session_id", "format", "run_id", "file_id"]
     for session_id, log_format, run_id, file_id, rows in spoken.group_by(keys, maintain_order=True).agg("row").iter_rows():
         runs = runs_by_session.setdefault(session_id, {}).setdefault(log_format, [])
         runs.append(Run(run_id, file_id, log_format, rows))
+    _join_traces(runs_by_session, columns, woven)
     for session_id, versions in runs_by_session.items():
         threads_by_format: list[tuple[str, list[Thread]]] = []
         for log_format, runs in sorted(versions.items()):
             weaver = Weaver(columns)
-            weaver.weave(runs)
+            enclosing = around.get((session_id, log_format))
+            if enclosing is not None or (len(runs) > 1 and history_of(log_format) in _OF_SPANS):
+                weaver.threads, weaver.repeated = merge_spans(runs, columns, enclosing)
+            else:
+                weaver.weave(runs)
             threads_by_format.append((log_format, weaver.threads))
             woven.decisions += [Decision(
                 stage="sessions", subject=f"{session_id}@{run.run_id[:16]}", kept=False, reason="repeated_history",
@@ -176,6 +192,43 @@ def _conversations(events: pl.DataFrame, gap_minutes: float, woven: _Woven) -> N
     for session_id, alias in links.iter_rows():
         aliases.setdefault(session_id, []).append(alias)
     woven.unite(columns, aliases, gap_minutes)
+
+
+def _join_traces(runs_by_session: dict[str, dict[str, list[Run]]], columns: Columns, woven: _Woven) -> None:
+    """Put traces without a session that go on from a trace of another file with it."""
+    nameless: dict[tuple[str, str], dict[str, Thread]] = {}
+    for session_id, versions in runs_by_session.items():
+        log_format, runs = next(iter(versions.items()))
+        if session_id.startswith("trace:") and len(versions) == 1 and history_of(log_format) in _OF_SPANS:
+            thread = merge_spans(runs, columns)[0][0]
+            nameless.setdefault((columns["source"][thread.rows[0]], log_format), {})[session_id] = thread
+    for (_, log_format), threads in nameless.items():
+        if len({columns["file_id"][row] for thread in threads.values() for row in thread.rows}) > 1:
+            for session_id, first in continued(threads, columns).items():
+                runs_by_session[first][log_format] += runs_by_session.pop(session_id)[log_format]
+                woven.traces.setdefault(first, []).append(session_id)
+
+
+def _enclosing(events: pl.DataFrame) -> dict[tuple[str, str], Enclosing]:
+    """Return when each trace began, by session and format, of sessions in several files and formats that say a user's words as
+    of then: another file may hold the span around a model than the model's."""
+    of_traces = [name for name in events["format"].unique() if history_of(name) == "traces"]
+    is_log = pl.col("kind") == "log"
+    is_around = (pl.col("role") == "assistant") & pl.col("lossy").fill_null("").str.contains(AROUND, literal=True)
+    spans = events.filter((is_log | is_around) & pl.col("format").is_in(of_traces) & pl.col("session_id").is_not_null())
+    at, lasted = pl.col("happened_at").dt.epoch("us"), (pl.col("latency_ms") * 1000).round().cast(pl.Int64)
+    rows = spans.select("session_id", "format", at.alias("began") - pl.when(is_log).then(0).otherwise(lasted),
+                        lasted.alias("lasted"), "file_id").drop_nulls().sort(pl.all())
+    open_spans: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
+    for session_id, log_format, began, lasted_us, file_id in rows.iter_rows():
+        open_spans.setdefault((session_id, log_format), []).append((began, began + lasted_us, file_id))
+
+    def enclosing(spans: list[tuple[int, int, str]], at: int, file_id: str) -> int:
+        return next((began for began, ended, other in spans if other != file_id and began <= at <= ended), at)
+
+    several = events.filter(pl.col("format").is_in(of_traces) & pl.col("session_id").is_not_null()).group_by(
+        "session_id", "format").agg(pl.col("file_id").n_unique()).filter(pl.col("file_id") > 1).drop("file_id")
+    return {key: partial(enclosing, open_spans.get(key, [])) for key in several.iter_rows()}
 
 
 def _same(sameness: Sameness, names: dict[str, str], columns: Columns) -> list[Decision]:

@@ -72,8 +72,8 @@ def shell(folder: Path) -> dict[str, str]:
     Gives the environment of its commands; in it stands the key that the tests' runs were made with."""
     python = f'exec "{sys.executable}"'
     pip = f'{python} -m pip install --quiet --no-index --no-deps --no-build-isolation --target "{folder / PACKAGES}" "$@"'
-    for name, does in (("traceroom", f'{python} -P -m pipelines "$@"'), (".venv/bin/python", f'{python} "$@"'),
-                       (".venv/bin/pip", f"shift; {pip}")):
+    for name, does in (("traceroom", f'{python} -P -m pipelines "$@"'), (
+            ".venv/bin/python", f'if [ "$1 $2 $3" = "-m pip install" ]; then shift 3; {pip}; fi\n{python} "$@"')):
         script = folder / name
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(f"#!/bin/sh\n{does}\n")

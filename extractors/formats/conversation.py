@@ -24,6 +24,10 @@ NOT_CAPTURED = "content not captured"
 """Note on an answer of which the log has the time and the token counts alone."""
 FROM_SPAN = "call known from its span alone"
 """Note on a call that no message tells of."""
+ANSWER_FROM_SPAN = "answer known from its span alone"
+"""Note on a result that no message tells of."""
+AROUND = "as the span around it says"
+"""Note on what a model was asked and answered where only a span around it was captured."""
 
 
 @dataclass(slots=True)
@@ -65,6 +69,8 @@ class Generation(ConversationSpan):
     answers: list[list[Row]] = field(default_factory=list)
     """Parts of each candidate answer; the first goes on in the conversation."""
     model: str | None = None
+    is_around: bool = False
+    """It is a span around others, of which none that says more was captured."""
     usage: Row | None = None
     """Token counts (input_tokens, output_tokens and, where known, cached_tokens, reasoning_tokens), and where they are stated
     the sampling parameters and the tokens (`extractors.formats.sampling`)."""
@@ -129,11 +135,14 @@ class _Story:
         last = max((i for i, part in new if part.get("role") == "assistant"), default=-1)
         asked_at = span.started_at or span.ended_at
         for i, part in new:
-            self._add(_ConversationPart(span, f"in{i}", {"happened_at": asked_at if i > last else None, **part}))
+            row = {"happened_at": asked_at if i > last else None, **part}
+            row["lossy"] = [*(part.get("lossy") or ()), *([AROUND] if span.is_around else ())]
+            self._add(_ConversationPart(span, f"in{i}", row))
         for index, answer in enumerate(span.answers):
             usages = laid(span.usage, [part["kind"] for part in answer])
             for i, part in enumerate(answer):
-                notes = [*(part.get("lossy") or ()), *([f"candidate {index}"] if index else ())]
+                notes = [*(part.get("lossy") or ()), *([f"candidate {index}"] if index else ()),
+                         *([AROUND] if span.is_around else ())]
                 row = {"happened_at": span.ended_at or span.started_at, "latency_ms": span.latency_ms, **part, "lossy": notes}
                 if index == 0 and usages[i]:
                     row["usage"] = usages[i]
@@ -182,25 +191,27 @@ class _Story:
                     place = i
             self._parts.insert(place, part)
         part.taken = True
-        part.row.update(happened_at=span.started_at, latency_ms=span.latency_ms)
+        part.row.update(happened_at=span.started_at, latency_ms=span.latency_ms, lossy=_without_summary(part.row))
         call_id = part.row.get("call_id")
         if call_id is not None:
             result = next((each for each in self._results.get(call_id, ()) if not each.taken), None)
         else:
             after = self._parts[self._parts.index(part) + 1:]
-            result = next((each for each in after if each.row["kind"] == "result" and not each.taken), None)
+            result = next((each for each in after if each.row["kind"] == "result" and not each.taken
+                           and each.row.get("call_id") is None), None)
         if result is None and (span.result is not None or span.ended_at is not None):   # the span's own is the result
             result = _ConversationPart(span, "result", {
-                "kind": "result", "call_id": call_id, "content": span.result, "lossy": list(span.notes)})
+                "kind": "result", "call_id": call_id, "content": span.result, "lossy": [*span.notes, ANSWER_FROM_SPAN]})
             self._parts.insert(self._parts.index(part) + 1, result)
         if result is not None:
             result.taken = True
-            result.row.update(happened_at=span.ended_at, tool=span.tool)
+            result.row.update(happened_at=span.ended_at, tool=span.tool, lossy=_without_summary(result.row))
             if span.is_error is not None:
                 result.row["is_error"] = span.is_error
 
     def _call_of(self, span: Execution) -> _ConversationPart | None:
-        """Find the call that was run: by id, else the oldest of that tool (with an id: and of those arguments) not run yet."""
+        """Find the call that was run: by id; with another id, the oldest of that tool and those arguments that was not run yet;
+        without one, of those that may have been run then, the one of those arguments and that result, else the oldest."""
         if span.call_id:
             waiting = self._calls.get(("id", span.call_id), deque())
             if (call := next((each for each in waiting if not each.taken), None)) is not None:
@@ -209,11 +220,25 @@ class _Story:
         while waiting and waiting[0].taken:
             waiting.popleft()
         if not span.call_id:
-            return waiting[0] if waiting else None
+            may_be = [each for each in waiting if not each.taken and not self._is_over(each, span)]
+            wanted = canonical(arguments_of(span.arguments)[0]) if span.arguments is not None else None
+            return min(may_be, default=None, key=lambda each: (
+                canonical(each.row.get("arguments")) != wanted, span.result not in self._contents(each)))
         if span.arguments is None or not waiting:
             return None
         wanted = canonical(arguments_of(span.arguments)[0])
         return next((each for each in waiting if not each.taken and canonical(each.row.get("arguments")) == wanted), None)
+
+    def _contents(self, call: _ConversationPart) -> list[str | None]:
+        call_id = call.row.get("call_id")
+        return [each.row.get("content") for each in self._results.get(call_id, ())] if call_id is not None else []
+
+    def _is_over(self, call: _ConversationPart, run: Execution) -> bool:
+        """Whether a model had gone on from the call's result before the tool began to run."""
+        call_id = call.row.get("call_id")
+        results = self._results.get(call_id, ()) if call_id is not None else ()
+        return run.started_at is not None and any(
+            each.span.ended_at is not None and each.span.ended_at <= run.started_at for each in results)
 
     def emit(self, session_id: str, emit: Emit) -> None:
         """Emit all parts; what is not said, called or answered, or was not taken, shares the position of what comes next."""
@@ -225,6 +250,11 @@ class _Story:
             record = fixed.pop("_record", span.record)
             emit.event(record, place=f"{span.span_id}/{part.place}", **fixed)
             position += 1 if not part.candidate and fixed["kind"] in SPOKEN else 0
+
+
+def _without_summary(row: Row) -> list[str]:
+    """Return the notes on a part that a span of its own tells too."""
+    return [note for note in row.get("lossy") or () if note != AROUND]
 
 
 def stitched(traces: Mapping[str, Sequence[Generation]]) -> dict[str, str]:

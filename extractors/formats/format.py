@@ -22,6 +22,7 @@ from extractors.formats.values import dumped, written
 from warehouse.records import Event, empty, frame_schema
 
 Layout = Literal["lines", "document", "table", "text", "archive", "database", "xml"]
+History = Literal["full", "once", "answers", "spans", "traces"]
 Row = dict[str, Any]
 
 
@@ -186,9 +187,10 @@ class Format:
     apart: bool = True
     """A big file in lines may be read in chunks of some 16 MiB, each by itself; False: what a line means hangs on lines far
     before it, and only a file of more than 128 MiB is cut."""
-    history: Literal["full", "once", "answers"] = "full"
+    history: History = "full"
     """What its records tell of a conversation. full: all of it, again and again; once: what is new, so that what another file
-    goes on with follows what came before; answers: one file lists the answers, another what was asked."""
+    goes on with follows what came before; answers: one file lists the answers, another what was asked; spans: any of its spans,
+    so that another file may hold those between; traces: the same, and a user's words are as of when their trace began."""
     rank: int = 50
     """Formats are asked in order of rank, then name: a stricter test first."""
 

@@ -188,4 +188,4 @@ def _text(value: Any) -> str | None:
     return str(value) if value not in (None, "") and isinstance(value, (str, int)) else None
 
 
-FORMAT = Format(name="langfuse", history="once", claims=claims, read=read, sample=sample("langfuse.jsonl"), rank=25)
+FORMAT = Format(name="langfuse", history="traces", claims=claims, read=read, sample=sample("langfuse.jsonl"), rank=25)

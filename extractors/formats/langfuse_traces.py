@@ -31,4 +31,5 @@ def _span(record: LogRecord, value: Any, emit: Emit) -> Iterator[PlatformSpan]:
         yield trace_span(record, value, str(value["id"]), emit)
 
 
-FORMAT = Format(name="langfuse_traces", history="once", claims=claims, read=read, sample=sample("langfuse_traces.csv"), rank=24)
+FORMAT = Format(name="langfuse_traces", history="traces", claims=claims, read=read,
+                sample=sample("langfuse_traces.csv"), rank=24)

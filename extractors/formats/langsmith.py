@@ -153,4 +153,4 @@ def _drawn(run: Row, inputs: Row, outputs: Row, parameters: Any, metadata: Row) 
             **sampling(parameters, metadata, inputs)} or None
 
 
-FORMAT = Format(name="langsmith", history="once", claims=claims, read=read, sample=sample("langsmith.jsonl"), rank=25)
+FORMAT = Format(name="langsmith", history="traces", claims=claims, read=read, sample=sample("langsmith.jsonl"), rank=25)

@@ -176,4 +176,4 @@ def _either(attributes: Row, *names: str) -> Any:
     return next((attributes[name] for name in names if name in attributes), None)
 
 
-FORMAT = Format(name="logfire", history="once", claims=claims, read=read, sample=sample("logfire.jsonl"), rank=25)
+FORMAT = Format(name="logfire", history="traces", claims=claims, read=read, sample=sample("logfire.jsonl"), rank=25)

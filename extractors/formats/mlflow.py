@@ -131,4 +131,4 @@ def _failure(span: Row, events: list[Row]) -> tuple[bool | None, str | None]:
     return True, written(exception or stated) or "error"
 
 
-FORMAT = Format(name="mlflow", history="once", claims=claims, read=read, sample=sample("mlflow.jsonl"), rank=25)
+FORMAT = Format(name="mlflow", history="traces", claims=claims, read=read, sample=sample("mlflow.jsonl"), rank=25)

@@ -80,4 +80,4 @@ def _span(record: LogRecord, span: Row, trace: Row, emit: Emit) -> PlatformSpan:
         attributes={key: value for key, value in data.items() if key not in _PAYLOADS})
 
 
-FORMAT = Format(name="openai_agents", history="once", claims=claims, read=read, sample=sample("openai_agents.jsonl"), rank=25)
+FORMAT = Format(name="openai_agents", history="traces", claims=claims, read=read, sample=sample("openai_agents.jsonl"), rank=25)

@@ -169,5 +169,5 @@ class Logs:
         return read_span(span, self._histories, GENAI)
 
 
-FORMAT = Format(name="otlp", history="once", claims=claims, read=read, sample=sample("otlp.jsonl"), rank=20,
+FORMAT = Format(name="otlp", history="spans", claims=claims, read=read, sample=sample("otlp.jsonl"), rank=20,
                 read_block=read_block)

@@ -69,4 +69,4 @@ def _instant(value: Any) -> int | None:
     return microseconds(value.isoformat() if isinstance(value, datetime) else value)
 
 
-FORMAT = Format(name="phoenix_spans", claims=claims, read=read, sample=sample("phoenix_spans.jsonl"), rank=25)
+FORMAT = Format(name="phoenix_spans", history="spans", claims=claims, read=read, sample=sample("phoenix_spans.jsonl"), rank=25)

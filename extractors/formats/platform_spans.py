@@ -172,6 +172,8 @@ class ModelSpan:
     span: PlatformSpan
     prompt: PromptHistory
     answers: list[list[Row]]
+    is_around: bool = False
+    """It is the root of a trace, in place of a model that was not captured."""
 
     @property
     def is_rough(self) -> bool:
@@ -469,6 +471,7 @@ class _PlatformSession:
                 self._models[root.key] = ModelSpan(root, PromptHistory(state[:n_asked]), answers)
             else:
                 self._models[root.key] = self._model(root)
+            self._models[root.key].is_around = last is None
         elif not is_whole:
             last.answers = [[{**part, "lossy": [*part["lossy"], "answer as its trace says"]} for part in each]
                             for each in payloads.answer_parts(root.output)]
@@ -496,7 +499,8 @@ class _PlatformSession:
         for part in parts[last + 1:]:   # it came in when the turn began, not when the model was asked
             if part.get("role") in ("user", *_SYSTEM):
                 part.setdefault("happened_at", root.started_at or span.started_at)
-        return Generation(*_place(span), prompt=model.prompt, answers=model.answers, model=span.model, usage=span.usage)
+        return Generation(*_place(span), prompt=model.prompt, answers=model.answers, model=span.model, usage=span.usage,
+                          is_around=model.is_around)
 
 
 def _n_runs(parts: list[Row]) -> int:

@@ -168,6 +168,9 @@ class SpanGatherer:
                 groups.setdefault(gathered.session_id or names.get(gathered.trace_id) or _alias(gathered), []).append(gathered)
         for session_id, members in sorted(groups.items()):
             spoken = [gathered.reading.spoken for gathered in members]
+            for gathered in members:
+                if isinstance(gathered.reading.spoken, Generation):
+                    gathered.reading.spoken.is_around = gathered.reading.sums_up
             with self._emit.guarded(*{each.record.record_id: each.record for each in spoken}.values()):
                 tell(session_id, [each for each in spoken if isinstance(each, Generation)],
                      [each for each in spoken if isinstance(each, Execution)], self._emit)

@@ -96,4 +96,4 @@ def _span(record: LogRecord, call: Row, emit: Emit) -> PlatformSpan:
                     "deleted_at": call.get("deleted_at"), "exception": exception})
 
 
-FORMAT = Format(name="weave", history="once", claims=claims, read=read, sample=sample("weave.jsonl"), rank=25)
+FORMAT = Format(name="weave", history="traces", claims=claims, read=read, sample=sample("weave.jsonl"), rank=25)

@@ -317,6 +317,32 @@ def logfire() -> Replay:
     return Replay("logfire", respond, {"records.jsonl": rows}, {"LOGFIRE_READ_TOKEN": KEY})
 
 
+def braintrust() -> Replay:
+    """Return Braintrust: rows of BTQL, each page after the last row of the one before."""
+    rows = copies(sample_rows("braintrust"))
+    for number, row in enumerate(rows):   # the key and the time of a row are those of its insertion
+        row["_pagination_key"] = f"p{number:012}"
+
+    def respond(request: Request) -> Reply:
+        if not is_authorized(request):
+            return rejected()
+        if request.path == "/v1/project":
+            is_known = request.first("project_name") == "lantern"
+            return Reply({"objects": [{"id": rows[0]["project_id"], "name": "lantern"}] if is_known else []})
+        if request.path != "/btql" or request.method != "POST":
+            return Reply({}, 404)
+        clauses = dict(clause.split(": ", 1) for clause in request.body["query"].split(" | "))
+        assert clauses["from"] == f"project_logs('{rows[0]['project_id']}') spans" and clauses["select"] == "*"
+        assert clauses["sort"] == "_pagination_key asc" and request.body["fmt"] == "json"
+        bounds = dict(re.findall(r"(created <|created >=|_pagination_key >) '([^']*)'", clauses["filter"]))
+        chosen = between(rows, "created", bounds.get("created >=", ""), bounds["created <"])
+        chosen = sorted((row for row in chosen if row["_pagination_key"] > bounds.get("_pagination_key >", "")),
+                        key=lambda row: row["_pagination_key"])
+        return Reply({"data": chosen[:int(clauses["limit"])], "schema": {}}, is_page=True)
+
+    return Replay("braintrust", respond, {"spans.jsonl": rows}, {"BRAINTRUST_API_KEY": KEY}, ("--project", "lantern"))
+
+
 def weave() -> Replay:
     """Return Weave: calls as JSON lines, by their offset."""
     calls = copies(sample_rows("weave"))
@@ -340,7 +366,7 @@ def weave() -> Replay:
 
 
 REPLAYS: dict[str, Callable[[], Replay]] = {
-    "langfuse": langfuse, "langsmith": langsmith, "logfire": logfire, "mlflow": mlflow, "openai": openai, "phoenix": phoenix,
-    "weave": weave}
-NO_CLIENT = ("openai", "phoenix", "weave")
+    "braintrust": braintrust, "langfuse": langfuse, "langsmith": langsmith, "logfire": logfire, "mlflow": mlflow,
+    "openai": openai, "phoenix": phoenix, "weave": weave}
+NO_CLIENT = ("braintrust", "openai", "phoenix", "weave")
 """Platforms that need no client beside what Traceroom has."""

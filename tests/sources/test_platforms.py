@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from polars.testing import assert_frame_equal
 
+from tests.conftest import lacking
 from tests.consumers.interpreters import Lacking
 from tests.sources import clients
 from tests.sources.pulls import Puller, events_of, write_dump
 from tests.sources.replays import KEY, REPLAYS
 from tests.sources.server import serving
 
-REQUIRED = ("langfuse", "langsmith", "openai")
+REQUIRED = ("braintrust", "langfuse", "langsmith", "openai")
 """What CI runs; the others run with TRACEROOM_CONSUMERS=all."""
 CHOSEN = [name for name in REPLAYS if name in REQUIRED or os.environ.get("TRACEROOM_CONSUMERS") == "all"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("tests/sources/test_platforms.py")]
@@ -25,11 +26,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("tests/sources/test_plat
 
 @pytest.fixture(scope="module")
 def python() -> str:
-    """Return an interpreter with the clients, or skip with the reason."""
+    """Return an interpreter with the clients, or skip with the reason; where nothing may be lacking, fail."""
     try:
         return str(clients.python())
     except Lacking as error:
-        pytest.skip(str(error))
+        lacking(str(error))
 
 
 @pytest.mark.parametrize("name", CHOSEN)

@@ -14,7 +14,8 @@ from extractors.formats.format import Head
 from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
 
-NAMES = ("langfuse", "langfuse_scores", "langsmith", "langsmith_feedback", "logfire", "mlflow", "openai_agents", "weave")
+NAMES = ("braintrust", "langfuse", "langfuse_scores", "langsmith", "langsmith_feedback", "logfire", "mlflow", "openai_agents",
+         "weave")
 
 
 def read_platform_log(log_format: str, *values: Any) -> Emit:
