@@ -11,6 +11,7 @@ not see that two conversations are one visit if no link says so."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -117,6 +118,7 @@ class _Woven:
         self.decisions: list[Decision] = []
         self.conversations: list[tuple[str, list[int]]] = []
         """Id and rows of each, as one log or several under one id tell it."""
+        self._turn_ids: set[str] = set()
         self.names: dict[str, str] = {}
         """Session id -> that of the session which is the same conversation."""
         self.traces: dict[str, list[str]] = {}
@@ -146,6 +148,10 @@ class _Woven:
         counts = Counter(service for row in rows if (service := columns["service"][row]) is not None)
         service = min(counts, key=lambda name: (-counts[name], name), default=_NO_SERVICE)
         turns, decisions = turns_of(session_id, service, rows, columns)
+        for turn in turns:  # a branch of a conversation has the beginning too
+            if turn["turn_id"] in self._turn_ids:
+                turn["turn_id"] = hashlib.sha256(f"{turn['turn_id']}@{session_id}".encode()).hexdigest()[:32]
+            self._turn_ids.add(turn["turn_id"])
         times = [t for turn in turns for t in (turn["happened_at"], turn["answered_at"]) if t is not None]
         n_calls = sum(turn["kind"] == "call" for turn in turns)
         self.sessions.append({

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +18,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pipelines.serving.access import is_of_this_machine
+from pipelines.serving.connections import BodyReader, BodyRefused
 
 COOKIE = "traceroom"
 FIELD = "form_token"
@@ -73,6 +75,7 @@ class Guarded:
     def __init__(self, app: ASGIApp, guard: AccessGuard) -> None:
         self._app = app
         self._guard = guard
+        self._bodies = BodyReader(MOST_BYTES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer why not."""
@@ -110,9 +113,9 @@ class Guarded:
             return _no(403, "a form counts only from a page of this server")
         if request.headers.get("content-type", "").split(";")[0].strip().lower() != _FORM:
             return _no(415, f"a form is sent as {_FORM}")
-        body = await _body(request)
-        if body is None:
-            return _no(413, f"a form has {MOST_BYTES} bytes at most")
+        body = await self._bodies.read(request.receive)
+        if isinstance(body, BodyRefused):
+            return _no(body.status, body.reason)
         try:
             fields = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=100)
         except ValueError:
@@ -134,23 +137,6 @@ def host_of(headers: Headers) -> str:
         return (urlsplit(f"//{headers.get('host', '')}").hostname or "").rstrip(".")
     except ValueError:
         return ""
-
-
-def is_of_this_machine(host: str) -> bool:
-    """Tell whether a name or address means this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-async def _body(request: Request) -> bytes | None:
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > MOST_BYTES:
-            return None
-    return body
 
 
 def _no(status: int, why: str) -> Response:

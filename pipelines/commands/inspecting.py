@@ -183,10 +183,10 @@ def ui(
 
     Corrections need a token: TRACEROOM_UI_TOKEN, or a new one that is printed at each start.
     """
-    import uvicorn
-
     from pipelines.browser.app import application
-    from pipelines.browser.guard import LEAST_TOKEN, AccessGuard, is_of_this_machine
+    from pipelines.browser.guard import LEAST_TOKEN, AccessGuard
+    from pipelines.serving.access import is_of_this_machine
+    from pipelines.serving.connections import run_guarded
     from pipelines.serving.listening import listen
     from warehouse.store import Store
 
@@ -206,10 +206,7 @@ def ui(
     say(f"[bold]{escape(url if own_token else f'{url}/enter?token={token}')}[/]\n{note}")
     if json:
         data({"url": url, "token": None if own_token else token, "exposed": exposed})
-    config = uvicorn.Config(
-        application(Path(out), AccessGuard(token, exposed)), log_level="warning", access_log=False, server_header=False,
-        proxy_headers=False, timeout_graceful_shutdown=2)
-    uvicorn.Server(config).run(sockets=[listening])
+    run_guarded(application(Path(out), AccessGuard(token, exposed)), listening, timeout_graceful_shutdown=2)
 
 
 def sniff(

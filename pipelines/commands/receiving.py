@@ -36,10 +36,11 @@ def receive(
     The token is TRACEROOM_RECEIVE_TOKEN. Without it, requests from this machine need none, and for another address a new one is
     printed at each start.
     """
-    from pipelines.browser.guard import LEAST_TOKEN, is_of_this_machine
+    from pipelines.browser.guard import LEAST_TOKEN
     from pipelines.receiving import receiver
     from pipelines.receiving.inbox_spool import DeliveryRule
     from pipelines.receiving.otlp_request import reads_protobuf
+    from pipelines.serving.access import is_of_this_machine
 
     exposed, own_token = not is_of_this_machine(host), os.environ.get(TOKEN) or None
     if own_token is not None and len(own_token) < LEAST_TOKEN:

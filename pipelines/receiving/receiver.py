@@ -20,13 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from pipelines.browser.guard import host_of, is_of_this_machine
+from pipelines.browser.guard import host_of
 from pipelines.receiving.inbox_spool import DeliveryRule, InboxSpool
 from pipelines.receiving.otlp_request import (
     JSON,
@@ -39,6 +38,8 @@ from pipelines.receiving.otlp_request import (
     decode,
     status,
 )
+from pipelines.serving.access import is_of_this_machine
+from pipelines.serving.connections import run_guarded
 from pipelines.serving.listening import BACKLOG, allow_open_files, listen
 
 MOST_BODY = 20 << 20
@@ -256,6 +257,4 @@ def receive(
         receiver = OtlpReceiver(spool, rules, warn)
         name = f"[{host}]" if ":" in host else host
         ready(f"http://{name}:{listening.getsockname()[1]}", spool.n_recovered)
-        config = uvicorn.Config(receiver.application(), log_level="warning", access_log=False, server_header=False,
-                                proxy_headers=False, backlog=BACKLOG, timeout_graceful_shutdown=STOP_S)
-        uvicorn.Server(config).run(sockets=[listening])
+        run_guarded(receiver.application(), listening, backlog=BACKLOG, timeout_graceful_shutdown=STOP_S)

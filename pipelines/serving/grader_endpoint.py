@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from env_builder.runtime import Environment, mcp
+from env_builder.runtime.admission import FAILURES
 from pipelines.serving.sessions import AgentSessions
 from warehouse.errors import InputError, TraceroomError
 
@@ -57,6 +58,8 @@ class GraderEndpoint:
             return mcp.error_reply(message["id"], error.code, str(error), error.data)
         except TraceroomError as error:
             return mcp.error_reply(message["id"], mcp.INTERNAL_ERROR, str(error))
+        except FAILURES as error:  # of one episode's replay: others are graded all the same
+            return mcp.error_reply(message["id"], mcp.INTERNAL_ERROR, f"it cannot be graded ({type(error).__name__}: {error})")
         return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
     async def _result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -65,7 +68,10 @@ class GraderEndpoint:
         if method == "tools/list":
             return {"tools": list(TOOLS)}
         if method == "tools/call":
-            result = await self._called(params.get("name"), params.get("arguments") or {})
+            arguments = params.get("arguments") or {}
+            if not isinstance(arguments, dict):
+                raise mcp.RequestError(mcp.INVALID_PARAMS, "arguments is not an object")
+            result = await self._called(params.get("name"), arguments)
             return {"content": [{"type": "text", "text": json.dumps(result)}], "structuredContent": result, "isError": False}
         if method != "ping":
             raise mcp.RequestError(mcp.METHOD_NOT_FOUND, f"no method {method!r}")

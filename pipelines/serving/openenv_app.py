@@ -34,6 +34,7 @@ from typing import Any
 
 import uvicorn
 from openenv.core.env_server.types import ConcurrencyConfig
+from starlette.responses import JSONResponse
 
 from env_builder.channel import Channel
 from env_builder.openenv_package.models import OpenEnvObservation
@@ -47,7 +48,7 @@ from pipelines.serving.connections import GuardedApp, GuardedServer, guarded_con
 from pipelines.serving.journal_file import JournalFile
 from pipelines.serving.listening import BACKLOG, allow_open_files
 from pipelines.serving.pacing import Pacing
-from warehouse.errors import InputError, TraceroomError
+from warehouse.errors import InputError, TraceroomError, Unavailable
 
 
 class ChannelHost:
@@ -158,6 +159,12 @@ class ChannelEpisode:
         return await self._host.channel.request(method, params, self._name)
 
 
+async def _refused(request: Any, error: Exception) -> JSONResponse:
+    """Say why an episode cannot go on: the request (400), or something that is gone (503)."""
+    is_gone = isinstance(error, Unavailable)
+    return JSONResponse({"detail": str(error)}, 503 if is_gone else 400, {"Retry-After": "1"} if is_gone else None)
+
+
 async def _stop_when_alone(server: uvicorn.Server, channel: Channel) -> None:
     """Stop after the environment process, or the process that started this one, has ended."""
     parent = os.getppid()
@@ -173,7 +180,9 @@ async def serve(settings: dict[str, Any]) -> str | None:
     host = ChannelHost(channel, settings)
     limits = ConcurrencyConfig(max_concurrent_envs=settings["episodes"], session_timeout=settings["idle_s"])
     access = ServerAccess(tuple(settings["hosts"]), tuple(settings["tokens"]), settings["exposed"])
-    app = GuardedApp(create_app(host, limits), access, settings["most_of_one"])
+    served = create_app(host, limits)
+    served.add_exception_handler(TraceroomError, _refused)
+    app = GuardedApp(served, access, settings["most_of_one"])
     listening = socket.socket(fileno=settings["listen_fd"])
     gc.freeze()
     print("ready", flush=True)

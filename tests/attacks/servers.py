@@ -10,6 +10,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -28,6 +30,8 @@ class Server(NamedTuple):
     process: subprocess.Popen[str]
     host: str
     port: int
+    lines: deque[str]
+    """The latest that it wrote to stderr."""
 
     @contextlib.contextmanager
     def stopping(self) -> Iterator[None]:
@@ -39,7 +43,7 @@ class Server(NamedTuple):
             self.process.wait(timeout=PATIENCE_S)
         finally:
             self.process.kill()
-            self.process.communicate()
+            self.process.wait()
 
 
 @contextlib.contextmanager
@@ -49,12 +53,14 @@ def command(*arguments: str | Path, **variables: str) -> Iterator[Server]:
         [sys.executable, "-P", "-m", "pipelines", *map(str, arguments), "--port", "0"], cwd="/", text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "400", **variables}, stderr=subprocess.PIPE)
     assert process.stderr
-    lines = []
+    lines: deque[str] = deque(maxlen=200)
     for line in process.stderr:
         lines.append(line)
         if match := re.search(r"http://\S+", line):
             url = urlsplit(match.group())
-            server = Server(process, str(url.hostname), int(url.port or 0))
+            server = Server(process, str(url.hostname), int(url.port or 0), lines)
+            reading = threading.Thread(target=lines.extend, args=(process.stderr,), daemon=True)  # it must never wait for us
+            reading.start()
             with server.stopping():
                 yield server
             return

@@ -5,7 +5,7 @@ An action is `{"type": "call_tool", "tool_name", "arguments"}`, `{"type": "say",
 come in turn. A step is done when the episode has ended, by `finish` or by its limits, and then has the reward of the
 environment's own grader; none if the reward is unknown. `/mcp` lists and calls the same tools.
 
-Imports `openenv` and the standard library alone: it is copied into every exported package.
+Imports `openenv`, what it is built on, and the standard library alone: it is copied into every exported package.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import uuid
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from fastapi.exceptions import RequestValidationError
 from openenv.core.env_server.http_server import create_fastapi_app
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import ConcurrencyConfig, EnvironmentMetadata
+from starlette.responses import JSONResponse
 
 try:
     from ..models import OpenEnvAction, OpenEnvObservation, OpenEnvState
@@ -238,4 +240,19 @@ def create_app(host: Host, limits: ConcurrencyConfig) -> Any:
         functools.partial(OpenEnvSession, host), OpenEnvAction, OpenEnvObservation, concurrency_config=limits,
         env_name=host.name, state_cls=OpenEnvState)
     app.add_middleware(WellFormedRequests)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    for failure in (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        app.add_exception_handler(failure, _refused)
     return app
+
+
+async def _invalid(request: Any, error: Exception) -> JSONResponse:
+    """Say what is wrong with a request, without repeating it: it may hold what no answer can."""
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
+    return JSONResponse({"detail": [{"loc": [str(part) for part in each["loc"]], "msg": each["msg"], "type": each["type"]}
+                                    for each in errors]}, 422)
+
+
+async def _refused(request: Any, error: Exception) -> JSONResponse:
+    """Say why a request cannot be carried out."""
+    return JSONResponse({"detail": f"{type(error).__name__}: {error}".encode("utf-8", "replace").decode()}, 400)
