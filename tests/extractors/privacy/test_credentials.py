@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from urllib.parse import quote
 
 import polars as pl
@@ -19,8 +18,6 @@ from extractors.privacy.credentials import (
     is_credential,
     without_credentials,
 )
-from pipelines.running.run import run
-from pipelines.settings import Settings
 from warehouse.records import Event, empty
 
 TYPED = "Tr0ub4dor-und-3"
@@ -73,24 +70,3 @@ def test_the_bytes_of_an_unreadable_record_lose_them_too() -> None:
     content = b'\xff{"password": "' + TYPED.encode() + b'", "token=' + TYPED.encode() + b" AKIAIOSFODNN7EXAMPLE"
     made = bytes_without_credentials(content)
     assert TYPED.encode() not in made and b"AKIA" not in made and made.startswith(b"\xff{")
-
-
-def test_a_form_that_was_sent_leaves_no_password_in_anything_that_is_stored(tmp_path: Path) -> None:
-    def entry(number: int) -> dict[str, object]:
-        form = f"user=ada&password={TYPED}&csrfmiddlewaretoken=f0rg3ry{number}"
-        return {
-            "startedDateTime": f"2026-01-0{number + 1}T10:00:00Z", "time": 20,
-            "request": {"method": "POST", "url": f"https://shop.example/login?token={TYPED}", "queryString": [],
-                        "headers": [{"name": "x-session-id", "value": f"s{number}"}],
-                        "postData": {"mimeType": "application/x-www-form-urlencoded", "text": form}},
-            "response": {"status": 200, "headers": [], "content": {
-                "mimeType": "application/json",
-                "text": json.dumps({"csrf_token": f"f0rg3ry{number}", "key": "AKIAIOSFODNN7EXAMPLE"})}}}
-
-    log = tmp_path / "logs" / "pages.har"
-    log.parent.mkdir()
-    log.write_text(json.dumps({"log": {"version": "1.2", "entries": [entry(number) for number in range(6)]}}))
-    run(Settings(logs=(str(log),), out=str(tmp_path / "out"), image=False, privacy=False))
-    stored = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
-    assert b"ada" in stored
-    assert [each for each in (TYPED.encode(), b"f0rg3ry", b"AKIAIOSFODNN7EXAMPLE") if each in stored] == []
