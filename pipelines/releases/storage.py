@@ -21,6 +21,7 @@ from filelock import FileLock
 
 from extractors.buckets import KEYS, connect, errors_as_os
 from extractors.objects import is_url
+from pipelines.durable_files import sync
 from warehouse.errors import InputError
 
 _LOCK, _SWAP = ".lock", ".swap.lock"
@@ -71,9 +72,9 @@ class FolderStorage:
                 return False
             with self._draft() as draft:
                 draft.write_bytes(after)
-                _settled(draft)
+                sync(draft)
                 draft.replace(target)
-        _settled(target.parent)
+        sync(target.parent)
         return True
 
     def names(self, prefix: str) -> dict[str, Entry]:
@@ -93,7 +94,7 @@ class FolderStorage:
         target.parent.mkdir(parents=True, exist_ok=True)   # of the registry, that its own user alone may enter
         with self._draft() as draft:
             shutil.copyfile(path, draft)
-            _settled(draft)
+            sync(draft)
             draft.chmod(0o444)
             draft.replace(target)
 
@@ -119,11 +120,11 @@ class FolderStorage:
                     link.chmod(0o444)
             for path, content in own.items():
                 (draft / path).write_bytes(content)
-                _settled(draft / path)
+                sync(draft / path)
             draft.replace(self.path / name)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        _settled(self.path)
+        sync(self.path)
 
     def has_copy(self, name: str, target: str) -> bool:
         """Whether the file `name` of a folder that was laid out has the bytes of `target`."""
@@ -238,12 +239,3 @@ class ObjectStorage:
         except FileNotFoundError:
             return None, {}
         return content, {key: value for key in ("e_tag", "version") if (value := answer.meta[key]) is not None}
-
-
-def _settled(path: Path) -> None:
-    """On the disk, so that a machine that loses its power keeps it."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from env_builder.runtime.trajectory import OWN
 from pipelines import progress
+from pipelines.durable_files import write_all
 from pipelines.rollouts.orders import Group
 from warehouse.errors import Busy
 
@@ -65,9 +66,7 @@ class Kept:
 
     def _write(self, name: str, row: Row) -> None:
         line = json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
-        view = memoryview(line.encode("utf-8", "surrogatepass"))
-        while view:
-            view = view[os.write(self._files[name], view):]
+        write_all(self._files[name], line.encode("utf-8", "surrogatepass"))
         os.fsync(self._files[name])
 
 
