@@ -2,7 +2,7 @@
 # ruff: noqa: PTH100, PTH112, PTH113, PTH114, PTH118, PTH119, PTH120, PTH207
 """List the files that a run reads, and decide on those that it does not.
 
-Input: files, folders, globs and `s3://` addresses. Output: files in a fixed order, and a decision for each rejected one. A
+Input: files, folders, globs and object stores. Output: files in a fixed order, and a decision for each rejected one. A
 folder called `truth` (in any case) is never read; hidden files are skipped. A folder that is one conversation of OpenHands
 (`base_state.json`, and each event in a file of its own) is read as one archive, whose bytes depend on names below the folder
 and contents only. Sees names only: `extractors.reading` decides by content whether a file is a log."""

@@ -1,4 +1,5 @@
-"""Logs on an object store, by fsspec: `s3://bucket/prefix` and whatever other address its file systems know.
+"""Logs on an object store: `s3://bucket/prefix` and whatever other address fsspec's file systems know, by fsspec; `gs://` and
+`az://` by obstore (`extractors.buckets`).
 
 The store's address and keys come from the environment (`AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID` …) or from the machine's role.
 """
@@ -13,6 +14,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
+from extractors.buckets import SCHEMES, CloudBucket
 from warehouse.errors import InputError, Unavailable
 
 _STEP = 1 << 23
@@ -123,7 +125,8 @@ def _errors() -> tuple[type[Exception], ...]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0].rstrip(".") or type(error).__name__
+    text = str(getattr(error, "strerror", None) or error)
+    return text.strip().split("\n")[0].rstrip(".") or type(error).__name__
 
 
 def _stamp(about: dict[str, Any]) -> tuple[int, int]:
@@ -133,7 +136,10 @@ def _stamp(about: dict[str, Any]) -> tuple[int, int]:
 
 
 def system(url: str) -> tuple[Any, str]:
-    """fsspec's file system of an address, and the path in it. Raises Unavailable where the extra is not installed."""
+    """Return the file system of an address, and the path in it. Raises Unavailable where the extra is not installed."""
+    scheme, _, path = url.partition("://")
+    if scheme in SCHEMES:
+        return CloudBucket(url), path
     try:
         import fsspec
 

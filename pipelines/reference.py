@@ -86,6 +86,7 @@ VARIABLES = {
     "TRACEROOM_OPENENV_PYTHON": "Interpreter with OpenEnv's package, for `serve --openenv`",
     "TRACEROOM_OUT": "Folder that Dagster's runs write to",
     "TRACEROOM_OWNERS": "Owners of Dagster's assets: addresses and `team:NAME`, separated by commas",
+    "TRACEROOM_PULL": "Live sources that Dagster's nightly run pulls first: `on` for all, or names, separated by commas",
     "TRACEROOM_PAGES": "Address of Dagster's pages, for the link in an alert",
     "TRACEROOM_RECEIVE_TOKEN": "Token that exporters need, for `receive`, 16 characters or more",
     "TRACEROOM_RETRY_SECONDS": "Seconds before each retry of a step after a temporary fault; default 1,2",

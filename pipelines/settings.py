@@ -41,7 +41,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, ignored_types=(OutPath,))
 
     logs: tuple[str, ...]
-    """Files, folders, globs and `s3://` addresses to read; a folder is taken as it is, by content."""
+    """Files, folders, globs and addresses (`s3://`, `gs://`, `az://`) to read; a folder is taken as it is, by content."""
     out: str
     """Folder of the warehouse, the environments, their rewards and the datasets."""
     only: tuple[str, ...] = ()
@@ -214,7 +214,7 @@ def account_name(otherwise: str) -> str:
 
 
 def inboxes() -> tuple[str, ...]:
-    """Return the folders and `s3://` addresses that logs arrive in: TRACEROOM_INBOX, separated by commas."""
+    """Return the folders and addresses (`s3://`, `gs://`, `az://`) that logs arrive in: TRACEROOM_INBOX, by commas."""
     return tuple(each.strip() for each in os.environ.get("TRACEROOM_INBOX", "inbox").split(",") if each.strip())
 
 

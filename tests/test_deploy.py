@@ -34,8 +34,9 @@ ELSEWHERE = {
     "TRACEROOM_BASE_IMAGE": "runs in containers build no images", "TRACEROOM_COMMAND": "of ./traceroom",
     "TRACEROOM_DEBUG": "of the command line", "TRACEROOM_GRADE_TOKEN": "of `serve`",
     "TRACEROOM_KEY_FILE": "compose asks for the key itself",
-    "TRACEROOM_OPENENV_PYTHON": "of `serve`", "TRACEROOM_RECEIVE_TOKEN": "of `receive`",
-    "TRACEROOM_SERVE_TOKENS": "of `serve`", "TRACEROOM_UI_TOKEN": "of `ui`"}
+    "TRACEROOM_OPENENV_PYTHON": "of `serve`",
+    "TRACEROOM_PULL": "a run's container may not write the inbox",
+    "TRACEROOM_RECEIVE_TOKEN": "of `receive`", "TRACEROOM_SERVE_TOKENS": "of `serve`", "TRACEROOM_UI_TOKEN": "of `ui`"}
 """Variables that no run in a container needs, and why."""
 
 

@@ -45,7 +45,7 @@ DOORS = {
     "vl_convert": ("pipelines/reporting/",),
     "jinja2": ("pipelines/",),
     "ray": ("pipelines/running/engines/ray_tasks.py",),
-    "obstore": ("pipelines/releases/storage.py",),
+    "obstore": ("extractors/buckets.py",),
 }
 BOUNDARY = ("pipelines/cli.py",)
 """Where every error becomes a sentence: the only place that may catch them all."""

@@ -6,7 +6,6 @@ as it reads every log."""
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from extractors.formats.correction import FORMER_OUTCOMES, VERSION, wrong_with
 from extractors.formats.instants import microseconds
 from pipelines.browser.changes import loaded
 from pipelines.browser.library import Library
+from pipelines.durable_files import append_durably
 from pipelines.inspection.views import SIZE, Paged, begins, paged
 from warehouse.errors import InputError
 
@@ -44,12 +44,7 @@ def append(folder: Path, subject: Row, value: Any, form: Mapping[str, str], now:
         raise InputError(f"this is no correction: {problem}", hint="go back, and say it again")
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
-        file = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            os.write(file, canonical(line).encode() + b"\n")
-            os.fsync(file)
-        finally:
-            os.close(file)
+        append_durably(folder / NAME, canonical(line).encode() + b"\n")
     return line
 
 

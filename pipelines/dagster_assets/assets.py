@@ -48,6 +48,8 @@ from warehouse.schema import comments, layout
 from warehouse.store import Store
 
 POOL = "warehouse_writer"
+LIVE_SOURCES = dg.AssetKey(["live_sources"])
+"""What is pulled before the first stage (pipelines/dagster_assets/live_sources.py)."""
 
 
 def daily() -> dg.DailyPartitionsDefinition:
@@ -113,6 +115,7 @@ def _columns_of(table: str) -> dg.TableSchema:
 
 def _asset_of(stage: Stage) -> dg.AssetsDefinition:
     inputs = [key_of(table) for other in STAGES if other.name in stage.after for table in other.table_names]
+    inputs += [] if stage.after else [LIVE_SOURCES]
     specs = [
         dg.AssetSpec(
             key_of(table), deps=inputs, group_name=stage.name, description=_described(table, stage), kinds={"duckdb"},

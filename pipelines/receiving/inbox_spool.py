@@ -25,6 +25,7 @@ from pathlib import Path
 import orjson
 from filelock import FileLock, Timeout
 
+from pipelines.durable_files import sync, write_all
 from pipelines.receiving.otlp_request import NO_TRACE, TraceLine
 from warehouse.errors import InputError
 
@@ -72,7 +73,7 @@ class InboxSpool:
         content = b"".join(b"%s %s" % (line.trace_id.encode(), line.content) for line in lines)
         if _free_bytes(self._inbox) - len(content) < self._rule.free_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._inbox))
-        _write(self._file, content)
+        write_all(self._file, content)
         self._size += len(content)
         now = self._now()
         for line in lines:
@@ -112,7 +113,7 @@ class InboxSpool:
         self._path = self._inbox / f".{_name()}.spool"
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_EXCL, 0o666)
         self._size = self._synced = 0
-        _sync_folder(self._inbox)
+        sync(self._inbox)
 
     def _deliver(self, due: set[str]) -> Path | None:
         """Copy the lines of these traces into a file of the inbox, the others into a new hidden file."""
@@ -130,7 +131,7 @@ class InboxSpool:
                     if trace_id.decode() in due:
                         file.write(content)
                     else:
-                        _write(self._file, line)
+                        write_all(self._file, line)
                         self._size += len(line)
                 file.flush()
                 os.fsync(file.fileno())
@@ -146,7 +147,7 @@ class InboxSpool:
             draft.unlink()
         else:
             draft.rename(handed)
-            _sync_folder(self._inbox)
+            sync(self._inbox)
         os.close(before)
         before_path.unlink()
         self._open = {trace_id: times for trace_id, times in self._open.items() if trace_id not in due}
@@ -159,7 +160,7 @@ class InboxSpool:
             for line in lines:
                 if not _is_whole(line):   # it was never acknowledged, nor was what follows it
                     break
-                _write(self._file, line)
+                write_all(self._file, line)
                 self._size += len(line)
                 self._open.setdefault(line.partition(b" ")[0].decode(), (now, now))
                 n_lines += 1
@@ -179,21 +180,6 @@ def _is_whole(line: bytes) -> bool:
     except orjson.JSONDecodeError:
         return False
     return trace_id.isascii() and line.endswith(b"\n")
-
-
-def _write(file: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(file, view):]
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make new names in the folder survive a power failure."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def _free_bytes(folder: Path) -> int:

@@ -9,33 +9,24 @@ content or its new one, never a part.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from filelock import FileLock
 
+from extractors.buckets import KEYS, connect, errors_as_os
 from extractors.objects import is_url
-from warehouse.errors import InputError, Unavailable
+from pipelines.durable_files import sync
+from warehouse.errors import InputError
 
 _LOCK, _SWAP = ".lock", ".swap.lock"
 DRAFT = ".draft"
 """Prefix of names that are being written; they belong to no release, and remain only where a process was killed."""
-
-_KEYS = {
-    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_ENDPOINT_URL where the store is not Amazon's",
-    "gs": "set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account",
-    "az": "set AZURE_STORAGE_ACCOUNT_NAME, and AZURE_STORAGE_ACCOUNT_KEY or a service principal",
-}
-"""Scheme of an address -> what to set where there are no keys."""
-_METADATA = re.compile(r"/latest/(api|meta-data)|/computeMetadata/|/metadata/identity|Account must be specified")
-"""In an error: a machine's role was the last source of keys, and there is none; or Azure's account is not named."""
 
 
 class Entry(NamedTuple):
@@ -51,7 +42,7 @@ def open_storage(address: str) -> FolderStorage | ObjectStorage:
     (the extra is not installed)."""
     if not is_url(address):
         return FolderStorage(Path(address))
-    if address.partition("://")[0] not in _KEYS:
+    if address.partition("://")[0] not in KEYS:
         raise InputError("releases go into a folder or a bucket of S3, Google Cloud Storage or Azure", address,
                          "write a path, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix")
     return ObjectStorage(address)
@@ -81,9 +72,9 @@ class FolderStorage:
                 return False
             with self._draft() as draft:
                 draft.write_bytes(after)
-                _settled(draft)
+                sync(draft)
                 draft.replace(target)
-        _settled(target.parent)
+        sync(target.parent)
         return True
 
     def names(self, prefix: str) -> dict[str, Entry]:
@@ -103,7 +94,7 @@ class FolderStorage:
         target.parent.mkdir(parents=True, exist_ok=True)   # of the registry, that its own user alone may enter
         with self._draft() as draft:
             shutil.copyfile(path, draft)
-            _settled(draft)
+            sync(draft)
             draft.chmod(0o400)
             draft.replace(target)
 
@@ -129,11 +120,11 @@ class FolderStorage:
                     link.chmod(0o400)
             for path, content in own.items():
                 (draft / path).write_bytes(content)
-                _settled(draft / path)
+                sync(draft / path)
             draft.replace(self.path / name)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        _settled(self.path)
+        sync(self.path)
 
     def has_copy(self, name: str, target: str) -> bool:
         """Whether the file `name` of a folder that was laid out has the bytes of `target`."""
@@ -178,14 +169,7 @@ class ObjectStorage:
 
     def __init__(self, url: str) -> None:
         self.address = url.rstrip("/")
-        try:
-            import obstore
-            from obstore.store import from_url
-        except ImportError as error:
-            raise Unavailable("a bucket needs an extra", url, 'install it: pip install "traceroom[s3]"') from error
-        self._obstore: Any = obstore
-        with self._errors_as_os():
-            self._store: Any = from_url(self.address, client_options={"allow_http": True}, retry_config={"max_retries": 4})
+        self._obstore, self._store = connect(self.address)
 
     def read(self, name: str) -> bytes | None:
         return self._versioned(name)[0]
@@ -195,24 +179,24 @@ class ObjectStorage:
         if content != before:
             return False
         try:
-            with self._errors_as_os():
+            with errors_as_os(self.address):
                 self._obstore.put(self._store, name, after, mode="create" if before is None else version)
         except FileExistsError:
             return False
         return True
 
     def names(self, prefix: str) -> dict[str, Entry]:
-        with self._errors_as_os():
+        with errors_as_os(self.address):
             entries = [each for chunk in self._obstore.list(self._store, prefix or None) for each in chunk]
         return {each["path"]: Entry(each["size"], each["last_modified"].timestamp())
                 for each in sorted(entries, key=lambda each: str(each["path"]))}
 
     def upload(self, name: str, path: Path) -> None:
-        with self._errors_as_os():
+        with errors_as_os(self.address):
             self._obstore.put(self._store, name, path)
 
     def download(self, name: str, path: Path) -> None:
-        with self._errors_as_os(), path.open("wb") as file:
+        with errors_as_os(self.address), path.open("wb") as file:
             file.writelines(self._obstore.get(self._store, name).stream())
 
     def keep(self, name: str, entry: Entry, path: Path, grace_s: float, now: float) -> None:
@@ -221,7 +205,7 @@ class ObjectStorage:
 
     def lay_out(self, name: str, files: dict[str, str], own: dict[str, bytes]) -> None:
         for path, content in own.items():   # the last of them makes it a release
-            with self._errors_as_os():
+            with errors_as_os(self.address):
                 self._obstore.put(self._store, f"{name}/{path}", content)
 
     def has_copy(self, name: str, target: str) -> bool:
@@ -230,11 +214,11 @@ class ObjectStorage:
     def remove(self, names: Iterable[str]) -> None:
         names = list(names)
         try:
-            with self._errors_as_os():
+            with errors_as_os(self.address):
                 self._obstore.delete(self._store, names)
         except FileNotFoundError:   # one is gone already, which S3 does not report
             for name in names:
-                with self._errors_as_os(), contextlib.suppress(FileNotFoundError):
+                with errors_as_os(self.address), contextlib.suppress(FileNotFoundError):
                     self._obstore.delete(self._store, name)
 
     def remove_folder(self, name: str) -> None:
@@ -249,34 +233,9 @@ class ObjectStorage:
     def _versioned(self, name: str) -> tuple[bytes | None, dict[str, str]]:
         """Content of a name, and the version that a conditional write names; (None, {}) where nothing is stored."""
         try:
-            with self._errors_as_os():
+            with errors_as_os(self.address):
                 answer = self._obstore.get(self._store, name)
                 content = bytes(answer.bytes())
         except FileNotFoundError:
             return None, {}
         return content, {key: value for key in ("e_tag", "version") if (value := answer.meta[key]) is not None}
-
-    @contextlib.contextmanager
-    def _errors_as_os(self) -> Iterator[None]:
-        """Translate obstore's errors into OSError; FileExistsError: the condition of a write does not hold. Raises InputError
-        where no keys of the store are set."""
-        errors = self._obstore.exceptions
-        try:
-            yield
-        except (errors.AlreadyExistsError, errors.PreconditionError) as error:
-            raise FileExistsError(errno.EEXIST, "another writer was first", self.address) from error
-        except errors.BaseError as error:
-            if _METADATA.search(str(error)):
-                hint = _KEYS[self.address.partition("://")[0]]
-                raise InputError("no keys of the bucket are set", self.address, hint) from error
-            number = errno.EACCES if "status code: 4" in str(error) else errno.EIO   # the first does not pass by itself
-            raise OSError(number, str(error).strip().split("\n")[0].rstrip("."), self.address) from error
-
-
-def _settled(path: Path) -> None:
-    """On the disk, so that a machine that loses its power keeps it."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,7 +7,6 @@ Does not see: whether a session exists; the next run does.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from filelock import FileLock
 
 from env_builder.runtime.canonical import canonical
 from extractors.formats.review import problem_of
+from pipelines.durable_files import append_durably
 from pipelines.reviewing.cases import Case
 from pipelines.reviewing.queue import QueueItem
 from warehouse.errors import InputError
@@ -121,12 +121,7 @@ def append_reviews(target: Path, reviews: Iterable[Row], now: datetime) -> int:
                 held |= {key, _key(review, False)}
                 stamp = now.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
                 lines.append(canonical({"reviewed_at": stamp, **review}) + "\n")
-        file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            os.write(file, "".join(lines).encode())
-            os.fsync(file)
-        finally:
-            os.close(file)
+        append_durably(target, "".join(lines).encode())
     return len(lines)
 
 

@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from env_builder.runtime.admission import is_well_formed, well_formed
 from env_builder.runtime.trajectory import OWN
 from pipelines import progress
+from pipelines.durable_files import write_all
 from pipelines.rollouts.orders import Group
 from warehouse.errors import Busy
 
@@ -73,9 +74,7 @@ class Kept:
 
     def _write(self, name: str, row: Row) -> None:
         line = json.dumps(well_formed(row), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
-        view = memoryview(line.encode())
-        while view:
-            view = view[os.write(self._files[name], view):]
+        write_all(self._files[name], line.encode())
         os.fsync(self._files[name])
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from extractors import configuration
 from extractors.configuration import Source
-from pipelines.sources.inbox import write_durably
+from pipelines.durable_files import write_durably
 from warehouse.errors import InputError
 
 _HEAD = ("name", "paths", "service")

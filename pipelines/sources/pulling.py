@@ -23,9 +23,10 @@ import orjson
 
 from extractors.configuration import Pull, Source
 from extractors.sources import Connection, CursorExpired, Identity, Query, RecordStream, RetryableFault, SourcePage
+from pipelines.durable_files import write_durably
 from pipelines.sources.accounts import account_of, folder_of
 from pipelines.sources.cursors import Cursors, StreamState, Window, digest_account
-from pipelines.sources.inbox import alone, json_lines, write_durably
+from pipelines.sources.inbox import alone, json_lines
 
 _SPOOL = ".pages"
 _PUBLISH_BYTES = 1 << 27

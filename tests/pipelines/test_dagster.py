@@ -30,8 +30,9 @@ from dagster import (
 from dagster._core.storage.tags import ASSET_PARTITION_RANGE_END_TAG, ASSET_PARTITION_RANGE_START_TAG
 
 from pipelines.dagster_assets import automation
-from pipelines.dagster_assets.assets import RELEASE, assets, checks, daily, days, key_of, made_by, owners
+from pipelines.dagster_assets.assets import LIVE_SOURCES, RELEASE, assets, checks, daily, days, key_of, made_by, owners
 from pipelines.dagster_assets.assets import instance as of_home
+from pipelines.dagster_assets.live_sources import CHECK
 from pipelines.dagster_assets.settings_resource import SettingsResource
 from pipelines.definitions import defs
 from pipelines.quality.gates import GATES
@@ -139,13 +140,13 @@ def test_the_definitions_load() -> None:
     Definitions.validate_loadable(defs)
     graph = defs.resolve_asset_graph()
     tables = {key_of(table) for stage in STAGES for table in stage.table_names}
-    assert tables | {AssetKey("report"), RELEASE} == set(graph.get_all_asset_keys())
+    assert tables | {AssetKey("report"), RELEASE, LIVE_SOURCES} == set(graph.get_all_asset_keys())
     for key in graph.get_all_asset_keys():
         node = graph.get(key)
         assert node.freshness_policy_or_from_metadata is not None
         assert node.partitions_def == days and node.group_name and node.backfill_policy is not None
         assert node.backfill_policy.max_partitions_per_run is None, "a backfill is one run"
-    assert {each.name for each in (*RULES, *WARNINGS, *GATES)} == {key.name for key in graph.asset_check_keys}
+    assert {each.name for each in (*RULES, *WARNINGS, *GATES)} | {CHECK} == {key.name for key in graph.asset_check_keys}
 
 
 def test_every_writing_step_takes_the_writers_pool() -> None:

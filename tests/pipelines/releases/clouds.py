@@ -1,6 +1,7 @@
-"""A server on this machine that speaks as much of Google Cloud Storage (its XML API) and of Azure's blobs as releases need.
+"""A server on this machine that speaks as much of Google Cloud Storage (its XML API) and of Azure's blobs as releases and logs
+need.
 
-Written after the public protocols: objects with a generation and an entity tag, conditional writes, listing by prefix.
+Written after the public protocols: objects with a generation and an entity tag, conditional writes, ranges, listing by prefix.
 """
 
 from __future__ import annotations
@@ -41,8 +42,21 @@ class CloudHandler(BaseHTTPRequestHandler):
         if "list-type" in query or "comp" in query:
             self._list(query.get("prefix", [""])[0], is_azure="comp" in query)
         else:
-            blob = self.blobs.get(self._name)
-            self._answer(404) if blob is None else self._answer(200, blob.content, blob)
+            self._give(self.blobs.get(self._name))
+
+    do_HEAD = do_GET
+
+    def _give(self, blob: StoredBlob | None) -> None:
+        """Answer with an object, or with the range of it that is wanted."""
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range") or self.headers.get("x-ms-range") or "")
+        if blob is None:
+            self._answer(404)
+        elif wanted is None:
+            self._answer(200, blob.content, blob)
+        else:
+            begin = int(wanted[1])
+            content = blob.content[begin:int(wanted[2]) + 1 if wanted[2] else None]
+            self._answer(206, content, blob, (begin, begin + len(content) - 1, len(blob.content)))
 
     def do_PUT(self) -> None:
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -81,7 +95,7 @@ class CloudHandler(BaseHTTPRequestHandler):
         return tag is None or (before is not None and before.tag == tag)
 
     def _list(self, prefix: str, is_azure: bool) -> None:
-        root = "/".join(urlsplit(self.path).path.split("/")[:3 if is_azure else 2])
+        root = "/".join(self._name.split("/")[:3 if is_azure else 2])
         rows = []
         for name, blob in sorted(self.blobs.items()):
             key = name.removeprefix(f"{root}/")
@@ -98,8 +112,11 @@ class CloudHandler(BaseHTTPRequestHandler):
                   f"<ListBucketResult>{''.join(rows)}</ListBucketResult>")
         self._answer(200, listed.encode())
 
-    def _answer(self, status: int, content: bytes = b"", blob: StoredBlob | None = None, kind: str = "") -> None:
+    def _answer(self, status: int, content: bytes = b"", blob: StoredBlob | None = None,
+                part: tuple[int, int, int] | None = None, kind: str = "") -> None:
         self.send_response(status)
+        if part:
+            self.send_header("Content-Range", f"bytes {part[0]}-{part[1]}/{part[2]}")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Last-Modified", formatdate(usegmt=True))
         if kind:
@@ -108,7 +125,8 @@ class CloudHandler(BaseHTTPRequestHandler):
             self.send_header("ETag", blob.tag)
             self.send_header("x-goog-generation", str(blob.generation))
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     @property
     def _name(self) -> str:
