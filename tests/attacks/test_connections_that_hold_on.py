@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import resource
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.attacks.holding import KINDS, Trickling, held, honest
+from tests.attacks.holding import KINDS, Trickling, held, honest, open_ones
 from tests.attacks.report import Report, counted
 from tests.attacks.servers import command
 from tests.rooms import TASK, write_room
 
 CONNECTIONS = 2000
 SESSIONS, CALLS = 50, 20
+SETTLE_S = 2.0
 
 
 def attack(folder: Path, share: float) -> Report:
@@ -30,12 +32,17 @@ def attack(folder: Path, share: float) -> Report:
         try:
             for each in holding:
                 sockets += each.__enter__()
+            time.sleep(SETTLE_S)  # all hold on; the first of them are closed after `HEAD_S`
             slow = Trickling(sockets[::7])
             among = honest(server, n_sessions, CALLS, slow.send)
+            n_open = len(open_ones(sockets))
         finally:
             for each in holding:
                 each.__exit__(None, None, None)
-    ratio = among.seconds / alone.seconds
+        time.sleep(SETTLE_S)
+        after = honest(server, n_sessions, CALLS)
+    ratio = 2 * among.seconds / (alone.seconds + after.seconds)
+    problems += [f"{n_open} of {len(sockets)} held on to the end"] if share == 1 and n_open < len(sockets) / 2 else []
     problems += [f"{among.share:.3f} of the honest requests were served"] if among.share < 0.99 else []
     problems += [f"they took {ratio:.2f} times as long"] if ratio > 2 else []
     figures = {"honest_served": round(among.share, 4), "honest_time_ratio": round(ratio, 2)}
