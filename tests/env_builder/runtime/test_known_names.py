@@ -217,7 +217,9 @@ def test_an_attempt_elsewhere_counts_as_done() -> None:
     ("(False, 'no such door')", None, True),
     ("Sorry, that did not work: door D-7 not found", False, True), ("ERR not_found: door", None, True),
     ('{"status": 404, "detail": "door not found"}', False, True), ('{"ok": false}', None, True),
-    ('{"ok": false}', False, False),
+    ('{"ok": false}', False, False), ("HTTP/1.1 409 Conflict\n\nthe door is open", False, True),
+    ("404 Not Found: no door D-7", False, True), ("404 doors are open", None, False),
+    ("the lift timed out after 9 s", None, True),
     ("door D-7 not found", None, True), ("door D-7 not found", False, False), ("invalid code", None, True),
     ("The errors of last year are listed below.", None, False), ('{"status": "open"}', None, False),
     ('{"status": 404, "door": "D-404"}', None, False), ("done", True, True)])
