@@ -267,3 +267,11 @@ def test_what_a_tool_confirms_is_not_given_to_a_doubtful_name() -> None:
     state = EpisodeState(World([], LOOKED_UP), {"pass": program}, View(None, frozenset()))
     assert state.call("pass", {"door": "D-2", "word": "w2", "count": 5}).content == "done"
     assert state.call("pass", {"door": "D-77", "word": "w2", "count": 5}).tier == "unknown"
+
+
+def test_values_that_differ_by_their_case_are_no_list_to_choose_from() -> None:
+    def strangers(*marks: str) -> list[str] | None:
+        answers = {("mark", f'{{"as":"{mark}","card":"C-{n}"}}'): [
+            {"is_error": False, "content": "done", "session": None}] for n in range(9) for mark in marks}
+        return KnownNames([f"C-{n}" for n in range(9)], answers).strangers("mark", {"as": "late", "card": "C-1"})
+    assert strangers("bug", "draft") == ["late"] and strangers("bug", "Bug", "draft") is None
