@@ -285,7 +285,7 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     counts = Counter(between.place for between in in_session if not between.tools)
     changed = Counter(between.place for between in in_session if not between.tools and between.changed)
     fickle = {place for place, n in counts.items() if changed[place] >= max(2, CHANGES_RATE * n)}
-    in_session = [between for between in in_session if between.tools and between.place not in fickle]
+    in_session = [between for between in _without_steady(in_session) if between.tools and between.place not in fickle]
     creating = {tool for tool, documented in documents.tools.items() if documented.argument is None}
     showing = frozenset(tool for tool, documented in documents.tools.items() if documented.only_key)
     repeating = frozenset(tool for tool, mine in by_tool.items() if _repeats_of_one_name(mine, shared) >= HARMLESS_REPEATS)
@@ -324,6 +324,17 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     again = frozenset(tool for tool, mine in by_tool.items() if equal_repeats(mine, shared))
     unseen = frozenset(tool for tool in presumed - again - documents.tools.keys() if not kept[tool])
     return Effects(effect, relation, presumed, harmless, again, unseen)
+
+
+def _without_steady(betweens: list[Between]) -> list[Between]:
+    """Return the pairs without blame for who asks again, of tools that never tell anything new with nothing else between."""
+    alone = {between.own: Counter[bool]() for between in betweens}
+    for between in betweens:
+        if between.is_alone:
+            alone[between.own][bool(between.changed)] += 1
+    steady = {own for own, counts in alone.items() if own and counts[False] >= MINIMUM_LOOKS and not counts[True]}
+    return [between._replace(tools=between.tools - {between.own})
+            if between.own in steady and between.changed and not between.is_alone else between for between in betweens]
 
 
 def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
