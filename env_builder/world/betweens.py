@@ -66,7 +66,8 @@ class Sight(NamedTuple):
         return names(call.arguments) or frozenset(("",))
 
 
-def _differing(before: str, after: str) -> frozenset[str]:
+def differing(before: str, after: str) -> frozenset[str]:
+    """Return the fields that two answers differ in; the empty name where they are no objects."""
     if before == after:
         return frozenset()
     one, other = parse(before), parse(after)
@@ -174,7 +175,7 @@ def _questions(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) ->
 def _between(place: Place, acts: dict[str, set[str]], before: str, after: str, partly: Collection[str] = ()) -> Between:
     """Compare two reads of one place. Where they differ, tools that were given something which only one of the two shows come
     first; where they do not, tools that named a part of the question say nothing. `acts`: what each tool was given."""
-    changed = _differing(before, after)
+    changed = differing(before, after)
     tools = frozenset(acts) if changed else frozenset(acts).difference(partly)
     if changed and len(acts) > 1:
         one, other = _shown(before), _shown(after)
