@@ -65,7 +65,8 @@ def without_empty_answers(calls: list[LoggedCall]) -> list[LoggedCall]:
     if not empty.isdisjoint(answering):
         contents: dict[str, set[str]] = defaultdict(set)
         for call in calls:
-            contents[call.tool].add(call.content.strip())
+            if not call.failed:
+                contents[call.tool].add(call.content.strip())
         answering |= {tool for tool in empty if len(contents[tool]) == CONFIRMS}
     return [call._replace(failed=True) if call.tool in answering and call.tool in empty and call.content.strip() == NOTHING
             and call.flagged is None else call for call in calls]
