@@ -8,6 +8,7 @@ Sees: the conditions of runtime/writing.py. Does not see: what depends on other 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
@@ -23,6 +24,7 @@ OPEN = 0.1
 """Share of records whose value no other has, from which values are expected that were not seen."""
 MINIMUM_FORMAL, MOST_FORMS = 4, 3
 """Values of a text from which it can be seen to have forms, and how many forms it may have; each twice."""
+_IS_FORMAL = re.compile(r".*0[^\w\s]0").match
 MINIMUM_ROWS = 4
 """Different records that must have been seen: what fewer have in common is a coincidence."""
 Failure = tuple[dict[str, Any], dict[str, Any]]
@@ -55,10 +57,10 @@ def of_arguments(given: list[dict[str, Any]], failed: list[dict[str, Any]] | Non
 
 
 def _forms(given: list[dict[str, Any]], name: str) -> list[str] | None:
-    """Return the forms of a text that is always written in a few, with a digit in each: an amount, a time, a code."""
+    """Return the forms of a text that is always written in a few, with numbers that signs part: an amount, a time."""
     values = {arguments[name] for arguments in given if isinstance(arguments.get(name), str)}
     forms = Counter(map(form_of, values))
-    is_formal = len(values) >= MINIMUM_FORMAL and len(forms) <= MOST_FORMS and all("0" in form for form in forms)
+    is_formal = len(values) >= MINIMUM_FORMAL and len(forms) <= MOST_FORMS and all(map(_IS_FORMAL, forms))
     return sorted(forms) if is_formal and min(forms.values()) > 1 else None
 
 
