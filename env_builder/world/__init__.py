@@ -145,8 +145,8 @@ def build(
         service = service._replace(steps=steps, also=also, feeds=feeds, finals=finals)
         unexplained = history.unexplained(steps, also, service.documents, relation) if shared else {}
         touched = history.touches(steps, also, service.documents, unexplained)
-        if shared:
-            touched |= history.answer_touches(steps, relation, service.documents)
+        for place, more in history.answer_touches(steps, relation, service.documents).items() if shared else ():
+            touched[place] = [*touched.get(place, ()), *more]
         known_history = history.facts(name, steps, starts, shared, touched, feeds)
         services[name] = service
         facts += history.identified(known_history.facts, "fact_id")

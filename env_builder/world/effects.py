@@ -335,7 +335,7 @@ def _without_steady(betweens: list[Between]) -> list[Between]:
     for between in betweens:
         if between.is_alone:
             alone[between.own][bool(between.changed)] += 1
-    steady = {own for own, counts in alone.items() if own and counts[False] >= MINIMUM_LOOKS and not counts[True]}
+    steady = {own for own, counts in alone.items() if own and counts[False] and not counts[True]}
     return [between._replace(tools=between.tools - {between.own})
             if between.own in steady and between.changed and not between.is_alone else between for between in betweens]
 

@@ -83,12 +83,17 @@ def touches(
 def answer_touches(
     steps: list[LoggedStep], relation: Mapping[str, Mapping[str, str]], documents: Documents
 ) -> dict[tuple[str, str], list[Touch]]:
-    """When acts of any session touched what shows no record, by question, as far as their tools are known to change it."""
+    """When acts of any session touched what shows no record, by question, as far as their tools are known to change it; and
+    records of a class that they reach."""
     by_word: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for step in steps:
         if not step.acting and not step.call.failed and step.call.tool not in documents.tools:
             for word in names(step.call.arguments) or ("",):
                 by_word[step.call.tool, word].add((step.call.tool, step.call.key))
+    keys: dict[str, set[str]] = defaultdict(set)
+    for step in steps:
+        if step.shown:
+            keys[step.shown[0]].add(step.shown[1])
     questions: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for own in by_word.values():
         for question in own:
@@ -100,7 +105,11 @@ def answer_touches(
         touch = Touch(step.call.called_at, frozenset((WHOLE,)), lambda part: None)
         words = act_names(step.call.arguments, step.call.content) | {""}
         for tool, how in relation.get(step.call.tool, {}).items():
-            if how in CHANGING:
+            if how == "reaches" and tool in documents.classes:  # nobody knows which of the records it changes
+                record = touch._replace(fields=documents.classes[tool].fields)
+                for key in keys[tool]:
+                    touches_by_question[tool, key].append(record)
+            elif how in CHANGING:
                 named = questions[tool] if how == "reaches" else set[tuple[str, str]]().union(
                     *(by_word[tool, word] for word in words))
                 for question in named:

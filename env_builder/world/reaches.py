@@ -16,8 +16,8 @@ from env_builder.runtime.relevance import act_names, ids_in, names
 from env_builder.world.betweens import Between, Place, Sight, differing
 from env_builder.world.calls import LoggedCall
 
-FEWEST_CHANGED = 3
-"""Looks that differ after an act that does not name them, from which it reaches them; fewer may be chance."""
+FEWEST_CHANGED = 2
+"""Looks that differ after an act that does not name them, from which it reaches them; one may be chance."""
 
 
 class _Look(NamedTuple):
@@ -65,13 +65,13 @@ def _between(before: str, look: _Look, acts: list[LoggedCall]) -> Between:
 
 
 def _looks(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) -> Iterator[_Look]:
-    """Yield the looks. The list of acts is one for all looks of a session that no act divides."""
+    """Yield the looks of tools that surely do nothing. Looks of a session that no act divides share one list of acts."""
     session_id, acts = "", list[LoggedCall]()
     for call in calls:
         if call.session_id != session_id:
             session_id, acts = call.session_id, []
         place, content = sight.look(call, ())
-        if place is not None and (call.tool not in acting or place[-2] not in sight.documents.classes):
+        if place is not None and call.tool not in acting:
             yield _Look(call, place, content, acts)
         if call.tool in acting and not call.failed:
             acts = [*acts, call]

@@ -48,6 +48,7 @@ def test_an_act_whose_answer_alone_names_the_place_changes_by_its_answer() -> No
     calls = [step for n, day in enumerate(days) for step in session(
         n, ("plan", {"day": day}, f"E-{n} at 8:00"), ("shift", {"entry": f"E-{n}", "to": "9:30"}, f"now {day}"),
         ("plan", {"day": day}, f"E-{n} at 9:30"))]
+    calls += [step for n, day in enumerate(days, 4) for step in session(n, *[("plan", {"day": day}, f"E-{n} at 8:00")] * 2)]
     assert relation(calls)["shift"]["plan"] == "answers"
 
 
