@@ -47,7 +47,7 @@ def induce(world: InducedWorld, tools: pl.DataFrame) -> pl.DataFrame:
             FirstReads(service.steps, service.documents, service.starts_from == "shared"),
             Sources(service.steps, service.starts_from == "reset"),
             validation.rules(by_tool, tools.filter((pl.col("service") == name) & pl.col("declared"))),
-            always.kinds_by_tool(service.steps) if service.starts_from == "reset" else {},
+            always.sure_by_tool(service.steps) if service.starts_from == "reset" else {},
             precedents.rules_by_tool(service.steps) if service.starts_from == "reset" else {},
             carried.pasts(service.steps) if service.starts_from == "reset" else {},
             chosen.find(service.steps, service.starts_from == "shared"))

@@ -2,9 +2,10 @@
 
 In: a service's steps. Out: the `always` rule of a tool, which answers a question as every session on record was answered it.
 Each call is held against the calls of all other sessions with the same arguments (leave one session out), apart by kind: before
-and after the session acted. Where these foretell nearly all of a tool's calls of a kind, they may answer, last of all rules.
-So no tool is answered worse than by a cassette that never contradicts itself. Only where sessions begin anew, and of tools that
-may act: in a shared world answers on record hold for a time, and what a read tells an act may change.
+and after the session acted. Where these foretell nearly all of a tool's calls of a kind, they may answer, last of all rules;
+after acts that matter to the call, only if calls after acts of these tools were foretold as well. So no tool is answered worse
+than by a cassette that never contradicts itself. Only where sessions begin anew, and of tools that may act: in a shared world
+answers on record hold for a time, and what a read tells an act may change.
 Sees: calls with arguments that other sessions gave too. Does not see: answers that only few of a tool's questions share,
 and what records an act left behind: an act that showed one is not answered so.
 """
@@ -23,6 +24,8 @@ from env_builder.world.replay import LoggedStep
 
 SURE_ENOUGH = 0.97
 """Share of a tool's calls that other sessions must foretell."""
+FEWEST_PASSING = 2
+"""Calls after an act that matters to them which must have been foretold, and none otherwise."""
 READS = ("read", "pure", "constant")
 """Effects of tools that are not answered so: what they tell changes by acts, and sessions seldom look again after these."""
 EVEN = 0.5
@@ -33,25 +36,31 @@ Outcome = tuple[str, bool]
 """(answer, whether it is a failure)."""
 
 
-def kinds_by_tool(steps: Iterable[LoggedStep]) -> dict[str, list[str]]:
-    """Return the kinds of each tool's calls that other sessions foretell."""
+def sure_by_tool(steps: Iterable[LoggedStep]) -> dict[str, dict[str, list[str]]]:
+    """Return which calls of each tool other sessions foretell: their `kinds`, and tools of acts that matter to them and after
+    which they are foretold nevertheless (`passes`)."""
     calls = list(_kinds(steps))
     answers: dict[Question, Answers] = defaultdict(Answers)
-    for call, _ in calls:
+    for call, _, _ in calls:
         answers[call.tool, call.key].add(call)
     n: Counter[tuple[str, str]] = Counter()
     n_right: Counter[tuple[str, str]] = Counter()
-    for call, kind in calls:
+    after: dict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
+    for call, kind, acts in calls:
         other = answers[call.tool, call.key].of_others(call.session_id)
         if other is not None:
             n[call.tool, kind] += 1
             n_right[call.tool, kind] += other == (call.content, call.failed)
+            for act in acts:
+                after[call.tool, act][other == (call.content, call.failed)] += 1
     overall = shrunk(n_right.total(), n.total(), EVEN)
     kinds: dict[str, list[str]] = defaultdict(list)
     for tool, kind in sorted(n):
         if shrunk(n_right[tool, kind], n[tool, kind], overall) >= SURE_ENOUGH:
             kinds[tool].append(kind)
-    return kinds
+    passes = {tool: [act for (who, act), counts in sorted(after.items())
+                     if who == tool and counts[True] >= FEWEST_PASSING and not counts[False]] for tool in kinds}
+    return {tool: {"kinds": own, "passes": passes[tool]} for tool, own in kinds.items()}
 
 
 class Answers:
@@ -75,16 +84,16 @@ class Answers:
         return others[0] if len(others) == 1 else None
 
 
-def _kinds(steps: Iterable[LoggedStep]) -> Iterator[tuple[LoggedCall, str]]:
-    """Yield each call with its kind: whether its session acted before."""
+def _kinds(steps: Iterable[LoggedStep]) -> Iterator[tuple[LoggedCall, str, set[str]]]:
+    """Yield each call with its kind (whether its session acted before), and the tools of the acts that matter to it."""
     for _, session in groupby(steps, key=lambda step: step.call.session_id):
         kind = FIRST
         for step in session:
-            yield step.call, kind
+            yield step.call, kind, {tool for tool, _ in step.after}
             kind = LATER if step.act else kind
 
 
 def induce(evidence: ToolEvidence) -> Induced:
     """Induce the rule that questions are answered as they always were."""
-    kinds = None if evidence.effect in READS else evidence.shared.always.get(evidence.tool)
-    return Induced([{"rule": "always", "kinds": kinds}]) if kinds else NOTHING
+    always = None if evidence.effect in READS else evidence.shared.always.get(evidence.tool)
+    return Induced([{"rule": "always", **always}]) if always else NOTHING

@@ -62,15 +62,18 @@ def induce_unnamed(evidence: ToolEvidence) -> Induced:
 
 
 def _naming(evidence: ToolEvidence) -> NamedRecord | None:
-    """Return by which argument most calls name records that are known; None for a tool that other rules answer."""
+    """Return by which argument most calls name records that are known, of such as the tool does not leave alone, where it names
+    any; None for a tool that other rules answer."""
     if evidence.effect in ("read", "pure", "constant") or not evidence.has_only(*UNEXPLAINED, "makes", "changes"):
         return None
     worked = [step for step in evidence.steps if not step.call.failed]
     n = Counter(NamedRecord(kind, name) for step in worked for name, value in step.call.arguments.items()
                 for kind in sorted(evidence.service.documents.classes)
                 if isinstance(value, str | int) and step.look(kind, str(value)) is not None)
-    frequent = sorted((-count, naming) for naming, count in n.items() if count >= NAMED * len(worked))
-    return None if not worked else frequent[0][1] if frequent else NO_RECORD
+    relation = evidence.service.programs[evidence.tool]["relation"]
+    frequent = sorted((relation.get(naming.entity_class) == "keeps", -count, naming) for naming, count in n.items()
+                      if count >= NAMED * len(worked))
+    return None if not worked else frequent[0][2] if frequent else NO_RECORD
 
 
 def _speaks_of_things(tool: str, steps: list[LoggedStep], calls: list[LoggedCall]) -> bool:

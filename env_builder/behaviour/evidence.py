@@ -188,8 +188,8 @@ class ServiceEvidence(NamedTuple):
     sources: Sources
     demands: dict[str, Rule]
     """Tool -> its `validate` rule, of tools whose declared schema demands something."""
-    always: dict[str, list[str]]
-    """Tool -> kinds of its calls that are answered as they always were (always.py); {} in a shared world."""
+    always: dict[str, dict[str, list[str]]]
+    """Tool -> which of its calls are answered as they always were (always.py); {} in a shared world."""
     precedents: dict[str, Rule]
     """Tool -> its `precedent` rule (precedents.py); {} in a shared world."""
     pasts: dict[str, PastCalls]

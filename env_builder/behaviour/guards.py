@@ -8,18 +8,23 @@ Sees: the conditions of runtime/writing.py. Does not see: what depends on other 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
 from env_builder.behaviour.examples import WriteExample
+from env_builder.runtime.texts import form_of
 from env_builder.runtime.writing import Guards, differs, is_alike, is_within, length_of
 from env_builder.world.features import is_number
 
 FEW_VALUES = 5
 OPEN = 0.1
 """Share of records whose value no other has, from which values are expected that were not seen."""
+MINIMUM_FORMAL, MOST_FORMS = 4, 3
+"""Values of a text from which it can be seen to have forms, and how many forms it may have; each twice."""
+_IS_FORMAL = re.compile(r".*0[^\w\s]0").match
 MINIMUM_ROWS = 4
 """Different records that must have been seen: what fewer have in common is a coincidence."""
 Failure = tuple[dict[str, Any], dict[str, Any]]
@@ -47,7 +52,16 @@ def of_arguments(given: list[dict[str, Any]], failed: list[dict[str, Any]] | Non
     names = sorted({name for arguments in given for name in arguments})
     return {
         "names": sorted({tuple(sorted(arguments)) for arguments in given}), "arguments": limits(given, failed or []),
-        "items": {name: fields for name in names for fields in [_item_fields(given, name)] if fields}}
+        "items": {name: fields for name in names for fields in [_item_fields(given, name)] if fields},
+        "forms": {name: forms for name in names for forms in [_forms(given, name)] if forms}}
+
+
+def _forms(given: list[dict[str, Any]], name: str) -> list[str] | None:
+    """Return the forms of a text that is always written in a few, with numbers that signs part: an amount, a time."""
+    values = {arguments[name] for arguments in given if isinstance(arguments.get(name), str)}
+    forms = Counter(map(form_of, values))
+    is_formal = len(values) >= MINIMUM_FORMAL and len(forms) <= MOST_FORMS and all(map(_IS_FORMAL, forms))
+    return sorted(forms) if is_formal and min(forms.values()) > 1 else None
 
 
 def limits(worked: list[dict[str, Any]], failed: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -1,9 +1,10 @@
 """How an answer's text is read: as JSON where it is, and as a failure where it says so.
 
 A call counts as failed where the log flags it, or where its answer says so in the way most tools do: the text begins with
-"error", a traceback, `(False, …`, or an apology that it did not work, or is a JSON object with an `error` field, with `ok` or
-`success` false, or with a status from 400 on. Where the log has no flag, a short text that begins with "invalid", "unable to"
-and the like, or ends with "not found", is a failure too. Does not see: a refusal in other words.
+"error", a traceback, `(False, …`, an HTTP status from 400 on, or an apology that it did not work, or is a JSON object with an
+`error` field, with `ok` or `success` false, or with a status from 400 on. Where the log has no flag, a short text that begins
+with "invalid", "unable to" and the like, ends with "not found", or says "timed out", is a failure too. Does not see: a refusal
+in other words.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 _REQUEST = frozenset(("status", "headers", "body", "detail", "message", "reason", "title", "type"))
+_STATUS = "|".join(f"{status.value} {re.escape(status.phrase)}" for status in HTTPStatus if status >= HTTPStatus.BAD_REQUEST)
 _FAILURE = re.compile(
-    r"\s*(?:error|err\b|exception\b|traceback \(most recent|\(False,|sorry,? (?:that|this|it) (?:did not|didn't|failed))",
-    re.IGNORECASE)
+    r"\s*(?:error|err\b|exception\b|traceback \(most recent|\(False,|sorry,? (?:that|this|it) (?:did not|didn't|failed)"
+    rf"|HTTP(?:/[\d.]+)? [45]\d\d\b|{_STATUS})", re.IGNORECASE)
 _LIKELY_FAILURE = re.compile(
     r"\s*(?:fail(?:ed|ure)\b|unable to\b|could not\b|invalid\b|(?:permission|access) denied|forbidden\b|unauthori[sz]ed\b"
-    r"|not found\b)|.*\bnot found[.!]?\s*$", re.IGNORECASE)
+    r"|not found\b)|.*\b(?:not found[.!]?\s*$|timed out\b)", re.IGNORECASE)
 _LONGEST_REFUSAL = 200
 """Characters of a text that is searched for the weaker signs of a failure."""
 

@@ -29,7 +29,7 @@ from .relevance import fields_in, ids, ids_in, listed_in, names, with_parts
 from .tables import ROWS, Origin, Table, Wanted, agreed, rows_in
 from .tables import Row as TableRow
 from .world import Name, Overlay, Row, View, World, agreed_on, answering
-from .write_calls import FEW, NOTHING_NAMED, Naming, WriteCall, written_by
+from .write_calls import FEW, NOTHING_NAMED, REACHING, Naming, WriteCall, written_by
 
 UNKNOWN = Ready({"effect": "unknown", "rules": [], "relation": {}})
 
@@ -437,9 +437,10 @@ class EpisodeState:
             text, since = (taught_text, at) if at >= 0 else (self._at_first(name), 0)
         if since >= len(self.write_calls):
             return text
-        for write in self._writes_naming(words, since):
+        how = {write.tool: self._programs.relation(write.tool, name[0]) for write in self.write_calls[since:]}
+        for write in self._writes_naming(words, how, since):
             if name not in write.documents and (
-                    write.matters(self._programs.relation(write.tool, name[0]), words)
+                    write.matters(how[write.tool], words)
                     or (text is not None and self._programs.may_touch_part(write.tool, parsed(write.key), name, text))):
                 return None
         return None if text is not None and self._may_have_moved(name, text, since) else text
@@ -545,10 +546,10 @@ class EpisodeState:
         taught = self._taught.tables.get(entity_class)
         return base.matching(wanted) + (taught.matching(wanted) if taught else [])
 
-    def _writes_naming(self, words: frozenset[str], since: int = 0) -> list[WriteCall]:
-        """Return the write calls that may name one of the words, in order; all of them where there is none."""
+    def _writes_naming(self, words: frozenset[str], how: dict[str, str | None], since: int = 0) -> list[WriteCall]:
+        """Return the write calls that may name one of the words, in order; all without a word, or where one reaches further."""
         calls = self.write_calls
-        if not words:
+        if not words or not REACHING.isdisjoint(how.values()):
             return list(calls[since:])
         if len(calls) <= FEW:
             return [write for write in calls[since:] if write.may_name(words)]
@@ -570,7 +571,7 @@ class EpisodeState:
     def always_answered(self, tool: str) -> list[tuple[dict[str, Any], str]]:
         taught = (key for who, key in self._taught.answers if who == tool)
         questions = dict.fromkeys((*self._world.questions.get(tool, ()), *taught))
-        answers = ((key, self.always(tool, key, (FIRST, LATER))) for key in questions)
+        answers = ((key, self.always(tool, key, (FIRST, LATER), None)) for key in questions)
         return [(parsed(key), row["content"]) for key, row in answers if row is not None and not row["is_error"]]
 
     def writes(self) -> list[EpisodeWrite]:
@@ -593,8 +594,9 @@ class EpisodeState:
         row = self._answer_after((tool, key), after) or (self._repeated((tool, key), after) if after else None)
         return None if row is None or (self.write_calls and self._outdated(tool, row)) else row
 
-    def always(self, tool: str, key: str, kinds: Collection[str]) -> Row | None:
-        if (LATER if self.write_calls else FIRST) not in kinds:
+    def always(self, tool: str, key: str, kinds: Collection[str], passes: Collection[str] | None) -> Row | None:
+        if (LATER if self.write_calls else FIRST) not in kinds or (passes is not None and any(
+                write.tool not in passes for write in self._mattering(tool, parsed(key)))):
             return None
         rows = (*self._taught.answers.get((tool, key), ()), *self._taught.earlier.get((tool, key), ()))
         taught = {(row["content"], row["is_error"], bool(row["answer"].documents)) for row in rows}
@@ -611,9 +613,10 @@ class EpisodeState:
         if not how or set(how.values()) == ONLY_KEEPS:
             return False
         is_record = self._programs.get(tool, UNKNOWN).get("class") is not None
-        shown = {"changes": frozenset[str]() if is_record else listed_in(row["content"]),
+        listed = frozenset[str]() if is_record else listed_in(row["content"])
+        shown = {"changes": listed, "answers": listed,
                  None: ids_in(row["content"]) - self._world.everywhere(tool)}
-        bearing = [write for write in since if how[write.tool] != "keeps" and [write.tool, write.key] not in row["after"]]
+        bearing = [write for write in since if how[write.tool] in shown and [write.tool, write.key] not in row["after"]]
         if any(not shown[how[write.tool]].isdisjoint(with_parts(write.names)) for write in bearing):
             return True
         unseen = frozenset[str]().union(
@@ -652,14 +655,16 @@ class EpisodeState:
 
     def after(self, tool: str, arguments: dict[str, Any]) -> list[list[str]] | None:
         """Return the write calls so far that matter to this call, sorted; None if one of them was not answered."""
+        relevant = self._mattering(tool, arguments)
+        return sorted([write.tool, write.key] for write in relevant) if all(write.answered for write in relevant) else None
+
+    def _mattering(self, tool: str, arguments: dict[str, Any]) -> list[WriteCall]:
+        """Return the write calls so far that matter to this call."""
         if not self.write_calls:
             return []
-        bearing = self._programs.bearing
-        if len(self.write_calls) <= FEW and {bearing(write.tool, tool) for write in self.write_calls} == ONLY_KEEPS:
-            return []
-        words = names(arguments)
-        relevant = [write for write in self._writes_naming(words) if write.matters(bearing(write.tool, tool), words)]
-        return sorted([write.tool, write.key] for write in relevant) if all(write.answered for write in relevant) else None
+        words, how = names(arguments), {write.tool: self._programs.bearing(write.tool, tool) for write in self.write_calls}
+        return [] if set(how.values()) == ONLY_KEEPS else [
+            write for write in self._writes_naming(words, how) if write.matters(how[write.tool], words)]
 
     def _note_write(
         self, program: Ready, key: str, arguments: dict[str, Any], answered: ToolAnswer | None,

@@ -7,9 +7,10 @@ or are keys of entities. One with few values, all of them known, names if argume
 if all others of its name do. Of numbers, answers and documents do not count: amounts stand there too, once they were written.
 A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused:
 it changes nothing, whatever the tool would say. So is one with an argument that no successful call of the tool has, if the
-service refuses such calls on record (`REFUSED`). A call whose naming arguments all exist is one that may well have worked, also
-with a value that is new by nature (an account number), if it looks like others that were given. A value that stands nowhere, of
-an argument whose values other tools are mostly asked for alone, is *doubtful*: it may name nothing, and is not surely refused.
+service refuses such calls on record (`REFUSED`). Values that differ in nothing but their case are no values to choose from. A
+call whose naming arguments all exist is one that may well have worked, also with a value that is new by nature (an account
+number), if it looks like others that were given. A value that stands nowhere, of an argument whose values other tools are
+mostly asked for alone, is *doubtful*: it may name nothing, and is not surely refused.
 
 Sees: values as whole words of answers, values inside of objects and lists, values of several words if each has a digit (phone
 and account numbers). Does not see: entities that exist and that no session met; refusals for other reasons.
@@ -150,7 +151,8 @@ class KnownNames:
                 self._new[own] = frozenset(map(_shape, counts))
             if counts.total() >= MANY_TIMES * len(counts) and not any(" " in value or _is_quantity(value) for value in counts):
                 n_new = sum(n == 1 and not self._is_met(value, own) for value, n in counts.items())
-                self._choices |= {own: frozenset(counts)} if n_new < OPEN else {}
+                is_free = len({value.casefold() for value in counts}) < len(counts)  # who types as they like may type anything
+                self._choices |= {own: frozenset(counts)} if n_new < OPEN and not is_free else {}
 
     def _is_naming(self, tool: str, name: str) -> bool:
         """Return whether an argument names: of a tool without successful calls on record, if all others of its name do."""

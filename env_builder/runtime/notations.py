@@ -4,7 +4,7 @@ In: a tool's answers as texts, and its notation (`world.notations` finds it). In
 notations is JSON text, which everything else reads; the agent gets the tool's own notation. An answer that its notation does
 not give back exactly stays as it is.
 
-    json      JSON with other spaces or line breaks than documents have
+    json      JSON with other spaces or line breaks than documents have, or in a frame
     literal   Python's repr of dictionaries, lists and tuples
     yaml      YAML in block style, as its common writers dump it, long texts folded
     table     separated values under a header, quoted as CSV is; Markdown tables
@@ -119,7 +119,9 @@ def _read_json(content: str, notation: Notation) -> Any:
 
 
 def _write_json(value: Any, notation: Notation) -> str:
-    return json.dumps(value, indent=notation["indent"], ensure_ascii=notation["ascii"]) + str(notation["end"])
+    separators = notation.get("separators")
+    text = json.dumps(value, indent=notation["indent"], ensure_ascii=notation["ascii"], separators=separators)
+    return text + str(notation["end"])
 
 
 # Python literals

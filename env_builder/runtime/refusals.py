@@ -238,9 +238,9 @@ class State(Protocol):
         """Return what the question is known to answer now, None where it is not on record or fails."""
     def recorded(self, tool: str, key: str, arguments: dict[str, Any]) -> Row | None:
         """Return the answer on record, after the write calls of this episode that matter to it."""
-    def always(self, tool: str, key: str, kinds: Collection[str]) -> Row | None:
+    def always(self, tool: str, key: str, kinds: Collection[str], passes: Collection[str] | None) -> Row | None:
         """Return the answer on record to the question, whatever came before it; None if there are several, or calls of the kind
-        are not answered so (`FIRST`: before the episode acted, or `LATER`)."""
+        are not answered so (`FIRST`, `LATER`), or a write call that matters is not of a tool in `passes` (None: of any)."""
     def past(self) -> PastCalls:
         """Return the latest calls of this session with their answers, in order."""
     def bound(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer | None:

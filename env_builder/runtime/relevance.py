@@ -195,5 +195,6 @@ def _rows(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def matters(relation: str | None, act_names: frozenset[str], call_names: frozenset[str]) -> bool:
-    """Return whether the write call may change the answer. `relation`: of the two tools: keeps, changes or None (unknown)."""
-    return relation != "keeps" and (not call_names or not call_names.isdisjoint(act_names))
+    """Return whether the write call may change the answer. `relation`: of the two tools: keeps, changes, reaches (also what it
+    does not name) or None (unknown)."""
+    return relation == "reaches" or (relation != "keeps" and (not call_names or not call_names.isdisjoint(act_names)))

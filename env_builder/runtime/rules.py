@@ -259,7 +259,7 @@ def _confirm(rule: Rule, tool: str) -> Run:
 def _always(rule: Rule, tool: str) -> Run:
     """Say what every session on record was told that asked just this."""
     def run(key: str, arguments: dict[str, Any], state: State) -> ToolAnswer | None:
-        row = state.always(tool, key, rule["kinds"])
+        row = state.always(tool, key, rule["kinds"], rule.get("passes"))
         return None if row is None else ToolAnswer(row["content"], row["is_error"], "derived")
 
     return run

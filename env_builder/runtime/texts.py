@@ -74,6 +74,11 @@ def shape_of(value: Any) -> str:
     return re.sub(r"\d", "0", re.sub(r"[^\W\d_]+", "a", str(value)))
 
 
+def form_of(value: str) -> str:
+    """Return a text with one `0` for each run of digits and one `a` for each run of letters: `0.0,0 a` of an amount."""
+    return re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", value))
+
+
 def signs_of(value: Any) -> str:
     """Return the signs of a name, sorted: a `w` for all letters and digits, and what else stands in it."""
     return "".join(sorted({"w" if sign.isalnum() or sign == "_" else sign for sign in str(value)}))

@@ -59,10 +59,11 @@ class WriteCall(NamedTuple):
         return may_hold(self.key, words) or may_hold(self.touched, words)
 
     def matters(self, relation: str | None, words: frozenset[str]) -> bool:
-        """May it change what names these words? `relation`: what was seen of the two: keeps, changes or None (nothing)."""
+        """May it change what names these words? `relation`: what was seen of the two: keeps, changes, answers (what its answer
+        names, and if it was not answered, anything), reaches (also what it does not name) or None (nothing)."""
         if relation == "keeps":
             return False
-        if not words:
+        if not words or relation == "reaches" or (relation == "answers" and not self.answered):
             return True
         if not isinstance(self.touched, str):
             return not words.isdisjoint(self.touched)
@@ -96,6 +97,8 @@ class Naming(NamedTuple):
         return sorted({place for word in words for place in self.places.get(word, ())})
 
 
+REACHING = frozenset(("reaches", "answers"))
+"""How tools bear on each other whose calls may change what they do not name."""
 NOTHING_NAMED = Naming({}, 0)
 FEW = 16
 """Write calls that are gone through one by one; of more an index is made."""

@@ -14,6 +14,7 @@ from .answers import UNKNOWN_VALUE, Document
 from .canonical import IdentityCache, canonical, digest, encoding
 from .expressions import NAMES, SPOKEN, Look, NoValue, Nowhere, Scope, amount, at, nothing, path_of, rows, shared
 from .relevance import leaves
+from .texts import form_of
 from .world import Name
 
 Guards = dict[str, Any]
@@ -54,12 +55,16 @@ def usual(when: Guards) -> Callable[[dict[str, Any]], bool]:
     """Whether the guards hold that speak of nothing but the arguments."""
     names, values = list(map(frozenset, when["names"])), list(when["arguments"].items())
     items = [(name, *fields) for name, fields in when.get("items", {}).items()]
+    forms = list(when.get("forms", {}).items())
 
     def hold(arguments: dict[str, Any]) -> bool:
         if not any(map(arguments.keys().__eq__, names)):
             return False
         for name, value_sets in values:
             if arguments.get(name) not in value_sets:
+                return False
+        for name, usual_forms in forms:
+            if isinstance(text := arguments.get(name), str) and form_of(text) not in usual_forms:
                 return False
         return not items or all(has_fields(arguments.get(name), always, ever) for name, always, ever in items)
 

@@ -38,6 +38,10 @@ class Between(NamedTuple):
     """Tools called between them that name the place; also the second read's own where it shows a document."""
     changed: frozenset[str]
     """Fields (of an answer that is no document: the empty name) that the reads differ in."""
+    own: str | None = None
+    """The tool of both reads, None where they are of two."""
+    is_alone: bool = False
+    """Only calls of that tool came between."""
 
 
 class Sight(NamedTuple):
@@ -62,7 +66,8 @@ class Sight(NamedTuple):
         return names(call.arguments) or frozenset(("",))
 
 
-def _differing(before: str, after: str) -> frozenset[str]:
+def differing(before: str, after: str) -> frozenset[str]:
+    """Return the fields that two answers differ in; the empty name where they are no objects."""
     if before == after:
         return frozenset()
     one, other = parse(before), parse(after)
@@ -80,6 +85,8 @@ def all_betweens(
     ordered = sorted(calls, key=order_of) if shared else calls
     places = _places(ordered, sight, shared, listed)
     last: dict[Place, str] = {}
+    looked_by: dict[Place, tuple[str, int]] = {}
+    others = _Others()
     since: dict[Place, dict[str, set[str]]] = defaultdict(dict)
     partly: dict[Place, set[str]] = defaultdict(set)
     questions = _questions(ordered, sight, acting)
@@ -87,12 +94,15 @@ def all_betweens(
     for call in ordered:
         scope: Place = () if shared else (call.session_id,)
         place, content = sight.look(call, scope)
+        others.add(scope, call.tool)
         if call.tool in acting and not call.failed:
             named = act_names(call.arguments, call.content)
             given = names(call.arguments)
+            shown = named.union(value for value in call.parsed.values() if isinstance(value, str)) if isinstance(
+                call.parsed, dict) else named
             for linked in {linked for word in (*sorted(named), "") for linked in places.get((*scope, word), ())}:
                 since[linked].setdefault(call.tool, set()).update(given - made[linked])
-                made[linked] |= named - given
+                made[linked] |= shown - given
                 if questions.names_partly(call.tool, linked, named):
                     partly[linked].add(call.tool)
         if place is None:
@@ -101,9 +111,27 @@ def all_betweens(
             since[place].pop(place[-2], None)
             if call.tool in acting and place[-2] in sight.documents.classes:
                 since[place].setdefault(call.tool, set()).update(names(call.arguments))
-            yield _between(place, since[place], last[place], content, partly[place])
-        last[place] = content
+            own, alone = looked_by[place]
+            between = _between(place, since[place], last[place], content, partly[place])
+            yield between if own != call.tool else between._replace(own=own, is_alone=alone == others[scope, own])
+        last[place], looked_by[place] = content, (call.tool, others[scope, call.tool])
         since[place], made[place], partly[place] = {}, set(), set()
+
+
+class _Others:
+    """How many calls of other tools there were."""
+
+    def __init__(self) -> None:
+        self._n = Counter[tuple[Place, str]]()
+
+    def add(self, scope: Place, tool: str) -> None:
+        """Count a call. `scope`: where calls may come between."""
+        self._n[scope, tool] += 1
+        self._n[scope, ""] += 1
+
+    def __getitem__(self, place: tuple[Place, str]) -> int:
+        scope, tool = place
+        return self._n[scope, ""] - self._n[scope, tool]
 
 
 class _Questions(NamedTuple):
@@ -147,7 +175,7 @@ def _questions(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) ->
 def _between(place: Place, acts: dict[str, set[str]], before: str, after: str, partly: Collection[str] = ()) -> Between:
     """Compare two reads of one place. Where they differ, tools that were given something which only one of the two shows come
     first; where they do not, tools that named a part of the question say nothing. `acts`: what each tool was given."""
-    changed = _differing(before, after)
+    changed = differing(before, after)
     tools = frozenset(acts) if changed else frozenset(acts).difference(partly)
     if changed and len(acts) > 1:
         one, other = _shown(before), _shown(after)

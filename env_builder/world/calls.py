@@ -46,20 +46,30 @@ def calls_of(turns: pl.DataFrame) -> list[LoggedCall]:
         (pl.col("kind") == "call") & pl.col("content").is_not_null() & pl.col("arguments").is_not_null()
     ).sort("session_id", "position")
     columns = ("session_id", "position", "tool", "arguments", "content", "is_error", "happened_at", "result_id", "turn_id")
-    return _without_empty_answers([_call(*row) for row in rows.select(columns).iter_rows()])
+    return without_empty_answers([_call(*row) for row in rows.select(columns).iter_rows()])
 
 
 NOTHING = "null"
+CONFIRMS = 2
+"""Different answers of a tool that confirms: nothing, or that it is done."""
 ANSWERS_SHARE = 0.5
 """Share of a tool's answers that are objects or lists, from which on an answer of nothing says that the call failed."""
 
 
-def _without_empty_answers(calls: list[LoggedCall]) -> list[LoggedCall]:
-    """Mark as failed what answered `null` where the tool answers with objects or lists, and the log has no flag of its own."""
+def without_empty_answers(calls: list[LoggedCall]) -> list[LoggedCall]:
+    """Mark as failed what answered `null` where the tool answers with objects or lists, and the log has no flag of its own;
+    in a service that has such a tool, also of tools that say one and the same else."""
     n, n_answered = Counter(call.tool for call in calls), Counter(call.tool for call in calls if call.parsed is not None)
     answering = {tool for tool in n if n_answered[tool] >= ANSWERS_SHARE * n[tool]}
-    return [call._replace(failed=True) if call.tool in answering and call.flagged is None and call.content.strip() == NOTHING
-            else call for call in calls]
+    empty = {call.tool for call in calls if call.flagged is None and call.content.strip() == NOTHING}
+    if not empty.isdisjoint(answering):
+        contents: dict[str, set[str]] = defaultdict(set)
+        for call in calls:
+            if not call.failed:
+                contents[call.tool].add(call.content.strip())
+        answering |= {tool for tool in empty if len(contents[tool]) == CONFIRMS}
+    return [call._replace(failed=True) if call.tool in answering and call.tool in empty and call.content.strip() == NOTHING
+            and call.flagged is None else call for call in calls]
 
 
 def _call(

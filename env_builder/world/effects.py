@@ -41,6 +41,7 @@ from env_builder.world.betweens import (
 )
 from env_builder.world.calls import LoggedCall, calls_by_tool, order_of
 from env_builder.world.documents import Documents
+from env_builder.world.reaches import Unnamed, often_changed
 
 MINIMUM_QUESTIONS = 3
 """Different expressions that must have been answered so: fewer may be chance."""
@@ -179,7 +180,8 @@ class Effects(NamedTuple):
 
     effect: dict[str, Effect]
     relation: dict[str, dict[str, str]]
-    """Acting tool -> looking tool or class -> "keeps" or "changes"; absent: nothing was seen."""
+    """Acting tool -> looking tool or class -> "keeps", "changes", "answers" (it changes what only its answers name) or
+    "reaches" (it also changes what it does not name); absent: nothing was seen."""
     presumed: frozenset[str]
     """Tools that look like reads by their answers, without proof: simulated as such."""
     harmless: frozenset[str]
@@ -285,7 +287,7 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     counts = Counter(between.place for between in in_session if not between.tools)
     changed = Counter(between.place for between in in_session if not between.tools and between.changed)
     fickle = {place for place, n in counts.items() if changed[place] >= max(2, CHANGES_RATE * n)}
-    in_session = [between for between in in_session if between.tools and between.place not in fickle]
+    in_session = [between for between in _without_steady(in_session) if between.tools and between.place not in fickle]
     creating = {tool for tool, documented in documents.tools.items() if documented.argument is None}
     showing = frozenset(tool for tool, documented in documents.tools.items() if documented.only_key)
     repeating = frozenset(tool for tool, mine in by_tool.items() if _repeats_of_one_name(mine, shared) >= HARMLESS_REPEATS)
@@ -321,9 +323,21 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     if not shared:
         betweens += against_baseline(calls, sight, acting)
     relation = relation_of([between for between in betweens if between.place not in fickle])
+    _add_reaching(relation, acting, Unnamed(calls, sight, acting | presumed, shared))  # any may have done it
     again = frozenset(tool for tool, mine in by_tool.items() if equal_repeats(mine, shared))
     unseen = frozenset(tool for tool in presumed - again - documents.tools.keys() if not kept[tool])
     return Effects(effect, relation, presumed, harmless, again, unseen)
+
+
+def _without_steady(betweens: list[Between]) -> list[Between]:
+    """Return the pairs without blame for who asks again, of tools that never tell anything new with nothing else between."""
+    alone = {between.own: Counter[bool]() for between in betweens}
+    for between in betweens:
+        if between.is_alone:
+            alone[between.own][bool(between.changed)] += 1
+    steady = {own for own, counts in alone.items() if own and counts[False] and not counts[True]}
+    return [between._replace(tools=between.tools - {between.own})
+            if between.own in steady and between.changed and not between.is_alone else between for between in betweens]
 
 
 def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
@@ -508,6 +522,15 @@ def relation_of(betweens: list[Between]) -> dict[str, dict[str, str]]:
         if not changes:
             relation[act].setdefault(place, "keeps")
     return dict(relation)
+
+
+def _add_reaching(relation: dict[str, dict[str, str]], acting: frozenset[str], unnamed: Unnamed) -> None:
+    """Say of acting tools that they change what they do not name, or what nothing but their answers names."""
+    for how, betweens in (("answers", unnamed.by_answers()), ("reaches", unnamed.at_all())):
+        often = often_changed(betweens)
+        for act, places in ((act, places) for act, places in relation_of(betweens).items() if act in acting):
+            relation.setdefault(act, {}).update({
+                place: how for place, does in places.items() if does == "changes" and (act, place) in often})
 
 
 def _judged(betweens: list[Between]) -> Iterator[tuple[str, str, bool]]:

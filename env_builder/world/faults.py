@@ -3,8 +3,8 @@
 In: calls by session and position, and what is known of each tool's effect. Out: the ids of such failures. They are left out of
 all that is learnt of tools and world (a transient fault never becomes a guard), and make the rate at which a tool fails by
 itself (`env_builder.perturbations`). Sees: calls of one session that were made again; messages that were nearly always followed
-by a success, wherever else they stand. Does not see: a fault that nobody tried again; that somebody else put right, between the
-two, what was wrong.
+by a success, wherever else they stand; of those that several tools give, as often as the call was made again. Does not see: a
+fault that nobody tried again; that somebody else put right, between the two, what was wrong.
 
 A session that ran out: calls are refused until one tool is called again, and then work as they stood. Sees: tools that had
 worked in the same session, or after the renewing tool, before they were refused; the same call made again after the renewing
@@ -33,6 +33,8 @@ SOON_CALLS = 10
 MINIMUM_SEEN = 3
 """Failures with one message that passed by themselves, from which on the message alone tells a fault; times that a session must
 have run out and been renewed in the same way."""
+SEVERAL_TOOLS = 3
+"""Tools that give a message, from which it is about what stands before them, and those who did not try again say nothing."""
 
 
 def find_faults(calls: Iterable[LoggedCall], effects: Mapping[str, str]) -> frozenset[str]:
@@ -40,11 +42,20 @@ def find_faults(calls: Iterable[LoggedCall], effects: Mapping[str, str]) -> froz
     `effects`: tool -> effect."""
     calls = list(calls)
     sessions = groupby(calls, key=lambda call: call.session_id)
-    passed = {event_id for _, session in sessions for event_id in _passed(session, effects)}
+    tried, passed = set[str](), set[str]()
+    for _, session in sessions:
+        for event_id, worked in _tried_again(session, effects):
+            tried.add(event_id)
+            passed.update([event_id] if worked else [])
     failures = [call for call in calls if call.failed]
     moulds = Counter(map(mould, failures))
     passing = Counter(mould(call) for call in failures if call.event_id in passed)
-    faults = {message for message, n in passing.items() if n >= MINIMUM_SEEN and 2 * n > moulds[message]}
+    n_tried = Counter(mould(call) for call in failures if call.event_id in tried)
+    tools: dict[str, set[str]] = defaultdict(set)
+    for call in failures:
+        tools[mould(call)].add(call.tool)
+    faults = {message for message, n in passing.items() if n >= MINIMUM_SEEN and 2 * n > (
+        n_tried if len(tools[message]) >= SEVERAL_TOOLS else moulds)[message]}
     return failures_of(find_expiries(calls)) | passed | {call.event_id for call in failures if mould(call) in faults}
 
 
@@ -57,19 +68,18 @@ def without(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
     return turns.filter(~pl.coalesce("result_id", "turn_id").is_in(turn_ids)) if turn_ids else turns
 
 
-def _passed(session: Iterable[LoggedCall], effects: Mapping[str, str]) -> set[str]:
+def _tried_again(session: Iterable[LoggedCall], effects: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+    """Yield the event ids of failures after which the same was called soon and with nothing done between; did it work?"""
     waiting: dict[tuple[str, str], list[LoggedCall]] = {}
-    passed: set[str] = set()
     for call in session:
         question = (call.tool, call.key)
+        before = [failure for failure in waiting.pop(question, ()) if _soon(failure, call)]
+        yield from ((failure.event_id, not call.failed) for failure in before)
         if call.failed:
-            before = waiting.get(question, [])
             waiting[question] = [*before, call] if before and mould(before[-1]) == mould(call) else [call]
             continue
-        passed.update(failure.event_id for failure in waiting.pop(question, ()) if _soon(failure, call))
         if effects.get(call.tool, "unknown") in ACTING:
             waiting.clear()  # what failed before may work now for a reason
-    return passed
 
 
 def _soon(failure: LoggedCall, call: LoggedCall) -> bool:

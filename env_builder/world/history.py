@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.relevance import act_names, names
 from env_builder.runtime.world import World
 from env_builder.runtime.writing import Consequence, Unknowable, applied
 from env_builder.world.beginnings import Beginnings, FirstLook
@@ -27,8 +28,11 @@ from env_builder.world.changes import Feed
 from env_builder.world.documents import Documents
 from env_builder.world.hidden import QUIET, Link, differences, links_of, named, samples_of, spoken_of
 from env_builder.world.replay import LoggedStep
-from env_builder.world.spans import ABSENT, DocumentRead, Drift, Event, Touch, fields_of, from_birth, pairs, spans
+from env_builder.world.spans import ABSENT, WHOLE, DocumentRead, Drift, Event, Touch, fields_of, from_birth, pairs, spans
 from warehouse.records import Decision
+
+CHANGING = frozenset(("changes", "answers", "reaches"))
+"""How acts bear on what they are known to change (`relation`)."""
 
 
 def unexplained(
@@ -43,7 +47,7 @@ def unexplained(
         is_explained = any(one["class"] == link[0] for one in also.get(tool, ()))
         changed = (path for sample in samples for path, _, _ in differences(sample.there, sample.after))
         fields = frozenset(str(path[0]) for path in changed if path)
-        if fields and not is_explained and relation[tool].get(link[0]) == "changes":
+        if fields and not is_explained and relation[tool].get(link[0]) in CHANGING:
             tools_by_link[tool, link] = fields
     return tools_by_link
 
@@ -74,6 +78,43 @@ def touches(
             fields = frozenset(field for one in consequences for field in one.get("fields") or one["path"][:1])
             touches_by_name[name].append(Touch(at, fields, partial(_touched, step, spoken_of(step, documents), consequences)))
     return touches_by_name
+
+
+def answer_touches(
+    steps: list[LoggedStep], relation: Mapping[str, Mapping[str, str]], documents: Documents
+) -> dict[tuple[str, str], list[Touch]]:
+    """When acts of any session touched what shows no record, by question, as far as their tools are known to change it; and
+    records of a class that they reach."""
+    by_word: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    for step in steps:
+        if not step.acting and not step.call.failed and step.call.tool not in documents.tools:
+            for word in names(step.call.arguments) or ("",):
+                by_word[step.call.tool, word].add((step.call.tool, step.call.key))
+    keys: dict[str, set[str]] = defaultdict(set)
+    for step in steps:
+        if step.shown:
+            keys[step.shown[0]].add(step.shown[1])
+    questions: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for own in by_word.values():
+        for question in own:
+            questions[question[0]].add(question)
+    touches_by_question: dict[tuple[str, str], list[Touch]] = defaultdict(list)
+    for step in steps:
+        if not step.act or step.call.called_at is None:
+            continue
+        touch = Touch(step.call.called_at, frozenset((WHOLE,)), lambda part: None)
+        words = act_names(step.call.arguments, step.call.content) | {""}
+        for tool, how in relation.get(step.call.tool, {}).items():
+            if how == "reaches" and tool in documents.classes:  # nobody knows which of the records it changes
+                record = touch._replace(fields=documents.classes[tool].fields)
+                for key in keys[tool]:
+                    touches_by_question[tool, key].append(record)
+            elif how in CHANGING:
+                named = questions[tool] if how == "reaches" else set[tuple[str, str]]().union(
+                    *(by_word[tool, word] for word in words))
+                for question in named:
+                    touches_by_question[question].append(touch)
+    return touches_by_question
 
 
 def _touched(
@@ -176,11 +217,11 @@ def _shared(
     shown: dict[Name, list[Event]] = {}
     for name, contents in documents.items():
         looks = _looks([(step, step.shown[2]) for step in contents if step.shown], starts, kept)
-        shown[name] = sorted([*looks, *touches.get(name, ())], key=lambda event: (event.at, isinstance(event, DocumentRead)))
+        shown[name] = _in_order(looks, touches.get(name, ()))
     reads = {  # an answer after acts holds then alone, and one that shows a record is worked out from the record
         name: [step for step in contents if not step.acting and not step.after] for name, contents in answers.items()}
     touching: dict[Name, list[Event]] = {
-        name: [*_looks([(step, step.call.content) for step in contents], starts, {})]
+        name: _in_order(_looks([(step, step.call.content) for step in contents], starts, {}), touches.get(name, ()))
         for name, contents in reads.items() if contents}
     rows: list[Row] = []
     recorded: list[Row] = []
@@ -200,7 +241,9 @@ def _shared(
                  for step in _first_by(documents[name], lambda step: step.call.session_id)
                  if step.shown and not step.after and not step.act]
     rows += [row for _, feed in sorted(feeds.items()) for row in _fed(service, feed)]
-    drift = Drift([pair for name, events in sorted(touching.items()) for pair in pairs(name[0], events, False)])
+    # not every act that changes an answer is known to, so that what changes by itself is counted with all acts
+    drift = Drift([pair for name, events in sorted(touching.items())
+                   for pair in pairs(name[0], [event for event in events if isinstance(event, DocumentRead)], False)])
     for name, events in sorted(touching.items()):
         by_event = {step.call.event_id: step for step in reads[name]}
         recorded += [_answer(service, by_event[span.event_id], span.since, span.until, None)
@@ -209,6 +252,10 @@ def _shared(
         recorded += [_answer(service, step, None, None, step.call.session_id)
                      for step in _first_by(contents, lambda step: (step.call.session_id, step.after))]
     return History(rows, recorded, [])
+
+
+def _in_order(looks: list[DocumentRead], touches: Iterable[Touch]) -> list[Event]:
+    return sorted([*looks, *touches], key=lambda event: (event.at, isinstance(event, DocumentRead)))
 
 
 def _fed(service: str, feed: Feed) -> Iterator[Row]:

@@ -4,13 +4,15 @@ In: a service's calls, with answers as JSON text. Out: for each tool the sets of
 (`runtime.joints`). A set is one where a tool with just these arguments shows objects, tells the same when asked again, and has
 no name of a change; and where a second tool takes all of it too. Each argument either tells too little alone (it stands beside
 several others of the rest, and then another object is shown), or is always given with the same others; not all are of the
-second kind.
+second kind. A tool that is nearly always given texts of the same kind under other names names records by them as well.
 Sees: two or three arguments that are texts or whole numbers and always given. Does not see: names that only readers take.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import product
 
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.joints import joined
@@ -38,7 +40,20 @@ def find(calls: list[LoggedCall]) -> Joints:
         taking = [tool for tool in worked if takes[tool].issuperset(names)]
         for tool in taking if len(taking) > 1 else ():
             joints.setdefault(tool, []).append(list(names))
-    return joints
+        values = {name: {call.arguments[name] for tool in taking for call in worked[tool]} for name in names}
+        for tool in sorted(worked.keys() - set(taking)) if len(taking) > 1 else ():
+            joints.setdefault(tool, []).extend(_renamed(worked[tool], takes[tool], values))
+    return {tool: own for tool, own in sorted(joints.items()) if own}
+
+
+def _renamed(mine: list[LoggedCall], takes: frozenset[str], values: Mapping[str, set[object]]) -> Iterator[list[str]]:
+    """Yield the arguments of a tool that make such a name under other names, in the order of the own ones: `from` and `to` are
+    where a thing is. `values`: those that each of the own arguments was given."""
+    options = [[name] if name in takes else [
+        other for other in sorted(takes - values.keys()) if len(given := {call.arguments[other] for call in mine}) > 1
+        and all(isinstance(value, str) for value in given)
+        and sum(call.arguments[other] in values[name] for call in mine) >= MOSTLY * len(mine)] for name in values]
+    yield from (list(names) for names in product(*options) if len(set(names)) == len(names))
 
 
 def applied(calls: list[LoggedCall], joints: Joints) -> list[LoggedCall]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import groupby, pairwise
@@ -76,6 +77,9 @@ def _read(call: LoggedCall, notations: list[list[Any]]) -> LoggedCall:
 
 def _of(texts: list[str]) -> Notation | None:
     """Return the notation of a tool's different answers that worked; None: they are read as they are."""
+    framed = _framed(texts)
+    if framed is not None:
+        return framed
     structured = [text for text in texts if _is_structured(text)]
     if len(structured) >= FEWEST and not all(_is_plain(text) for text in structured):
         notation = next((notation for notation in _candidates(structured) if _gives_back(notation, structured)), None)
@@ -85,6 +89,26 @@ def _of(texts: list[str]) -> Notation | None:
             n_fields = len({text.partition(": ")[0] for text in texts})
             return template(texts) or (notation if 2 * n_fields <= len(texts) else None)
     return None if any(parse(text) is not None for text in texts) else template(texts)
+
+
+def _framed(texts: list[str]) -> Notation | None:
+    """Return the notation of JSON between characters that are the same in nearly all answers, such as the line of a status."""
+    frames = Counter(frame for text in texts if (frame := _around_json(text)) is not None)
+    frame, n = max(sorted(frames.items()), key=lambda each: each[1]) if frames else (BARE, 0)
+    if n < FEWEST or n < MOSTLY * len(texts) or frame == BARE:
+        return None
+    styles = ({"kind": "json", "indent": None, "ascii": style["ensure_ascii"], "separators": list(style["separators"]),
+               "end": "", "frame": list(frame)} for style in PLAIN)
+    return next((notation for notation in styles if _gives_back(notation, texts)), None)
+
+
+def _around_json(text: str) -> tuple[str, str] | None:
+    """Return what stands before and after the JSON value in a text, None where none does."""
+    starts = [place for sign in "{[" if (place := text.find(sign)) >= 0]
+    end = max(text.rfind(sign) for sign in "}]") + 1
+    if not starts or parse(text[min(starts):end]) is None:
+        return None
+    return text[:min(starts)], text[end:]
 
 
 def _are_lines(texts: list[str], notation: Notation) -> bool:

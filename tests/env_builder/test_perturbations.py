@@ -100,3 +100,12 @@ def test_a_grader_replays_under_the_perturbations_of_the_rollout(env: Environmen
     assert env.replay(TASK, env.journal).difference["documents"] == {"door/7": OPEN}
     with pytest.raises(ValueError, match="weather"):
         env.reset(TASK, perturbations=("weather",))
+
+
+def test_a_message_of_several_tools_passes_as_often_as_somebody_tries_again() -> None:
+    late = "Error: the depot does not answer"
+    tried = [(tool, f"box-{n}", answer, float(n)) for n, tool in enumerate(("show", "weigh", "move"))
+             for answer in (late, "fine")]
+    given_up = [("show", f"box-{n}", late, float(n)) for n in range(10, 20)]
+    assert _found(*tried, *given_up) == {"0", "2", "4", *(str(place) for place in range(6, 16))}
+    assert _found(*[("show", *call[1:]) for call in tried], *given_up) == {"0", "2", "4"}, "one tool may mean it"

@@ -217,7 +217,9 @@ def test_an_attempt_elsewhere_counts_as_done() -> None:
     ("(False, 'no such door')", None, True),
     ("Sorry, that did not work: door D-7 not found", False, True), ("ERR not_found: door", None, True),
     ('{"status": 404, "detail": "door not found"}', False, True), ('{"ok": false}', None, True),
-    ('{"ok": false}', False, False),
+    ('{"ok": false}', False, False), ("HTTP/1.1 409 Conflict\n\nthe door is open", False, True),
+    ("404 Not Found: no door D-7", False, True), ("404 doors are open", None, False),
+    ("the lift timed out after 9 s", None, True),
     ("door D-7 not found", None, True), ("door D-7 not found", False, False), ("invalid code", None, True),
     ("The errors of last year are listed below.", None, False), ('{"status": "open"}', None, False),
     ('{"status": 404, "door": "D-404"}', None, False), ("done", True, True)])
@@ -265,3 +267,11 @@ def test_what_a_tool_confirms_is_not_given_to_a_doubtful_name() -> None:
     state = EpisodeState(World([], LOOKED_UP), {"pass": program}, View(None, frozenset()))
     assert state.call("pass", {"door": "D-2", "word": "w2", "count": 5}).content == "done"
     assert state.call("pass", {"door": "D-77", "word": "w2", "count": 5}).tier == "unknown"
+
+
+def test_values_that_differ_by_their_case_are_no_list_to_choose_from() -> None:
+    def strangers(*marks: str) -> list[str] | None:
+        answers = {("mark", f'{{"as":"{mark}","card":"C-{n}"}}'): [
+            {"is_error": False, "content": "done", "session": None}] for n in range(9) for mark in marks}
+        return KnownNames([f"C-{n}" for n in range(9)], answers).strangers("mark", {"as": "late", "card": "C-1"})
+    assert strangers("bug", "draft") == ["late"] and strangers("bug", "Bug", "draft") is None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder import behaviour
-from env_builder.behaviour.always import kinds_by_tool
+from env_builder.behaviour.always import sure_by_tool
 from env_builder.rooms import rows_of
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import View, World
@@ -66,7 +66,7 @@ def session(name: str, word: str) -> list[LoggedCall]:
 
 def test_a_tool_that_answers_every_session_alike_is_known_by_leaving_sessions_out() -> None:
     calls = [one for n in range(40) for one in session(f"s{n}", f"word{n % 20}")]
-    kinds = kinds_by_tool(steps(calls))
+    kinds = {tool: sure["kinds"] for tool, sure in sure_by_tool(steps(calls)).items()}
     assert kinds["go"] == ["first", "later"] and "look" not in kinds
 
 

@@ -114,3 +114,14 @@ def test_writes_are_played_on_records_named_by_two_arguments() -> None:
 def test_a_joint_name_is_named_by_all_its_parts() -> None:
     assert names_together("3/A", {"3", "A", "x"}) and names_together("3/A", {"3/A"})
     assert not names_together("3/A", {"3", "x"}) and not names_together("A3", {"A", "3"})
+
+
+def test_a_tool_names_records_under_other_names_for_the_same_values() -> None:
+    theatre, choose = Theatre(), random.Random(2)
+    calls = [call(tool, arguments, theatre.call(tool, arguments)) for _ in range(40) for tool, arguments in asked(choose)]
+    calls = [each._replace(arguments={**each.arguments, "number": f"N{each.arguments['number']}"}) for each in calls]
+    moved = [call("swap", {"row": choose.choice("ABCDEF"), "from": f"N{n % 8 + 1}", "to": f"N{(n + 3) % 8 + 1}", "why": f"{n}"},
+                  "true") for n in range(12)]
+    assert find([*calls, *moved])["swap"] == [["from", "row"], ["to", "row"]]
+    assert "swap" not in find([*calls, *(each._replace(arguments={**each.arguments, "from": "hall", "to": "bar"})
+                                         for each in moved)])

@@ -74,6 +74,16 @@ def test_a_notation_is_found_read_and_given_back(kind: str, dump: Callable[[Any]
     assert [written_in(call.content, found, None) for call in inside] == told
 
 
+@pytest.mark.parametrize("dump", [json.dumps, lambda value: json.dumps(value, separators=(",", ":"))])
+def test_json_after_the_line_of_a_status_is_read_and_given_back(dump: Callable[[Any], str]) -> None:
+    told = [f"HTTP/1.1 200 OK\n\n{dump(row)}\n" for row in SHOWN]
+    found = find(calls(told), {})["show"]
+    inside = applied(calls(told), {"show": found})
+    assert [call.parsed for call in inside] == SHOWN
+    assert [written_in(call.content, found, None) for call in inside] == told
+    assert find(calls([f"Room {row['code']}: {dump(row)}" for row in SHOWN]), {}) == {}, "what differs frames nothing"
+
+
 @pytest.mark.parametrize("told", [
     ["Noted.", "Thank you.", "On the list."], ['{"a": 1}', '{"a": 2}', '{"a":3}'.replace(":", ": ")], ["a", "b\nc", "d"],
     ["Loan 1 of Ada.\nDue soon.", "Loan 2 of Ben.\nOverdue.", "Loan 3 of Cleo.\nDue soon."]])
