@@ -32,8 +32,6 @@ from .world import Name, Overlay, Row, View, World, agreed_on, answering
 from .write_calls import FEW, NOTHING_NAMED, REACHING, Naming, WriteCall, written_by
 
 UNKNOWN = Ready({"effect": "unknown", "rules": [], "relation": {}})
-
-
 LastCall = tuple[str, str, tuple[WriteCall, ...], Overlay, PastCalls]
 """The call that was answered last: tool, canonical arguments; and what stood before it: write calls, overlay, calls."""
 ToolCalls = tuple[tuple[str, str], ...]
