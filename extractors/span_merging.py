@@ -86,12 +86,44 @@ def _ended(thread: Thread, columns: Columns) -> int:
     return max(times)
 
 
+class _Conversation:
+    """The parts of a thread in order, and where each is by its keys: what is appended costs no more than itself."""
+
+    def __init__(self, parts: list[_Part], keys_of: Callable[[_Part], tuple[Hashable, ...]]) -> None:
+        self.parts: list[_Part] = []
+        self._keys_of = keys_of
+        self._keys: list[tuple[Hashable, ...]] = []
+        self.places: dict[Hashable, list[int]] = defaultdict(list)
+        self.replace(parts, 0)
+
+    def replace(self, parts: list[_Part], first: int) -> None:
+        """Take other parts, which are the same before the place `first`."""
+        for place in range(len(self._keys) - 1, first - 1, -1):
+            for key in self._keys[place]:
+                self.places[key].pop()
+        del self._keys[first:]
+        self.parts = parts
+        for place in range(first, len(parts)):
+            keys = self._keys_of(parts[place])
+            self._keys.append(keys)
+            for key in keys:
+                self.places[key].append(place)
+
+    def place_of(self, kind: str, call_id: str | None) -> int | None:
+        """Return the place of a call or a result by its id."""
+        return next(iter(self.places.get((kind, "id", call_id), ())), None) if call_id is not None else None
+
+    def has_changed(self, place: int) -> bool:
+        """Whether the part at a place is known by other keys than it was."""
+        return self._keys[place] != self._keys_of(self.parts[place])
+
+
 class _Merging:
     def __init__(self, columns: Columns, enclosing: Enclosing | None) -> None:
         self._columns = columns
         self._from_trace = enclosing is not None
         self._enclosing = enclosing
-        self._threads: list[list[_Part]] = []
+        self._threads: list[_Conversation] = []
         self._confirmed: set[int] = set()
         """Rows of summaries that a span of its own tells too."""
 
@@ -103,17 +135,17 @@ class _Merging:
         for thread in self._threads:
             parts = self._without_answers(thread, parts)
             same = self._same(thread, parts)
-            if not self._is_other(thread, parts, same):
-                n_before = len(thread)
-                thread[:] = self._merged(thread, parts, same)
-                return len(thread) > n_before
-        self._threads.append(parts)
+            if not self._is_other(thread.parts, parts, same):
+                n_before = len(thread.parts)
+                thread.replace(*self._merged(thread, parts, same))
+                return len(thread.parts) > n_before
+        self._threads.append(_Conversation(parts, self._keys))
         return True
 
     def rows(self) -> Iterable[list[int]]:
         """Return the rows of each thread, without what others tell better."""
         for thread in self._threads:
-            parts = self._without_summaries(thread)
+            parts = self._without_summaries(thread.parts)
             rows = [row for part in parts for row in ((part.row,) if part.result is None else (part.row, part.result))]
             yield _after_calls(rows, self._columns)
 
@@ -141,20 +173,22 @@ class _Merging:
             not self._has(each.row, FROM_SPAN) or columns["record_id"][each.row] != columns["record_id"][result],
             columns["tool"][each.row] != columns["tool"][result]))
 
-    def _without_answers(self, thread: list[_Part], parts: list[_Part]) -> list[_Part]:
+    def _without_answers(self, thread: _Conversation, parts: list[_Part]) -> list[_Part]:
         """Give answers that stand alone to their calls in the other list, by id; return the rest of `parts`."""
-        for calls, answers in ((thread, parts), (parts, thread)):
-            ids = {self._columns["call_id"][part.row]: part for part in calls if self._columns["kind"][part.row] == "call"}
-            ids.pop(None, None)
-            rest = []
-            for part in answers:
-                call = ids.get(self._columns["call_id"][part.row]) if self._columns["kind"][part.row] == "result" else None
-                if call is None:
-                    rest.append(part)
-                else:
-                    call.result = self._answer(call.result, part.row)
-            answers[:] = rest
-        return parts
+        kinds, ids = self._columns["kind"], self._columns["call_id"]
+        rest = []
+        for part in parts:
+            place = thread.place_of("call", ids[part.row]) if kinds[part.row] == "result" else None
+            if place is None:
+                rest.append(part)
+            else:
+                thread.parts[place].result = self._answer(thread.parts[place].result, part.row)
+        for part in rest:
+            place = thread.place_of("result", ids[part.row]) if kinds[part.row] == "call" else None
+            if place is not None:
+                part.result = self._answer(part.result, thread.parts[place].row)
+                thread.replace([*thread.parts[:place], *thread.parts[place + 1:]], place)
+        return rest
 
     def _begin_with_traces(self, parts: list[_Part], enclosing: Enclosing) -> None:
         times = self._columns["happened_at"]
@@ -178,22 +212,18 @@ class _Merging:
 
     # equal parts
 
-    def _same(self, thread: list[_Part], parts: list[_Part]) -> dict[int, int]:
+    def _same(self, thread: _Conversation, parts: list[_Part]) -> dict[int, int]:
         """Return the place in the thread of each of the parts that it has, in the same order: the most there can be."""
         n_first = 0
-        shorter = min(len(thread), len(parts))
-        while n_first < shorter and self._is_same(thread, n_first, parts, n_first):
+        shorter = min(len(thread.parts), len(parts))
+        while n_first < shorter and self._is_same(thread.parts, n_first, parts, n_first):
             n_first += 1
         same = {place: place for place in range(n_first)}
-        places: dict[Hashable, list[int]] = defaultdict(list)
-        for place in range(n_first, len(thread)):
-            for key in self._keys(thread[place]):
-                places[key].append(place)
         ends: list[int] = []
         chains: list[tuple[int, int, int]] = []
         at_end: list[int] = []   # the longest common subsequence, after Hunt and Szymanski
         for number in range(n_first, len(parts)):
-            for place in sorted(self._candidates(thread, parts, number, places), reverse=True):
+            for place in reversed(self._candidates(thread, parts, number, n_first)):
                 length = bisect_left(ends, place)
                 chains.append((number, place, at_end[length - 1] if length else -1))
                 ends[length:length + 1] = [place]
@@ -204,23 +234,23 @@ class _Merging:
             same[number] = place
         return same
 
-    def _keys(self, part: _Part) -> list[Hashable]:
+    def _keys(self, part: _Part) -> tuple[Hashable, ...]:
         """Return what a part may be known by, the surest first."""
         columns, row = self._columns, part.row
         kind, call_id = columns["kind"][row], columns["call_id"][row]
         if kind == "message":
-            return [print_of(row, columns)]
-        by_id: list[Hashable] = [(kind, "id", call_id)] if call_id is not None else []
+            return (print_of(row, columns),)
+        by_id: tuple[Hashable, ...] = ((kind, "id", call_id),) if call_id is not None else ()
         if kind == "result":
-            return [*by_id, (kind, columns["content"][row])] if call_id is None else by_id
+            return by_id or ((kind, columns["content"][row]),)
         tool, arguments = columns["tool"][row], columns["arguments"][row]
-        return [*by_id, (kind, tool, canonical(arguments) or arguments), (kind, tool)]
+        return (*by_id, (kind, tool, canonical(arguments) or arguments), (kind, tool))
 
-    def _candidates(self, thread: list[_Part], parts: list[_Part], number: int,
-                    places: dict[Hashable, list[int]]) -> list[int]:
-        """Return places that may hold the same part, by the surest key that finds any."""
+    def _candidates(self, thread: _Conversation, parts: list[_Part], number: int, first: int) -> list[int]:
+        """Return places from `first` on that may hold the same part, by the surest key that finds any."""
         for key in self._keys(parts[number]):
-            same = [place for place in places.get(key, ())[-_MOST_PAIRS:] if self._is_same(thread, place, parts, number)]
+            same = [place for place in thread.places.get(key, ())[-_MOST_PAIRS:]
+                    if place >= first and self._is_same(thread.parts, place, parts, number)]
             if same:
                 return same
         return []
@@ -261,27 +291,41 @@ class _Merging:
 
     # one conversation
 
-    def _merged(self, thread: list[_Part], parts: list[_Part], same: dict[int, int]) -> list[_Part]:
-        """Return both in one order: what is between two equal parts, by time."""
-        columns = self._columns
+    def _merged(self, thread: _Conversation, parts: list[_Part], same: dict[int, int]) -> tuple[list[_Part], int]:
+        """Return both in one order (what is between two equal parts, by time), and the first place that is not as it was."""
+        columns, before = self._columns, thread.parts
         merged: list[_Part] = []
-        ids = {columns["call_id"][each.row]: each for each in thread if columns["kind"][each.row] == "call"}
-        ids.pop(None, None)
+        changed = [len(before)]
         done = begun = 0
         for number in [*sorted(same), len(parts)]:
-            place = same.get(number, len(thread))
+            place = same.get(number, len(before))
             new = []
             for part in parts[begun:number]:
-                other = ids.get(columns["call_id"][part.row]) if columns["kind"][part.row] == "call" else None
+                other = thread.place_of("call", columns["call_id"][part.row]) if columns["kind"][part.row] == "call" else None
                 if other is None:
                     new.append(part)
                 else:   # the same call, in another order of those that ran side by side
-                    self._join(other, part)
-            merged += self._by_time(thread[done:place], new, thread[place:place + 1])
+                    self._join(before[other], part)
+                    changed += [other] if thread.has_changed(other) else []
+            between = before[done:place]
+            if new:
+                n_before = self._n_before(between, new)
+                changed.append(len(merged) + n_before)
+                between[n_before:] = self._by_time(between[n_before:], new, before[place:place + 1])
+            merged += between
             if number < len(parts):
-                merged.append(self._join(thread[place], parts[number]))
+                merged.append(self._join(before[place], parts[number]))
+                changed += [place] if thread.has_changed(place) else []
             done, begun = place + 1, number + 1
-        return merged
+        return merged, min(changed)
+
+    def _n_before(self, between: list[_Part], new: list[_Part]) -> int:
+        """Count the parts up to the last one whose time is before all new ones."""
+        first = min((time for each in new if (time := self._time(each)) is not None), default=None)
+        if first is None:
+            return 0
+        return next((place + 1 for place in range(len(between) - 1, -1, -1)
+                     if (time := self._time(between[place])) is not None and time < first), 0)
 
     def _by_time(self, one: list[_Part], two: list[_Part], after: list[_Part]) -> list[_Part]:
         if not one or not two:

@@ -18,7 +18,7 @@ from extractors.reading import read
 from extractors.sessions import AssembledSessions, assemble
 
 SHAPES = Path(__file__).parent / "formats" / "shapes"
-SAMPLES = [each for each in registered() if each.history in ("spans", "traces")]
+SAMPLES = [each for each in registered() if each.history in ("spans", "traces") or each.name == "helicone"]
 FORMATS = [each.name for each in SAMPLES]
 _COLUMNS = ["session_id", "position", "kind", "role", "content", "tool", "arguments", "call_id", "happened_at", "answered_at",
             "is_error", "model"]
@@ -88,7 +88,7 @@ def test_spans_in_several_files_are_the_conversation_of_one(records: Records, en
 def test_every_format_of_traces_is_held_to_it() -> None:
     names = {param.id for param in samples()}
     assert {name for name in FORMATS if name not in names} <= {"mlflow"}, "a record of MLflow is a whole trace"
-    assert {"otlp", "langfuse", "langsmith", "phoenix_spans", "logfire", "weave"} <= names
+    assert {"otlp", "langfuse", "langsmith", "phoenix_spans", "logfire", "weave", "helicone", "braintrust"} <= names
 
 
 def _chat(number: int, prompt: list[tuple[str, str]], answer: str, trace: int, **attributes: str) -> dict[str, Any]:
