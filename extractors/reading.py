@@ -142,10 +142,6 @@ class _Reader:
     def _reading(self, records: Records, ids: list[str], firsts: list[str | None], events: pl.DataFrame) -> Reading:
         chunk, file_id, events = self._chunk, self._chunk.file_id, without_credentials(events)
         n_records = len(ids)
-        again = _repeated_histories(events, ids, firsts)
-        events = events.filter(~pl.col("record_id").is_in(list(again))) if again else events
-        for index in (index for index, record_id in enumerate(ids) if record_id in again):
-            self._say(records.lines[index], "duplicate_record", "the same record comes before it; no action needed")
         day = events.get_column("happened_at").min()
         read = Decision(stage="extract", subject=file_id, kept=True, reason="read", file_id=file_id, detail=(
             f"{self._source_file.relative}: {n_records} records in format {self._log.format}, {len(events)} events."))
@@ -154,8 +150,7 @@ class _Reader:
             "a log under its writer."))] if chunk.n_zero else []
         rows = pl.DataFrame({
             "record_id": ids, "file_id": file_id, "line": records.lines, "byte_offset": records.byte_offsets,
-            "n_bytes": list(map(len, records.contents)), "first_id": firsts,
-            "reject_reason": ["duplicate_record" if record_id in again else None for record_id in ids]},
+            "n_bytes": list(map(len, records.contents)), "first_id": firsts, "reject_reason": None},
             schema=frame_schema(RawRecord))
         file = File(
             file_id=file_id, previous=chunk.previous, source=self._source_file.source.name, path=self._source_file.place,
@@ -190,25 +185,6 @@ def _record_ids(source: str, contents: list[bytes]) -> tuple[list[str], list[str
         if nth:
             ids[index], firsts[index] = nth_id(record_id, nth), record_id
     return ids, firsts
-
-
-def _repeated_histories(events: pl.DataFrame, ids: list[str], firsts: list[str | None]) -> frozenset[str]:
-    """Return the ids of records that equal an earlier one and tell a conversation up to the same place: delivered twice, not
-    said twice. A line that states one part, and no place, may be there twice for good reason."""
-    first_of = {record_id: first for record_id, first in zip(ids, firsts, strict=True) if first is not None}
-    if not first_of:
-        return frozenset()
-    parts = events.filter(pl.col("kind").is_in(["message", "call", "result"])).group_by("record_id").agg(
-        n=pl.len(), end=pl.col("position").max())
-    shapes = {record_id: shape for record_id, *shape in parts.iter_rows()}
-    again = set()
-    for record_id, first in first_of.items():
-        shape, before = shapes.get(record_id), shapes.get(first)
-        if shape is None or before is None:  # a format takes the last record of each id
-            continue
-        if shape[1] and shape[1] == before[1] and shape[0] >= before[0]:
-            again.add(record_id)
-    return frozenset(again)
 
 
 def nth_id(record_id: str, nth: int) -> str:

@@ -12,6 +12,7 @@ not see that two conversations are one visit if no link says so."""
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from extractors.components import components
 from extractors.content import object_of
 from extractors.formats import history_of
 from extractors.formats.conversation import AROUND
+from extractors.reading import nth_id
 from extractors.residues import without_residues
 from extractors.reviews import reviews
 from extractors.sameness import Sameness, same_conversations
@@ -165,7 +167,11 @@ class _Woven:
 
 
 def _conversations(events: pl.DataFrame, gap_minutes: float, woven: _Woven) -> None:
-    spoken = _spoken(events, gap_minutes).with_row_index("row")
+    spoken, again = _spoken(events, gap_minutes)
+    spoken = spoken.with_row_index("row")
+    woven.decisions += [Decision(
+        stage="sessions", subject=f"{session_id}@{record_id[:16]}", kept=False, reason="repeated_history", file_id=file_id,
+        detail=f"session {session_id}: a record that was delivered twice.") for record_id, session_id, file_id in again]
     columns: Columns = spoken.to_dict(as_series=False)
     around = _enclosing(events)
     runs_by_session: dict[str, dict[str, list[Run]]] = {}
@@ -237,6 +243,27 @@ def _enclosing(events: pl.DataFrame) -> dict[tuple[str, str], Enclosing]:
     return {key: partial(enclosing, open_spans.get(key, [])) for key in several.iter_rows()}
 
 
+def _delivered_again(spoken: pl.DataFrame) -> list[tuple[str, str, str]]:
+    """Return (record, session, file) of records with the bytes of an earlier one that tell their session up to the same place:
+    delivered twice, not said twice. A record that states one part and no place may be there twice for good reason."""
+    keys = ["session_id", "format", "record_id"]
+    ends = spoken.group_by(keys, maintain_order=True).agg(
+        pl.len().alias("n"), pl.col("position").max().alias("end"), pl.col("file_id").first())
+    ends = ends.with_columns(pl.col("session_id").fill_null("without an id"))
+    ends = ends.filter((pl.col("end") > 0) & (pl.len().over("session_id", "format", "end") > 1))
+    shapes = {row[:3]: row[3:] for row in ends.iter_rows()}
+    again = {}
+    for (session_id, log_format, record_id), (n, end, _) in shapes.items():
+        for nth in itertools.count(1):
+            other = nth_id(record_id, nth)
+            shape = shapes.get((session_id, log_format, other))
+            if shape is None:
+                break
+            if shape[1] == end and shape[0] >= n:
+                again[other] = (other, session_id, shape[2])
+    return list(again.values())
+
+
 def _same(sameness: Sameness, names: dict[str, str], columns: Columns) -> list[Decision]:
     """Return a decision on each conversation that is another one, and on each that may be."""
     evidence: dict[str, list[str]] = {}
@@ -271,9 +298,13 @@ def _alike(sameness: Sameness) -> dict[str, str]:
     return {name: root for name, root in tied.items() if root in roots}
 
 
-def _spoken(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
-    """Events of conversations with a session each and a position each; candidates that were not taken are left out."""
+def _spoken(events: pl.DataFrame, gap_minutes: float) -> tuple[pl.DataFrame, list[tuple[str, str, str]]]:
+    """Return events of conversations with a session each and a position each, and the records that were delivered again, which
+    are left out; so are candidates that were not taken."""
     spoken = events.filter(pl.col("kind").is_in(_SPOKEN) & ~pl.col("lossy").fill_null("").str.contains('"candidate '))
+    again = _delivered_again(spoken)
+    if again:
+        spoken = spoken.filter(~pl.col("record_id").is_in([record_id for record_id, _, _ in again]))
     named = spoken.filter(pl.col("session_id").is_not_null()).with_columns(pl.lit(False).alias("steps"))
     nameless = _in_order(routes.cut(spoken.filter(pl.col("session_id").is_null()), gap_minutes))
     both = pl.concat([named, nameless]).sort("happened_at", "record_id", "event_id", nulls_last=False)
@@ -281,11 +312,12 @@ def _spoken(events: pl.DataFrame, gap_minutes: float) -> pl.DataFrame:
     both = both.with_columns(pl.col("position").fill_null(pl.int_range(pl.len()).over(keys)))
     restarted = pl.col("position").n_unique().over(keys) < pl.len().over(keys)
     run = ["session_id", "format", "run_id"]
-    return both.with_columns(
+    in_runs = both.with_columns(
         pl.when("steps").then(pl.lit("")).when(restarted).then("record_id").otherwise("file_id").alias("run_id"),
         pl.col("happened_at").dt.epoch("us"),
     ).sort(pl.col("happened_at").min().over(run), pl.col("position").min().over(run), "run_id", "position", "event_id",
            nulls_last=False)
+    return in_runs, again
 
 
 def _in_order(nameless: pl.DataFrame) -> pl.DataFrame:

@@ -1,4 +1,6 @@
-"""Log lines that were delivered twice: each conversation is still one, with each part once, and the run does not fail."""
+"""Log lines that were delivered twice: each conversation is still one, with each part once, and the run does not fail.
+
+Sees: logs whose records name their session. Does not see: requests to a model that name none (they may be a retry)."""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from tests.conftest import ROOT
 
 LOGS = (*sorted((ROOT / "tests/logs/lamp_shop/logs").glob("*.jsonl")),
         *(ROOT / "extractors/formats/samples" / f"{name}.jsonl"
-          for name in ("anthropic_messages", "gemini", "openai_completions", "helicone", "langfuse", "openai_agents")))
+          for name in ("openai_completions", "helicone", "langfuse", "openai_agents")))
 
 PARTS = ("session_id", "position", "kind", "role", "tool", "arguments", "content", "happened_at")
 

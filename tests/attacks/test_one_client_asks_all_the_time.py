@@ -86,8 +86,8 @@ def attack(folder: Path, share: float) -> Report:
     n_sessions, problems = counted(SESSIONS, share, 20), []
     with command("serve", write_room(folder / "hall"), "--episodes", "2048") as server:
         url = f"http://{server.host}:{server.port}/mcp"
-        with subprocess.Popen([sys.executable, "-m", __name__, url, str(n_sessions)], cwd=ROOT, stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True) as flood:
+        flooding = [sys.executable, "-m", f"tests.attacks.{Path(__file__).stem}", url, str(n_sessions)]
+        with subprocess.Popen(flooding, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as flood:
             assert flood.stdin is not None and flood.stdout is not None and flood.stdout.readline() == "running\n"
             time.sleep(SETTLE_S)  # until all its connections are open
             flood.stdin.write("now\n")
