@@ -20,7 +20,8 @@ import numpy as np
 import polars as pl
 
 from extractors.tasks.arguments import slots_of
-from extractors.tasks.courses import LOOSE, Pieces, cut_conversations, group_sessions, read_kinds
+from extractors.tasks.courses import LOOSE, Pieces, cut_conversations, read_kinds
+from extractors.tasks.likeness import group_sessions
 from extractors.tasks.words import WORD, document_words, is_identifier, masked
 
 GOALS = {"session_id": pl.String(), "service": pl.String(), "place": pl.Int64(), "begins": pl.Int64(), "ends": pl.Int64(),
