@@ -5,8 +5,8 @@ Bayes), and the likeliest sequence of kinds through a session is taken, where a 
 of one message depend on each other, so their evidence counts a tenth. The result is counted once more, so that sessions of
 several kinds teach too. A call supports its kind only if the words next to it lean to it: what was done is not what was asked.
 
-Where nothing names kinds, groups of sessions teach them (`likeness`). Does not see negation, two kinds in one piece, or kinds that
-share most of their words."""
+Where nothing names kinds, groups of sessions teach them (`likeness`). Does not see negation, two kinds in one piece, or kinds
+that share most of their words."""
 
 from __future__ import annotations
 
@@ -85,6 +85,8 @@ LEAN = 0.5
 LOOSE = 0.17
 """The same share where sessions of several kinds taught together: their kinds come apart only where words count more."""
 _ROUNDS = 3
+_MOSTLY = 0.5
+"""Share of a group's sessions that other groups explain better from which on the group is a combination."""
 
 
 def read_kinds(pieces: Pieces, initial: np.ndarray, called: np.ndarray, n_kinds: int,
@@ -94,23 +96,66 @@ def read_kinds(pieces: Pieces, initial: np.ndarray, called: np.ndarray, n_kinds:
     `initial`: first kind of each piece, -1 if unknown. `called`: pieces x kinds, whether a tool of the kind is called in it."""
     kinds = initial
     for _ in range(_ROUNDS):
-        own = kinds[pieces.rows]
-        has_kind = own >= 0
-        counts = np.bincount(own[has_kind] * pieces.n_words + pieces.words[has_kind], weights=pieces.weights[has_kind],
-                             minlength=n_kinds * pieces.n_words).reshape(n_kinds, pieces.n_words) + SMOOTHING
-        share = np.log(counts / counts.sum(1, keepdims=True)) - np.log(counts.sum(0) / counts.sum())
-        n_pieces = pieces.frame.height
-        columns = [np.bincount(pieces.rows, weights=pieces.weights * of_kind[pieces.words], minlength=n_pieces)
-                   for of_kind in share]
-        scores = np.asarray(np.round(np.stack(columns, axis=1) * dependent, 6))
+        scores = _evidence(pieces, kinds, n_kinds, dependent)
         usual = np.median(scores, axis=1, keepdims=True)
-        kinds = _course(pieces, scores + CALL * (called & (scores > usual + LEAN)))
+        kinds, _ = _course(scores + CALL * (called & (scores > usual + LEAN)), _sizes(pieces))
     return kinds
 
 
-def _course(pieces: Pieces, evidence: np.ndarray) -> np.ndarray:
-    """Return the likeliest kinds of all sessions' pieces: one pass over places, all sessions at a time."""
-    sizes = pieces.frame.group_by("session_id", maintain_order=True).len()["len"].to_numpy().astype(np.int64)
+def drop_combinations(pieces: Pieces, groups: np.ndarray) -> np.ndarray:
+    """Return the groups of sessions, numbered anew, without those that only combine others: their pieces get -1.
+
+    A group is a combination if most of its sessions are likelier as a course through several other groups than as that group
+    alone; the other half of all sessions teaches. The clearest combination goes first, and no longer explains others."""
+    sizes = _sizes(pieces)
+    ends = np.cumsum(sizes)
+    of_session = groups[ends - sizes].copy()
+    half = np.arange(len(sizes)) % 2
+    while len(alive := np.unique(of_session[of_session >= 0])) > 2:   # two others make a combination
+        n_better = np.zeros(len(alive))
+        for own in (0, 1):
+            scores = _evidence(pieces, np.repeat(np.where(half == own, -1, of_session), sizes), int(groups.max()) + 1, 1.0)
+            n_better += [_n_combined(scores, sizes, (of_session == group) & (half == own), group, alive) for group in alive]
+        shares = n_better / np.bincount(of_session[of_session >= 0])[alive]
+        if shares.max() <= _MOSTLY:
+            break
+        of_session[of_session == alive[int(shares.argmax())]] = -1
+    _, numbered = np.unique(of_session, return_inverse=True)   # -1 comes first where there is one
+    return np.repeat(numbered - int((of_session < 0).any()), sizes)
+
+
+def _n_combined(scores: np.ndarray, sizes: np.ndarray, chosen: np.ndarray, group: int, groups: np.ndarray) -> int:
+    """Count the chosen sessions that are likelier as a course through several other groups than as the group alone."""
+    if not chosen.any():
+        return 0
+    own_sizes = sizes[chosen]
+    own_scores = scores[np.repeat(chosen, sizes)]
+    starts = np.cumsum(own_sizes) - own_sizes
+    kinds, best = _course(own_scores[:, groups[groups != group]], own_sizes)
+    several = np.minimum.reduceat(kinds, starts) != np.maximum.reduceat(kinds, starts)
+    return int((several & (best > np.add.reduceat(own_scores[:, group], starts))).sum())
+
+
+def _evidence(pieces: Pieces, kinds: np.ndarray, n_kinds: int, dependent: float) -> np.ndarray:
+    """Return how much the words of each piece speak for each kind, in nats: pieces x kinds."""
+    own = kinds[pieces.rows]
+    has_kind = own >= 0
+    counts = np.bincount(own[has_kind] * pieces.n_words + pieces.words[has_kind], weights=pieces.weights[has_kind],
+                         minlength=n_kinds * pieces.n_words).reshape(n_kinds, pieces.n_words) + SMOOTHING
+    share = np.log(counts / counts.sum(1, keepdims=True)) - np.log(counts.sum(0) / counts.sum())
+    columns = [np.bincount(pieces.rows, weights=pieces.weights * of_kind[pieces.words], minlength=pieces.frame.height)
+               for of_kind in share]
+    return np.asarray(np.round(np.stack(columns, axis=1) * dependent, 6))
+
+
+def _sizes(pieces: Pieces) -> np.ndarray:
+    """Return the number of pieces of each session."""
+    sizes = pieces.frame.group_by("session_id", maintain_order=True).len()["len"]
+    return sizes.to_numpy().astype(np.int64)
+
+
+def _course(evidence: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the likeliest kind of each piece, and each session's score: one pass over places, all sessions at a time."""
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     order = np.argsort(-sizes, kind="stable")
     starts, sizes = starts[order], sizes[order]
@@ -131,4 +176,6 @@ def _course(pieces: Pieces, evidence: np.ndarray) -> np.ndarray:
         here = starts[:n] + place
         kinds[here] = state[:n]
         state[:n] = came[here, state[:n]] if place else state[:n]
-    return kinds
+    scores = np.empty(len(sizes))
+    scores[order] = best.max(1)
+    return kinds, scores

@@ -35,8 +35,6 @@ _GREETING = 3
 """A message of fewer words than this before others greets or thanks."""
 _FEW = 30
 """Fewer sessions than this are not grouped by their words."""
-_SURE = 0.7
-"""Share of each group's sessions that teach nothing at first: those nearest to another group."""
 
 
 def find_goals(requests: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -91,7 +89,7 @@ def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
     if not cut.n_words or (named is None and cut.frame["session_id"].n_unique() < _FEW):
         return None
     if named is None:
-        groups = group_sessions(cut, _SURE)
+        groups = group_sessions(cut)
         first = cut.frame.select("session_id", pl.Series("group", groups)).filter(pl.col("group") >= 0).group_by("group").agg(
             pl.col("session_id").min()).sort("group")
         labels = ["words of " + name for name in first["session_id"]]

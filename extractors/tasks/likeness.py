@@ -1,85 +1,104 @@
 """Group sessions by their words, where nothing else tells what was asked.
 
-In: pieces of conversations (`courses.Pieces`). Out: a group of each piece's session. Sessions are TF-IDF vectors of words and of
-runs of four letters inside words (one stem, one misspelling), reduced by randomised SVD (Halko, Martinsson and Tropp 2011) to 150
-directions. Each is linked to its nearest ones by cosine; communities of that graph (Louvain; Blondel et al. 2008) are the
-groups. Nobody says how many: a link within a group must be `_RESOLUTION` times as likely as by chance (Reichardt and Bornholdt
-2006), since at once the number of kinds that modularity tells apart is bounded by the number of links (Fortunato and Barthélemy
-2007). Does not see synonyms, negation, or what tells two kinds apart if it is a word among many that they share. A kind that
-people ask for in two wholly different ways comes out as two."""
+In: pieces of conversations (`courses.Pieces`). Out: a group of each piece's session. Sessions are TF-IDF vectors of words and
+of runs of four letters inside words (one stem, one misspelling), reduced by randomised SVD (Halko, Martinsson and Tropp 2011)
+to 150 directions. Each is linked to its nearest ones by cosine; communities of that graph (Louvain; Blondel et al. 2008) are
+groups. They are made too many on purpose: a link within one must be `_RESOLUTION` times as likely as by chance (Reichardt and
+Bornholdt 2006). `mixtures` merges those that use words alike, and so decides how many there are; `drop_combinations` takes out
+those that only go through several others. Does not see synonyms, negation, or kinds that differ in one word among many that
+they share. A kind that people ask for in two wholly different ways comes out as two."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from extractors.tasks.courses import Pieces
+from extractors.tasks.courses import Pieces, drop_combinations
+from extractors.tasks.mixtures import merge_groups
 
 _MOST_FEATURES = 6000
 _MOST_SESSIONS = 5000
 """More sessions than this are sampled evenly; the others are read afterwards by what these taught."""
 _DIRECTIONS = 150
 _NEAREST = 20
-_RESOLUTION = 3.0
+_RESOLUTION = 12.0
 _LETTERS = 4
 """Letters in a run, the word's edges included."""
+_PAIR = 3
+"""Characters of a pair of single characters: in scripts without spaces such pairs are the words."""
 _COMMON = 0.5
 """A word or run in more of the sessions tells nothing."""
 _LEAST = 3
 """Sessions that hold a feature, and sessions of a group, at least."""
 
 
-def group_sessions(pieces: Pieces, unsure_share: float) -> np.ndarray:
-    """Group each piece's session, from 0; -1: not sampled, or among the `unsure_share` of its group that lie between groups."""
-    _, owner = np.unique(pieces.frame["session_id"].to_numpy(), return_inverse=True)
-    n_sessions = int(owner.max()) + 1
-    step = -(-n_sessions // _MOST_SESSIONS)
-    vectors = _directions(_weighed(pieces, owner, step, len(range(0, n_sessions, step))))
-    groups = np.full(n_sessions, -1)
-    groups[::step] = _sure(vectors, _settled(vectors, _communities(_nearest(vectors))), unsure_share)
-    return np.asarray(groups[owner])
+def group_sessions(pieces: Pieces) -> np.ndarray:
+    """Group each piece's session, from 0; -1: not sampled, or of a group that only combines others."""
+    _, first, owner = np.unique(pieces.frame["session_id"].to_numpy(), return_index=True, return_inverse=True)
+    step = -(-len(first) // _MOST_SESSIONS)
+    cells = _cells(pieces, owner, step)
+    vectors = _directions(_weighed(cells))
+    groups = np.full(len(first), -1)
+    groups[::step] = _settled(vectors, merge_groups(_present(cells), _communities(_nearest(vectors))))
+    return drop_combinations(pieces, groups[owner])
 
 
-def _sure(points: np.ndarray, groups: np.ndarray, unsure_share: float) -> np.ndarray:
-    """Assign points to the nearest centre; -1 if the next one is about as near."""
-    centres = np.stack([points[groups == name].mean(0) for name in range(int(groups.max()) + 1)])
-    likeness = points @ (centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)).T
-    if likeness.shape[1] < 2:
-        return groups
-    ordered = np.sort(likeness, axis=1)
-    margin, best = ordered[:, -1] - ordered[:, -2], likeness.argmax(1)
-    bounds = np.array(
-        [np.quantile(margin[best == name], unsure_share) if (best == name).any() else 0 for name in range(len(centres))])
-    return np.asarray(np.where(margin >= bounds[best], best, -1))
+class _Cells(NamedTuple):
+    """Which features the sampled sessions have, and how often."""
+
+    frame: pl.DataFrame
+    """row, feature, is_word, n."""
+    n_rows: int
 
 
-def _weighed(pieces: Pieces, owner: np.ndarray, step: int, n_sampled: int) -> np.ndarray:
-    """TF-IDF of the sampled sessions: sessions x features, the most common features that few enough sessions hold."""
+def _cells(pieces: Pieces, owner: np.ndarray, step: int) -> _Cells:
+    """Features that enough and few enough of every `step`-th session hold."""
     sampled = owner[pieces.rows] % step == 0
+    n_rows = len(range(0, int(owner.max()) + 1, step))
     counted = pl.DataFrame({
         "row": owner[pieces.rows[sampled]] // step, "word": pieces.plain[pieces.words[sampled]],
         "n": np.expm1(pieces.weights[sampled])}).group_by("row", "word").agg(pl.col("n").sum())
-    told = counted.join(_features(pieces.spelled), on="word").group_by("row", "feature").agg(pl.col("n").sum())
-    often = told.group_by("feature").agg(pl.len().alias("n_with")).filter(
-        pl.col("n_with").is_between(_LEAST, max(_COMMON * n_sampled, _LEAST)))
-    often = often.sort("n_with", "feature", descending=[True, False]).head(_MOST_FEATURES).with_row_index("column")
-    cells = told.join(often, on="feature").select(
-        "row", "column", (1 + pl.col("n").log()) * ((n_sampled + 1) / pl.col("n_with")).log())
-    rows = np.zeros((n_sampled, max(often.height, 1)), dtype=np.float32)
-    rows[cells["row"].to_numpy(), cells["column"].to_numpy()] = cells[:, 2].to_numpy()
+    cells = counted.join(_features(pieces.spelled), on="word").group_by("row", "feature", "is_word").agg(pl.col("n").sum())
+    often = pl.len().over("feature", "is_word")
+    return _Cells(cells.filter(often.is_between(_LEAST, max(_COMMON * n_rows, _LEAST))), n_rows)
+
+
+def _columns(cells: pl.DataFrame) -> pl.DataFrame:
+    """Return the cells of the most common features, with `column` and `n_with` (sessions that have the feature)."""
+    often = cells.group_by("feature", "is_word").agg(pl.len().alias("n_with")).sort(
+        "n_with", "feature", descending=[True, False]).head(_MOST_FEATURES).with_row_index("column")
+    return cells.join(often, on=["feature", "is_word"])
+
+
+def _weighed(cells: _Cells) -> np.ndarray:
+    """TF-IDF of the sampled sessions: sessions x features."""
+    placed = _columns(cells.frame)
+    rows = np.zeros((cells.n_rows, placed["column"].n_unique() or 1), dtype=np.float32)
+    weights = placed.select((1 + pl.col("n").log()) * ((cells.n_rows + 1) / pl.col("n_with")).log()).to_series()
+    rows[placed["row"].to_numpy(), placed["column"].to_numpy()] = weights.to_numpy()
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
 
 
+def _present(cells: _Cells) -> np.ndarray:
+    """Whether each sampled session contains each word: sessions x words."""
+    placed = _columns(cells.frame.filter("is_word"))
+    present = np.zeros((cells.n_rows, placed["column"].n_unique() or 1), dtype=bool)
+    present[placed["row"].to_numpy(), placed["column"].to_numpy()] = True
+    return present
+
+
 def _features(spelled: list[str]) -> pl.DataFrame:
-    """word (its number), feature: the word itself and its runs of letters; pairs of words have none."""
-    features = [(number, feature) for number, word in enumerate(spelled) if " " not in word for feature in (word, *_runs(word))]
-    return pl.DataFrame(features, schema={"word": pl.Int64(), "feature": pl.String()}, orient="row")
+    """word (its number), feature, is_word: the word itself and its runs of letters; pairs only of single characters."""
+    single = [(number, word) for number, word in enumerate(spelled) if " " not in word or len(word) == _PAIR]
+    features = [(number, feature, feature == word) for number, word in single for feature in (word, *_runs(word))]
+    return pl.DataFrame(features, schema={"word": pl.Int64(), "feature": pl.String(), "is_word": pl.Boolean()}, orient="row")
 
 
 def _runs(word: str) -> set[str]:
-    edged = f"<{word}>"
+    edged = f"<{word}>" if " " not in word else ""
     return {"…" + edged[i:i + _LETTERS] for i in range(len(edged) - _LETTERS + 1)}
 
 
