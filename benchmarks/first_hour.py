@@ -2,8 +2,8 @@
 """What somebody's first hour with their own logs is like.
 
     benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--desk DATA/retail_desk]
-                             [--part misread|mcp|names|twice|vocabulary|families|consumers|frameworks|sources]
-                             [--out OUT]
+                             [--part misread|mcp|names|twice|vocabulary|families|consumers|frameworks|sources|words|templates]
+                             [--out OUT] [--talks DATA/human_desk]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
 `sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
@@ -22,6 +22,10 @@ families whose content words occur in half of the members, or in a tool's name (
 `frameworks_unchanged`: frameworks of six whose agents play an environment's tasks as the plain loop does
 (benchmarks/first_hour_frameworks.py); it installs them, and is measured where --part asks for it. `live_sources`: platforms
 of eight whose pulled events are those of the dump, also after a kill (benchmarks/first_hour_sources.py); likewise.
+`words_ari_margin`: ARI of families of sessions without calls minus that of TF-IDF with k-means, on the worst of several sets
+(benchmarks/first_hour_words.py); two of them are made from --talks. It needs scikit-learn, and is measured where --part asks
+for it. `templates_margin`: grouping accuracy of line templates minus that of Drain on the worst of four made logs
+(benchmarks/first_hour_templates.py).
 """
 
 from __future__ import annotations
@@ -43,12 +47,14 @@ from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
     first_hour_misread,
     first_hour_names,
     first_hour_sources,
+    first_hour_templates,
     first_hour_twice,
     first_hour_vocabulary,
+    first_hour_words,
 )
 from tests.consumers import table  # noqa: E402
 
-PARTS = ("misread", "mcp", "names", "twice", "vocabulary", "families")
+PARTS = ("misread", "mcp", "names", "twice", "vocabulary", "families", "templates")
 """What is measured where no part is named."""
 
 
@@ -56,9 +62,10 @@ def main() -> int:
     """Measure the parts, and print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shapes", type=Path, default=ROOT / "tests" / "extractors" / "formats" / "shapes")
-    parser.add_argument("--part", choices=(*PARTS, "consumers", "frameworks", "sources"), action="append")
+    parser.add_argument("--part", choices=(*PARTS, "consumers", "frameworks", "sources", "words"), action="append")
     parser.add_argument("--environment", type=Path)
     parser.add_argument("--desk", type=Path, help="folder of retail_desk, for the part twice")
+    parser.add_argument("--talks", type=Path, help="folder of human_desk, for the part words")
     parser.add_argument("--out", type=Path, help="folder that a run wrote, for the part vocabulary")
     arguments = parser.parse_args()
     measured, parts = {}, arguments.part or PARTS
@@ -94,6 +101,10 @@ def main() -> int:
         named = first_hour_families.measure()
         left |= {"families": named.pop("names")}
         measured |= named
+    if "templates" in parts:
+        measured |= first_hour_templates.measure()
+    if "words" in parts:
+        measured |= first_hour_words.measure(arguments.talks)
     shapes = measured.pop("shapes", {})
     print(json.dumps({"benchmark": "first_hour", "data": arguments.shapes.name, "figures": measured, "shapes": shapes,
                       "left": left}))

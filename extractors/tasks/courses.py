@@ -5,13 +5,11 @@ Bayes), and the likeliest sequence of kinds through a session is taken, where a 
 of one message depend on each other, so their evidence counts a tenth. The result is counted once more, so that sessions of
 several kinds teach too. A call supports its kind only if the words next to it lean to it: what was done is not what was asked.
 
-Where nothing names kinds, sessions are clustered: TF-IDF, randomised SVD (Halko, Martinsson and Tropp 2011), nearest neighbours
-by cosine, communities of that graph (Louvain; Blondel et al. 2008). Does not see negation, two kinds in one piece, or kinds
+Where nothing names kinds, groups of sessions teach them (`likeness`). Does not see negation, two kinds in one piece, or kinds
 that share most of their words."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +35,8 @@ class Pieces(NamedTuple):
     n_words: int
     plain: np.ndarray
     """Number of each word regardless of who said it."""
+    spelled: list[str]
+    """The word of each such number; a pair of words has a space."""
 
 
 def cut_conversations(turns: pl.DataFrame) -> Pieces:
@@ -64,10 +64,12 @@ def cut_conversations(turns: pl.DataFrame) -> Pieces:
         (pl.col("document") // 2).alias("piece"), (side + pl.col("word")).alias("word"))
     counted = counted.filter(pl.len().over("word") >= _LEAST).select("piece", "word", "n").sort("piece", "word")
     vocabulary = counted.select(pl.col("word").unique().sort()).with_row_index("number")
-    plain = vocabulary.select(pl.col("word").str.slice(2).rank("dense") - 1).to_series().to_numpy().astype(np.int64)
+    regardless = vocabulary.select(pl.col("word").str.slice(2).alias("word"))
+    plain = regardless.select(pl.col("word").rank("dense") - 1).to_series().to_numpy().astype(np.int64)
     numbered = counted.join(vocabulary, on="word", maintain_order="left")
     return Pieces(frame, numbered["piece"].to_numpy().astype(np.int64), numbered["number"].to_numpy().astype(np.int64),
-                  np.log1p(numbered["n"].to_numpy().astype(np.float64)), vocabulary.height, plain)
+                  np.log1p(numbered["n"].to_numpy().astype(np.float64)), vocabulary.height, plain,
+                  regardless.unique().sort("word")["word"].to_list())
 
 
 SMOOTHING = 0.1
@@ -83,6 +85,8 @@ LEAN = 0.5
 LOOSE = 0.17
 """The same share where sessions of several kinds taught together: their kinds come apart only where words count more."""
 _ROUNDS = 3
+_MOSTLY = 0.5
+"""Share of a group's sessions that other groups explain better from which on the group is a combination."""
 
 
 def read_kinds(pieces: Pieces, initial: np.ndarray, called: np.ndarray, n_kinds: int,
@@ -92,23 +96,66 @@ def read_kinds(pieces: Pieces, initial: np.ndarray, called: np.ndarray, n_kinds:
     `initial`: first kind of each piece, -1 if unknown. `called`: pieces x kinds, whether a tool of the kind is called in it."""
     kinds = initial
     for _ in range(_ROUNDS):
-        own = kinds[pieces.rows]
-        has_kind = own >= 0
-        counts = np.bincount(own[has_kind] * pieces.n_words + pieces.words[has_kind], weights=pieces.weights[has_kind],
-                             minlength=n_kinds * pieces.n_words).reshape(n_kinds, pieces.n_words) + SMOOTHING
-        share = np.log(counts / counts.sum(1, keepdims=True)) - np.log(counts.sum(0) / counts.sum())
-        n_pieces = pieces.frame.height
-        columns = [np.bincount(pieces.rows, weights=pieces.weights * of_kind[pieces.words], minlength=n_pieces)
-                   for of_kind in share]
-        scores = np.asarray(np.round(np.stack(columns, axis=1) * dependent, 6))
+        scores = _evidence(pieces, kinds, n_kinds, dependent)
         usual = np.median(scores, axis=1, keepdims=True)
-        kinds = _course(pieces, scores + CALL * (called & (scores > usual + LEAN)))
+        kinds, _ = _course(scores + CALL * (called & (scores > usual + LEAN)), _sizes(pieces))
     return kinds
 
 
-def _course(pieces: Pieces, evidence: np.ndarray) -> np.ndarray:
-    """Return the likeliest kinds of all sessions' pieces: one pass over places, all sessions at a time."""
-    sizes = pieces.frame.group_by("session_id", maintain_order=True).len()["len"].to_numpy().astype(np.int64)
+def drop_combinations(pieces: Pieces, groups: np.ndarray) -> np.ndarray:
+    """Return the groups of sessions, numbered anew, without those that only combine others: their pieces get -1.
+
+    A group is a combination if most of its sessions are likelier as a course through several other groups than as that group
+    alone; the other half of all sessions teaches. The clearest combination goes first, and no longer explains others."""
+    sizes = _sizes(pieces)
+    ends = np.cumsum(sizes)
+    of_session = groups[ends - sizes].copy()
+    half = np.arange(len(sizes)) % 2
+    while len(alive := np.unique(of_session[of_session >= 0])) > 2:   # two others make a combination
+        n_better = np.zeros(len(alive))
+        for own in (0, 1):
+            scores = _evidence(pieces, np.repeat(np.where(half == own, -1, of_session), sizes), int(groups.max()) + 1, 1.0)
+            n_better += [_n_combined(scores, sizes, (of_session == group) & (half == own), group, alive) for group in alive]
+        shares = n_better / np.bincount(of_session[of_session >= 0])[alive]
+        if shares.max() <= _MOSTLY:
+            break
+        of_session[of_session == alive[int(shares.argmax())]] = -1
+    _, numbered = np.unique(of_session, return_inverse=True)   # -1 comes first where there is one
+    return np.repeat(numbered - int((of_session < 0).any()), sizes)
+
+
+def _n_combined(scores: np.ndarray, sizes: np.ndarray, chosen: np.ndarray, group: int, groups: np.ndarray) -> int:
+    """Count the chosen sessions that are likelier as a course through several other groups than as the group alone."""
+    if not chosen.any():
+        return 0
+    own_sizes = sizes[chosen]
+    own_scores = scores[np.repeat(chosen, sizes)]
+    starts = np.cumsum(own_sizes) - own_sizes
+    kinds, best = _course(own_scores[:, groups[groups != group]], own_sizes)
+    several = np.minimum.reduceat(kinds, starts) != np.maximum.reduceat(kinds, starts)
+    return int((several & (best > np.add.reduceat(own_scores[:, group], starts))).sum())
+
+
+def _evidence(pieces: Pieces, kinds: np.ndarray, n_kinds: int, dependent: float) -> np.ndarray:
+    """Return how much the words of each piece speak for each kind, in nats: pieces x kinds."""
+    own = kinds[pieces.rows]
+    has_kind = own >= 0
+    counts = np.bincount(own[has_kind] * pieces.n_words + pieces.words[has_kind], weights=pieces.weights[has_kind],
+                         minlength=n_kinds * pieces.n_words).reshape(n_kinds, pieces.n_words) + SMOOTHING
+    share = np.log(counts / counts.sum(1, keepdims=True)) - np.log(counts.sum(0) / counts.sum())
+    columns = [np.bincount(pieces.rows, weights=pieces.weights * of_kind[pieces.words], minlength=pieces.frame.height)
+               for of_kind in share]
+    return np.asarray(np.round(np.stack(columns, axis=1) * dependent, 6))
+
+
+def _sizes(pieces: Pieces) -> np.ndarray:
+    """Return the number of pieces of each session."""
+    sizes = pieces.frame.group_by("session_id", maintain_order=True).len()["len"]
+    return sizes.to_numpy().astype(np.int64)
+
+
+def _course(evidence: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the likeliest kind of each piece, and each session's score: one pass over places, all sessions at a time."""
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     order = np.argsort(-sizes, kind="stable")
     starts, sizes = starts[order], sizes[order]
@@ -129,136 +176,6 @@ def _course(pieces: Pieces, evidence: np.ndarray) -> np.ndarray:
         here = starts[:n] + place
         kinds[here] = state[:n]
         state[:n] = came[here, state[:n]] if place else state[:n]
-    return kinds
-
-
-_MOST_WORDS = 4000
-_MOST_SESSIONS = 5000
-"""More sessions than this are sampled evenly; the others are read afterwards by what these taught."""
-_DIRECTIONS = 60
-_NEAREST = 40
-_SMALL = 0.004
-"""A group with less than this share of the sessions joins another."""
-
-
-def group_sessions(pieces: Pieces, unsure_share: float) -> np.ndarray:
-    """Group each piece's session, from 0; -1: not sampled, or among the `unsure_share` of its group that lie between groups."""
-    _, owner = np.unique(pieces.frame["session_id"].to_numpy(), return_inverse=True)
-    n_sessions = int(owner.max()) + 1
-    step = -(-n_sessions // _MOST_SESSIONS)
-    vectors = _directions(_weighed(pieces, owner, n_sessions)[::step])
-    groups = np.full(n_sessions, -1)
-    groups[::step] = _sure(vectors, _settled(vectors, _communities(_nearest(vectors))), unsure_share)
-    return np.asarray(groups[owner])
-
-
-def _sure(points: np.ndarray, groups: np.ndarray, unsure_share: float) -> np.ndarray:
-    """Assign points to the nearest centre; -1 if the next one is about as near."""
-    centres = np.stack([points[groups == name].mean(0) for name in range(int(groups.max()) + 1)])
-    likeness = points @ (centres / np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)).T
-    if likeness.shape[1] < 2:
-        return groups
-    ordered = np.sort(likeness, axis=1)
-    margin, best = ordered[:, -1] - ordered[:, -2], likeness.argmax(1)
-    bounds = np.array(
-        [np.quantile(margin[best == name], unsure_share) if (best == name).any() else 0 for name in range(len(centres))])
-    return np.asarray(np.where(margin >= bounds[best], best, -1))
-
-
-def _weighed(pieces: Pieces, owner: np.ndarray, n_sessions: int) -> np.ndarray:
-    """TF-IDF of the most common words that fewer than half of the sessions hold: sessions x words."""
-    plain = pieces.plain[pieces.words]
-    often = np.argsort(-np.bincount(plain), kind="stable")[:2 * _MOST_WORDS]
-    number = np.full(int(plain.max()) + 1, -1)
-    number[often] = np.arange(len(often))
-    is_counted = number[plain] >= 0
-    cells = owner[pieces.rows[is_counted]] * len(often) + number[plain[is_counted]]
-    frequency = np.bincount(cells, weights=np.expm1(pieces.weights[is_counted]), minlength=n_sessions * len(often))
-    counts = np.where(frequency > 0, 1 + np.log(np.maximum(frequency, 1)), 0).reshape(n_sessions, -1)
-    n_with_word = (counts > 0).sum(0)
-    usual = np.where(n_with_word <= 0.5 * n_sessions, n_with_word, 0)
-    chosen = np.sort(np.argsort(-usual, kind="stable")[:_MOST_WORDS])
-    chosen = chosen[usual[chosen] > 0]
-    rows = counts[:, chosen] * np.log((n_sessions + 1) / usual[chosen])
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), dtype=np.float32)
-
-
-def _directions(rows: np.ndarray) -> np.ndarray:
-    rank = min(_DIRECTIONS, min(rows.shape))
-    chance = np.random.default_rng(0)
-    basis = rows @ chance.standard_normal((rows.shape[1], min(rank + 20, rows.shape[1]))).astype(np.float32)
-    for _ in range(4):
-        basis = rows @ (rows.T @ np.linalg.qr(basis)[0])
-    basis = np.linalg.qr(basis)[0]
-    left_vectors, size, _ = np.linalg.svd(basis.T @ rows, full_matrices=False)
-    points = basis @ left_vectors[:, :rank] * size[:rank]
-    return np.asarray(points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12))
-
-
-def _nearest(points: np.ndarray) -> list[dict[int, float]]:
-    """Return a graph of each point and its nearest ones, weighed by their cosine."""
-    links: list[dict[int, float]] = [{} for _ in points]
-    count = min(_NEAREST, len(points) - 1)
-    for begin in range(0, len(points), 1000):
-        likeness = points[begin:begin + 1000] @ points.T
-        likeness[np.arange(len(likeness)), np.arange(begin, begin + len(likeness))] = -1
-        near = np.argpartition(-likeness, count - 1, axis=1)[:, :count] if count else np.empty((len(likeness), 0), dtype=int)
-        for i, others in enumerate(near, begin):
-            for other in others.tolist():
-                weight = float(round(max(likeness[i - begin, other], 0.0), 4))
-                links[i][other] = links[other][i] = weight
-    return links
-
-
-def _communities(links: list[dict[int, float]]) -> np.ndarray:
-    """Communities of a weighed graph by greedy modularity, level upon level."""
-    membership = list(range(len(links)))
-    graph = links
-    while True:
-        placed = _moved(graph)
-        names = {name: i for i, name in enumerate(sorted(set(placed)))}
-        placed = [names[name] for name in placed]
-        membership = [placed[group] for group in membership]
-        if len(names) == len(graph):
-            return np.array(membership)
-        merged: list[defaultdict[int, float]] = [defaultdict(float) for _ in names]
-        for node, others in enumerate(graph):
-            for other, weight in others.items():
-                merged[placed[node]][placed[other]] += weight
-        graph = [dict(sorted(each.items())) for each in merged]
-
-
-def _moved(graph: list[dict[int, float]]) -> list[int]:
-    """Each node in the community of its neighbours that gains most, until none moves."""
-    degree = [sum(others.values()) for others in graph]
-    total = sum(degree) or 1.0
-    placed, within = list(range(len(graph))), list(degree)
-    moving = True
-    while moving:
-        moving = False
-        for node, others in enumerate(graph):
-            near: defaultdict[int, float] = defaultdict(float)
-            for other, weight in others.items():
-                if other != node:
-                    near[placed[other]] += weight
-            own = placed[node]
-            within[own] -= degree[node]
-            gains = {name: weight - within[name] * degree[node] / total for name, weight in near.items()}
-            stay = gains.get(own, -within[own] * degree[node] / total)
-            best = min(gains, key=lambda name: (-gains[name], name), default=own)
-            if gains.get(best, 0.0) > stay + 1e-9:
-                placed[node], moving = best, True
-            within[placed[node]] += degree[node]
-    return placed
-
-
-def _settled(points: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Small groups joined to the nearest large one, numbered by first appearance."""
-    names, sizes = np.unique(groups, return_counts=True)
-    large = names[sizes >= max(2, _SMALL * len(groups))]
-    if len(large):
-        centres = np.stack([points[groups == name].mean(0) for name in large])
-        nearest = large[(points @ centres.T).argmax(1)]
-        groups = np.where(np.isin(groups, large), groups, nearest)
-    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
-    return np.asarray(np.argsort(np.argsort(first))[inverse])
+    scores = np.empty(len(sizes))
+    scores[order] = best.max(1)
+    return kinds, scores

@@ -20,7 +20,8 @@ import numpy as np
 import polars as pl
 
 from extractors.tasks.arguments import slots_of
-from extractors.tasks.courses import LOOSE, Pieces, cut_conversations, group_sessions, read_kinds
+from extractors.tasks.courses import LOOSE, Pieces, cut_conversations, read_kinds
+from extractors.tasks.likeness import group_sessions
 from extractors.tasks.words import WORD, document_words, is_identifier, masked
 
 GOALS = {"session_id": pl.String(), "service": pl.String(), "place": pl.Int64(), "begins": pl.Int64(), "ends": pl.Int64(),
@@ -34,8 +35,6 @@ _GREETING = 3
 """A message of fewer words than this before others greets or thanks."""
 _FEW = 30
 """Fewer sessions than this are not grouped by their words."""
-_SURE = 0.7
-"""Share of each group's sessions that teach nothing at first: those nearest to another group."""
 
 
 def find_goals(requests: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -90,7 +89,7 @@ def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
     if not cut.n_words or (named is None and cut.frame["session_id"].n_unique() < _FEW):
         return None
     if named is None:
-        groups = group_sessions(cut, _SURE)
+        groups = group_sessions(cut)
         first = cut.frame.select("session_id", pl.Series("group", groups)).filter(pl.col("group") >= 0).group_by("group").agg(
             pl.col("session_id").min()).sort("group")
         labels = ["words of " + name for name in first["session_id"]]

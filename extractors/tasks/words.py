@@ -40,9 +40,16 @@ def masked(text: pl.Expr) -> pl.Expr:
     return text.str.to_lowercase().str.replace_all(r"[\p{L}\p{N}_@.#-]*\p{N}[\p{L}\p{N}_@.#-]*", "0")
 
 
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
+"""A character of a script that writes without spaces between words."""
+
+
 def document_words(documents: pl.DataFrame, document: str = "document") -> pl.DataFrame:
-    """Words and pairs of neighbouring words of each document, counted: columns document, word, n."""
-    listed = documents.select(document, split_words(pl.col("text")).alias("word")).explode("word").drop_nulls("word")
+    """Words and pairs of neighbouring words of each document, counted: columns document, word, n.
+
+    In a script without spaces each character is a word, so that pairs of neighbours stand for its words."""
+    spaced = pl.col("text").str.replace_all(_UNSPACED, " ${0} ")
+    listed = documents.select(document, split_words(spaced).alias("word")).explode("word").drop_nulls("word")
     follows = pl.col(document) == pl.col(document).shift(-1)
     neighbours = listed.with_columns((pl.col("word") + " " + pl.col("word").shift(-1)).alias("word")).filter(
         follows.fill_null(False))
