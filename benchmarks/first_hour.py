@@ -2,7 +2,7 @@
 """What somebody's first hour with their own logs is like.
 
     benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--desk DATA/retail_desk]
-                             [--part misread|mcp|names|twice|vocabulary|families|consumers|frameworks|sources|words]
+                             [--part misread|mcp|names|twice|vocabulary|families|consumers|frameworks|sources|words|templates]
                              [--out OUT] [--talks DATA/human_desk]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
@@ -24,7 +24,8 @@ families whose content words occur in half of the members, or in a tool's name (
 of eight whose pulled events are those of the dump, also after a kill (benchmarks/first_hour_sources.py); likewise.
 `words_ari_margin`: ARI of families of sessions without calls minus that of TF-IDF with k-means, on the worst of several sets
 (benchmarks/first_hour_words.py); two of them are made from --talks. It needs scikit-learn, and is measured where --part asks
-for it.
+for it. `templates_margin`: grouping accuracy of line templates minus that of Drain on the worst of four made logs
+(benchmarks/first_hour_templates.py).
 """
 
 from __future__ import annotations
@@ -46,13 +47,14 @@ from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
     first_hour_misread,
     first_hour_names,
     first_hour_sources,
+    first_hour_templates,
     first_hour_twice,
     first_hour_vocabulary,
     first_hour_words,
 )
 from tests.consumers import table  # noqa: E402
 
-PARTS = ("misread", "mcp", "names", "twice", "vocabulary", "families")
+PARTS = ("misread", "mcp", "names", "twice", "vocabulary", "families", "templates")
 """What is measured where no part is named."""
 
 
@@ -99,6 +101,8 @@ def main() -> int:
         named = first_hour_families.measure()
         left |= {"families": named.pop("names")}
         measured |= named
+    if "templates" in parts:
+        measured |= first_hour_templates.measure()
     if "words" in parts:
         measured |= first_hour_words.measure(arguments.talks)
     shapes = measured.pop("shapes", {})

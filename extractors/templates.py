@@ -4,8 +4,9 @@ Depth Tree", ICWS 2017), in two passes, so that the order of lines does not matt
 Input: the messages of a file or a chunk. Output: for each its template and variables (`login of <*> took <*> ms`,
 `{"of": "ann-1", "took": "12"}`). Values (runs of characters with a digit, hexadecimal words) are masked. The sorted masked
 messages go down Drain's tree, by number of words and first two plain words, to a group that shares half of its words; words
-that differ become `<*>`. Does not see: that messages of different lengths are one statement, that a word without a digit is a
-value if it is among the first two, rare or alone; other files and chunks, which may have another template."""
+that differ become `<*>`. Where eight templates differ in one word only, it becomes `<*>` too. Does not see: that messages of
+different lengths are one statement, that a word without a digit is a value if it is rare or alone; other files and chunks,
+which may have another template."""
 
 from __future__ import annotations
 
@@ -26,6 +27,10 @@ _MOST_CHILDREN = (100, 20)
 _SIMILAR = 0.5
 _MOST_WORDS = 200
 """A longer message is told by its first words; the rest is one value."""
+
+
+_MANY, _PLAIN = 8, 2
+"""So many templates that differ in one word only, and share so many plain words, are one."""
 
 
 class TemplateMatch(NamedTuple):
@@ -98,6 +103,7 @@ def named(messages: Iterable[str]) -> list[TemplateMatch]:
         masked.append((*text.split(" "), *[MASK] * (len(words) - _MOST_WORDS)))
     tree = _Tree(masked)
     groups = [(shape, tree.group_of(shape)) for shape in sorted(set(masked)) if shape]
+    _open_values([group for _, group in groups])
     # a group may have opened since: what its template says at the end counts for all
     plans = {(): _Plan("", [])} | {shape: _plan(shape, group.words) for shape, group in groups}
     matches = []
@@ -108,6 +114,25 @@ def named(messages: Iterable[str]) -> list[TemplateMatch]:
             variables.update(zip(names, values, strict=False))
         matches.append(TemplateMatch(plans[shape].template, variables))
     return matches
+
+
+def _open_values(groups: Iterable[_Group]) -> None:
+    """Open a place where many templates differ that are else equal: its words are values."""
+    own = list({id(group): group for group in groups}.values())
+    opening = True
+    while opening:
+        opening = False
+        alike: dict[tuple[int, tuple[str, ...]], list[_Group]] = {}
+        for group in own:
+            for place, word in enumerate(group.words):
+                rest = (*group.words[:place], MASK, *group.words[place + 1:])
+                if word != MASK and sum(MASK not in each for each in rest) >= _PLAIN:
+                    alike.setdefault((place, rest), []).append(group)
+        for (place, rest), members in sorted(alike.items()):
+            if len({group.words[place] for group in members}) >= _MANY:
+                for group in members:
+                    if (*group.words[:place], MASK, *group.words[place + 1:]) == rest:   # not opened elsewhere in this round
+                        group.words, opening = list(rest), True
 
 
 def _plan(shape: tuple[str, ...], template: list[str]) -> _Plan:

@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.first_hour_templates import STATEMENTS as STATEMENTS_OF_LOGS
+from benchmarks.first_hour_templates import accuracy, drain
+from benchmarks.first_hour_templates import instances as instances_of
 from extractors.templates import MASK, named
 
 STATEMENTS = ["login of user {name} took {number} ms", "Connection from {number}:{number} closed",
@@ -47,6 +50,21 @@ def test_messages_of_one_statement_come_together(seed: int) -> None:
     right = sum(n for (template, number), n in pairs.items() if n == groups[template] == whole[number])
     assert right / len(made) == 1, groups
     assert {each.template for each in named(message for _, message in made)} == set(found), "deterministic"
+
+
+def test_a_first_word_without_a_digit_that_varies_is_a_value_and_a_few_states_are_not() -> None:
+    hosts = ["ada", "bea", "cid", "dov", "eli", "fay", "gus", "hal", "ida"]
+    opened = {named([f"{host} refused the connection" for host in hosts])[0].template}
+    assert opened == {"<*> refused the connection"}
+    states = named(f"{state} the connection" for state in ["opened", "closed", "lost"])
+    assert [each.template for each in states] == ["opened the connection", "closed the connection", "lost the connection"]
+
+
+@pytest.mark.parametrize("log", sorted(STATEMENTS_OF_LOGS))
+def test_lines_are_grouped_at_least_as_well_as_by_drain(log: str) -> None:
+    made = instances_of(STATEMENTS_OF_LOGS[log], 400, 7)
+    true, texts = [number for number, _ in made], [text for _, text in made]
+    assert accuracy(true, [each.template for each in named(texts)]) >= accuracy(true, drain(texts))
 
 
 @given(MESSAGES, st.randoms())
