@@ -3,8 +3,8 @@
 `measure()` makes logs in the shapes of public ones whose templates are hard: a proxy's (hosts first, sizes with an optional
 unit in brackets), a cloud's (hex ids, paths, lists of several lengths, key=value with spaces), a desktop's (long free tails,
 hex codes, package names), a scheduler's (users and queues without digits). Grouping accuracy (Zhu et al., ICSE-SEIP 2019) is
-the share of lines whose group holds exactly the lines of their statement. `Drain` is the algorithm of He, Zhu, Zheng and Lyu (ICWS
-2017) with the usual settings (depth 4, similarity .5, 100 children; numbers, addresses and hex ids masked first).
+the share of lines whose group holds exactly the lines of their statement. `Drain` is the algorithm of He, Zhu, Zheng and
+Lyu (ICWS 2017) with the usual settings (depth 4, similarity .5, 100 children; numbers, addresses and hex ids masked first).
 `templates_margin`: ours minus Drain's on the worst set. Does not measure the templates' texts.
 """
 
