@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -114,16 +115,32 @@ def chosen(examples: list[WriteExample]) -> Expression | None:
     return None if not ways else ways[0] if len(ways) == 1 else ["agree", *ways]
 
 
+MAXIMUM_DEFAULTS = 2
+"""Arguments that one value may depend on being given, one after the other: their ways grow with the factorial of this."""
+_n_defaults: ContextVar[int] = ContextVar("n_defaults", default=0)
+
+
 def defaulted(examples: list[WriteExample]) -> Expression | None:
     """Return what an argument gives where it is given, and what holds where it is not, there as shortly as may be."""
-    ways: list[Expression] = []
-    for name in sorted(set().union(*(one.arguments for one in examples))):
-        given, lacking = ([one for one in examples if (name in one.arguments) == there] for there in (True, False))
-        if min(len(given), len(lacking)) >= MINIMUM_EACH:
-            first, other = explain(given, []), explain(lacking, [])
-            if first is not None and other is not None:
-                ways.append(["given", name, first, other])
+    depth = _n_defaults.get()
+    if depth >= MAXIMUM_DEFAULTS:
+        return None
+    token = _n_defaults.set(depth + 1)
+    try:
+        ways = [way for name in sorted(set().union(*(one.arguments for one in examples)))
+                if (way := _defaulted_by(name, examples)) is not None]
+    finally:
+        _n_defaults.reset(token)
     return min(ways, key=lambda way: (len(str(way)), str(way)), default=None)
+
+
+def _defaulted_by(name: str, examples: list[WriteExample]) -> Expression | None:
+    given, lacking = ([one for one in examples if (name in one.arguments) == there] for there in (True, False))
+    if min(len(given), len(lacking)) < MINIMUM_EACH:
+        return None
+    first = explain(given, [])
+    other = None if first is None else explain(lacking, [])
+    return None if other is None else ["given", name, first, other]
 
 
 MADE = "#made"

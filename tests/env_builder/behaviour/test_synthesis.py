@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -46,6 +47,16 @@ def test_finds_the_simplest(hint: list[str], rows: list[tuple[Any, Any, Any]], w
 
 def test_finds_nothing_where_examples_contradict_each_other() -> None:
     assert explain(examples(({"a": 1}, {}, "x"), ({"a": 1}, {}, "y")), ["a"]) is None
+
+
+@pytest.mark.timeout(120)
+def test_many_arguments_that_may_be_absent_do_not_multiply_the_ways_to_explain_a_value() -> None:
+    choose = random.Random(1)
+    rows = [({}, {name: choose.randrange(99) for name in "abcdefghi" if choose.random() < 0.5},
+             [choose.randrange(99), choose.randrange(99)]) for _ in range(120)]
+    assert explain(examples(*rows), []) is None
+    by_default = [({}, {"a": n} if n % 2 else {}, n if n % 2 else 0) for n in range(1, 13)]
+    assert explain(examples(*by_default), []) == ["given", "a", ["argument", "a"], ["constant", 0]]
 
 
 def test_takes_no_whole_structure_for_a_constant() -> None:
