@@ -10,7 +10,9 @@ import contextlib
 import errno
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, BinaryIO, cast
 
 from warehouse.errors import InputError, Unavailable
@@ -96,7 +98,7 @@ class CloudBucket:
         """Open an object, to read its bytes. Raises OSError."""
         with errors_as_os(self._address):
             reader = self._obstore.open_reader(self._store, self._key(path), buffer_size=block_size)
-        return cast(BinaryIO, _CloudReader(reader, self._address))
+        return cast(BinaryIO, ObjectReader(reader, partial(errors_as_os, self._address)))
 
     def _key(self, path: str) -> str:
         return path.partition("/")[2]
@@ -116,12 +118,12 @@ class CloudBucket:
                 "LastModified": entry["last_modified"], "ETag": entry["e_tag"]}
 
 
-class _CloudReader(io.RawIOBase):
-    """An open object whose errors are OSErrors."""
+class ObjectReader(io.RawIOBase):
+    """An open object, with its store's own errors turned into OSErrors by the context that `errors` gives."""
 
-    def __init__(self, reader: Any, address: str) -> None:
+    def __init__(self, reader: Any, errors: Callable[[], AbstractContextManager[None]]) -> None:
         self._reader = reader
-        self._address = address
+        self._errors = errors
 
     def readable(self) -> bool:
         return True
@@ -130,13 +132,13 @@ class _CloudReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with errors_as_os(self._address):
+        with self._errors():
             chunk = bytes(self._reader.read(len(buffer)))
         buffer[:len(chunk)] = chunk
         return len(chunk)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        with errors_as_os(self._address):
+        with self._errors():
             return int(self._reader.seek(offset, whence))
 
     def close(self) -> None:

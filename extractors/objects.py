@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from extractors.buckets import SCHEMES, CloudBucket
+from extractors.buckets import SCHEMES, CloudBucket, ObjectReader
 from warehouse.errors import InputError, Unavailable
 
 _STEP = 1 << 23
@@ -68,7 +68,7 @@ def opened(url: str) -> BinaryIO:
     """Open the object, to read its bytes. Errors: OSError."""
     with refusals():
         store, path = system(url)
-        return cast(BinaryIO, io.BufferedReader(_Object(store.open(path, "rb", block_size=_STEP)), _STEP))
+        return cast(BinaryIO, io.BufferedReader(ObjectReader(store.open(path, "rb", block_size=_STEP), refusals), _STEP))
 
 
 def stamp(url: str) -> tuple[int, int]:
@@ -76,32 +76,6 @@ def stamp(url: str) -> tuple[int, int]:
     with refusals():
         store, path = system(url)
         return _stamp(store.info(path))
-
-
-class _Object(io.RawIOBase):
-    """An open object whose store's own errors are OSErrors."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        with refusals():
-            chunk = self._file.read(len(buffer))
-        buffer[:len(chunk)] = chunk
-        return len(chunk)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return int(self._file.seek(offset, whence))
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 @contextlib.contextmanager

@@ -103,7 +103,7 @@ def read_kinds(pieces: Pieces, initial: np.ndarray, called: np.ndarray, n_kinds:
 
 
 def drop_combinations(pieces: Pieces, groups: np.ndarray) -> np.ndarray:
-    """Return the groups of sessions, numbered anew, without those that only combine others: their pieces get -1.
+    """Return the groups of sessions, numbered from 0, without those that only combine others: their pieces get -1.
 
     A group is a combination if most of its sessions are likelier as a course through several other groups than as that group
     alone; the other half of all sessions teaches. The clearest combination goes first, and no longer explains others."""

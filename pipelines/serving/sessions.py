@@ -247,7 +247,7 @@ class AgentSessions:
         return self._by_id.get(session_id)
 
     def rejection(self, client: str) -> str | None:
-        """Return why this client cannot open a session now, None if it can. In a full server, a session that nobody uses makes
+        """Return why this client cannot open a session now, None if it can. In a full server, an unused session makes
         way if its client has more of them than this one."""
         own, most_of_one = self._of_client[client], self.limits.most_of_one
         if self.journals.n_waiting:
@@ -265,7 +265,7 @@ class AgentSessions:
         return None
 
     def _unused(self, n_own: int) -> AgentSession | None:
-        """Return a session that nobody has used since it was opened, of the client that has the most, above `n_own`."""
+        """Return a session without a request since it was opened, of the client that has the most, above `n_own`."""
         before = time.monotonic() - UNUSED_S
         unused = [each for each in self._by_id.values() if not each.is_played and not each.n_waiting
                   and each.touched_at < before and self._of_client[each.client] > n_own + 1]

@@ -59,7 +59,7 @@ def assembled(folder: Path, files: dict[Any, Records], ending: str) -> Assembled
     return assemble(pl.concat([each.events for each in readings]), pl.concat([each.declarations for each in readings]))
 
 
-def told(made: AssembledSessions) -> pl.DataFrame:
+def compared(made: AssembledSessions) -> pl.DataFrame:
     return made.turns.select(_COLUMNS).sort("session_id", "position")
 
 
@@ -80,7 +80,7 @@ def test_spans_in_several_files_are_the_conversation_of_one(records: Records, en
         files.setdefault(PLANS[plan](place, len(rows)), [*header]).append(record)
     whole, split = (assembled(tmp_path / name, each, ending) for name, each in (("whole", {0: records}), ("split", files)))
     assert whole.turns.height
-    assert_frame_equal(told(split), told(whole))
+    assert_frame_equal(compared(split), compared(whole))
     assert split.sessions["session_id"].to_list() == whole.sessions["session_id"].to_list()
     assert split.feedback["value"].to_list() == whole.feedback["value"].to_list()
 
@@ -120,7 +120,7 @@ def test_traces_without_a_session_that_go_on_in_another_file_are_one_session(pla
     files = {name: [span for span, number in zip(spans, placed, strict=True) if number == name] for name in (0, 1)}
     whole, split = assembled(tmp_path / "whole", {0: spans}, ".jsonl"), assembled(tmp_path / "split", files, ".jsonl")
     assert split.sessions.height == whole.sessions.height == 1
-    assert_frame_equal(told(split), told(whole))
+    assert_frame_equal(compared(split), compared(whole))
 
 
 def test_conversations_that_begin_alike_in_two_files_stay_apart(tmp_path: Path) -> None:
@@ -134,4 +134,4 @@ def test_equal_answers_to_several_questions_stay_several(tmp_path: Path) -> None
     whole = assembled(tmp_path / "whole", {0: spans}, ".jsonl")
     assert whole.turns["content"].to_list() == [text for number in range(4) for text in (f"question {number}", "Done.")]
     for number, files in enumerate(({0: spans[::2], 1: spans[1::2]}, {0: spans[:2], 1: spans[2:]})):
-        assert_frame_equal(told(assembled(tmp_path / str(number), files, ".jsonl")), told(whole))
+        assert_frame_equal(compared(assembled(tmp_path / str(number), files, ".jsonl")), compared(whole))

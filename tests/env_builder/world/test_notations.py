@@ -76,11 +76,11 @@ def test_a_notation_is_found_read_and_given_back(kind: str, dump: Callable[[Any]
 
 @pytest.mark.parametrize("dump", [json.dumps, lambda value: json.dumps(value, separators=(",", ":"))])
 def test_json_after_the_line_of_a_status_is_read_and_given_back(dump: Callable[[Any], str]) -> None:
-    told = [f"HTTP/1.1 200 OK\n\n{dump(row)}\n" for row in SHOWN]
-    found = find(calls(told), {})["show"]
-    inside = applied(calls(told), {"show": found})
+    answers = [f"HTTP/1.1 200 OK\n\n{dump(row)}\n" for row in SHOWN]
+    found = find(calls(answers), {})["show"]
+    inside = applied(calls(answers), {"show": found})
     assert [call.parsed for call in inside] == SHOWN
-    assert [written_in(call.content, found, None) for call in inside] == told
+    assert [written_in(call.content, found, None) for call in inside] == answers
     assert find(calls([f"Room {row['code']}: {dump(row)}" for row in SHOWN]), {}) == {}, "what differs frames nothing"
 
 
