@@ -1,4 +1,4 @@
-"""Common names of people in twenty-six groups, sentences that mention them, and texts of ordinary words: written by hand.
+"""Common names of people in some forty groups, sentences that mention them, and texts of ordinary words: written by hand.
 
 `GROUPS`: group -> (names, sentences with a place for one). `WORDS`: texts in which nothing is a name, many of whose words are
 names elsewhere. `FIELDS`: fields of persons beside an address, in many languages. `FORMS`: other personal data that its form
@@ -87,6 +87,51 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "thai": ("สมชาย ใจดี, สุดารัตน์ แก้วมณี, ประเสริฐ ศรีสุข, วิภาวดี ทองคำ, อนุชา บุญมี, กาญจนา พงษ์ไพร, ธนพล วงศ์สว่าง, นภา รุ่งเรือง, "
              "วีระ จันทร์เพ็ญ, ปิยะดา สายทอง",
              ("เมื่อวานฉันคุยกับคุณ{} เรื่องใบแจ้งหนี้", "พรุ่งนี้ฉันจะติดต่อกับ{} ที่แผนกต้อนรับ")),
+    "finnish": ("Matti Virtanen, Aino Korhonen, Juhani Mäkinen, Kaisa Nieminen, Pekka Laine, Tuuli Heikkinen, Eero Koskinen, "
+                "Sanna Järvinen, Ville Lehtonen, Outi Salminen",
+                ("Eilen puhuin asiasta {} kanssa.", "Paketti on osoitettu nimelle {} vastaanottoon.")),
+    "romanian": ("Andrei Popescu, Ioana Ionescu, Mihai Dumitru, Elena Stan, Ștefan Gheorghe, Raluca Munteanu, Florin Radu, "
+                 "Cristina Matei, Bogdan Ciobanu, Anca Lazăr",
+                 ("Ieri am vorbit cu {} despre factură.", "Coletul trebuie predat lui {} la recepție.")),
+    "serbian": ("Милош Јовановић, Јелена Петровић, Никола Ђорђевић, Ана Николић, Марко Илић, Драгана Стојановић, Вук Павловић, "
+                "Ивана Марковић, Горан Бабић, Мирјана Костић",
+                ("Јуче сам разговарао са {} о рачуну.", "Пакет треба предати особи {} на рецепцији.")),
+    "persian": ("علی رضایی, زهرا محمدی, حسین کریمی, مریم احمدی, رضا حسینی, نرگس موسوی, محمد جعفری, سارا صادقی, امیر رحیمی, "
+                "فاطمه نوری",
+                ("دیروز با {} درباره فاکتور صحبت کردم.", "لطفاً بسته را به {} تحویل دهید.")),
+    "urdu": ("عمران خان, عائشہ صدیقی, بلال احمد, ثناء ملک, فیصل قریشی, نادیہ بٹ, کامران اکمل, صائمہ چوہدری, عدنان سمیع, "
+             "حنا شیخ",
+             ("I spoke with {} yesterday about the invoice.", "The parcel is for {} at reception.")),
+    "bengali": ("রহিম উদ্দিন, সুমাইয়া আক্তার, কামাল হোসেন, নুসরাত জাহান, তানভীর আহমেদ, শারমিন সুলতানা, মোহাম্মদ আলী, ফারহানা ইসলাম, "
+                "আরিফ রহমান, রুমানা খাতুন",
+                ("I spoke with {} yesterday about the invoice.", "Please give the parcel to {} at reception.")),
+    "tamil": ("முருகன் செல்வம், லட்சுமி நாராயணன், கார்த்திக் ராஜா, பிரியா குமார், அருண் பாண்டியன், கவிதா சுந்தரம், விஜய் ஆனந்தன், "
+              "மீனா கண்ணன், சரவணன் முத்து, தேவி பிரகாஷ்",
+              ("I spoke with {} yesterday about the invoice.", "Please give the parcel to {} at reception.")),
+    "georgian": ("გიორგი ბერიძე, ნინო კაპანაძე, დავით მაისურაძე, მარიამ გელაშვილი, ლევან ლომიძე, თამარ კვარაცხელია, "
+                 "ირაკლი ჯაფარიძე, "
+                 "ანა წერეთელი, ზურაბ გიგაური, ეკა დოლიძე",
+                 ("I spoke with {} yesterday about the invoice.", "Please give the parcel to {} at reception.")),
+    "armenian": ("Արամ Պետրոսյան, Անահիտ Հակոբյան, Տիգրան Սարգսյան, Մարիամ Գրիգորյան, Հայկ Ավետիսյան, Լուսինե Մարտիրոսյան, "
+                 "Վարդան Ղազարյան, Նարինե Մկրտչյան, Գևորգ Հարությունյան, Սոնա Կարապետյան",
+                 ("Երեկ ես խոսեցի {} հետ հաշվի մասին։", "I spoke with {} yesterday about the invoice.")),
+    "amharic": ("አበበ ከበደ, ሰላም ተስፋዬ, ዳዊት መኮንን, ትዕግስት አለሙ, ሙሉጌታ ታደሰ, ሄለን ገብረ, ዮሐንስ ኃይሌ, ብርቱካን ወልደ, ተክሉ አሰፋ, ፍቅርተ ደሳለኝ",
+                ("I spoke with {} yesterday about the invoice.", "Please give the parcel to {} at reception.")),
+    "indonesian": ("Budi Santoso, Siti Rahayu, Agus Setiawan, Dewi Lestari, Joko Widodo, Rina Wulandari, Eko Prasetyo, "
+                   "Putri Handayani, Bambang Sutrisno, Ayu Permatasari",
+                   ("Kemarin saya bicara dengan {} soal tagihan.", "Paket itu untuk {} di resepsionis.")),
+    "filipino": ("Jose Dela Cruz, Maria Santos, Rizal Bautista, Ligaya Mendoza, Andres Villanueva, Luzviminda Ramos, "
+                 "Crisanto Aquino, Marites Pascual, Emilio Salonga, Rowena Tolentino",
+                 ("Kahapon nakausap ko si {} tungkol sa bill.", "Hi, this is {}, where is my parcel?")),
+    "kenyan": ("Juma Mwangi, Wanjiru Kamau, Otieno Odhiambo, Achieng Onyango, Kipchoge Rotich, Njeri Kariuki, Mutua Musyoka, "
+               "Amina Hassan, Baraka Mushi, Neema Shayo",
+               ("Jana nilizungumza na {} kuhusu ankara.", "{} here. Where is my parcel?")),
+    "ghanaian": ("Kwame Mensah, Ama Owusu, Kofi Boateng, Akosua Asante, Yaw Agyeman, Abena Osei, Kwabena Appiah, Efua Ansah, "
+                 "Kojo Amoah, Adwoa Sarpong",
+                 ("Please send it back.\n\nThanks,\n{}", "Hi, this is {}, where is my parcel?")),
+    "irish": ("Siobhán O'Connor, Eoin Ó Briain, Niamh Gallagher, Pádraig Murphy, Aoife Byrne, Cillian Doyle, Saoirse Kavanagh, "
+              "Fionn McCarthy, Gráinne Nolan, Tadhg Quinn",
+              ("The parcel for {} was never delivered.", "Please send it back.\n\nBest,\n{}")),
 }
 WORDS: tuple[str, ...] = (
     "I will mark the rose in May; there is a chance that hope and faith help. Will you grant it? Bill me in April.",

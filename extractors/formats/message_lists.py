@@ -17,6 +17,7 @@ from extractors.formats.chat import emit_parts
 from extractors.formats.envelope import SESSION
 from extractors.formats.exchange import finish
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
+from extractors.formats.framework_messages import dialect_of
 from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts, responses_parts
 from extractors.formats.sampling import of_completion, tokens
@@ -31,14 +32,16 @@ _NOT_CAPTURED = "input not captured"
 
 def parts_of(messages: Iterable[Any]) -> Callable[[Any], Iterable[Row]]:
     """Return the function that reads each of these messages: by the first one whose content tells whose they are."""
-    for message in objects_in([*messages]):
+    messages = [*messages]
+    for message in objects_in(messages):
         if isinstance(message.get("parts"), list):
             return gemini.parts
         if message.get("type") in _ITEMS:
             return responses_parts
         if any(_is_block(block) for block in objects_in(message.get("content"))):
             return anthropic_parts
-    return chat.parts
+    dialect = dialect_of(messages)
+    return dialect.read if dialect is not None else chat.parts
 
 
 def _is_block(block: Row) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from extractors.formats.chat import SPOKEN
 from extractors.formats.completion_shapes import is_answered
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
+from extractors.formats.framework_messages import dialect_of
 from extractors.formats.instants import microseconds
 from extractors.formats.message_lists import parts_of
 from extractors.formats.ratings import rate
@@ -24,11 +25,13 @@ _LOOK_AT = 5
 def claims(head: Head) -> bool:
     """One of the first objects has a list of messages, and of its first messages most have roles: a line may be damaged.
 
-    None also holds its answer: that is a completion.
+    None also holds its answer (that is a completion), or a framework's own messages.
     """
     if "trajectory_format" in head.first:   # an agent's own envelope, read by its own format
         return False
     starts = [each["messages"][:_LOOK_AT] for each in head.objects if isinstance(each.get("messages"), list)]
+    if any(dialect_of(each["messages"]) for each in head.objects if isinstance(each.get("messages"), list)):
+        return False
     return head.is_json and not any(map(is_answered, head.objects)) and any(
         sum(isinstance(each, dict) and "role" in each for each in start) * 2 > len(start) for start in starts)
 

@@ -16,7 +16,7 @@ from extractors.privacy import name_lists
 from extractors.privacy.fields import is_any_name, is_of_no_person, kind_of_field, speaks_of_a_person
 from extractors.privacy.forms import values_in
 from extractors.privacy.letters import LETTERS, TITLES, has_unspaced, is_caseless, is_given, is_plain, lowered
-from extractors.privacy.mentions import NO_PERSON, PARTICLES, RUNS, Judge, Shown, folded, squashed
+from extractors.privacy.mentions import NO_PERSON, PARTICLES, RUNS, SIGNED, Judge, Shown, folded, squashed
 from extractors.privacy.records import Neighbour, beside_addresses
 from extractors.privacy.scripts import JOINED, SEPARATED, is_joined_name, joined_names, separated_names
 
@@ -65,6 +65,8 @@ class NameEvidence:
         for each in _all(texts, RUNS):
             self.runs.setdefault(each, False)
         self.runs.update(dict.fromkeys(_all(spoken, RUNS), True))
+        for pattern in SIGNED:
+            self.runs.update((f"signed {each}", True) for each in spoken.str.extract(pattern).drop_nulls().unique())
         with_address = texts.filter(texts.str.contains("@", literal=True))
         self.locals.update(squashed(each[:-1]) for each in _all(with_address, _LOCAL))
         self.forms.update(values_in(texts))
@@ -140,9 +142,8 @@ def _is_capital(word: str) -> bool:
 
 
 def is_person_in_field(value: str, judge: Judge, is_sure: bool) -> bool:
-    """Whether a value of a field that names persons is a name by its look: two to four capitalized words that are no "
-    "others, one
-    that is a given name, or a name in a script without capitals. Where the field is not `is_sure` of persons, lists decide."""
+    """Whether a value of a field that names persons is a name by its look: two to four capitalized words that are no others,
+    one that is a given name, or a name in a script without capitals. Where the field is not `is_sure`, lists decide."""
     if has_unspaced(value):
         return is_joined_name(value)
     words = _name_words(value)
@@ -156,6 +157,13 @@ def is_person_in_field(value: str, judge: Judge, is_sure: bool) -> bool:
     if len(words) == 1:
         return looks[0] == "sure" and (words[0] in name_lists.given() or is_given(words[0]))
     return "sure" in looks or looks.count("unknown") + looks.count("both") == len(looks)
+
+
+def is_among_persons(value: str, judge: Judge) -> bool:
+    """Whether a value has the form of a name, though its words are others too (Grace Kit), in a field of persons alone."""
+    words = _name_words(value)
+    is_formed = 1 < len(words) < 5 and all(_is_capital(word) or word.lower() in PARTICLES for word in value.split())
+    return is_formed and any(judge.look(word) != "word" for word in words) and " ".join(words) not in name_lists.places()
 
 
 def holds_persons(values: list[str], judge: Judge) -> bool:

@@ -21,6 +21,9 @@ _BLOCKS = tuple("".join(map(chr, range(first, last))) for first, last in (
     (0x30A1, 0x30FB), (0x4E00, 0x9FA6), (0xAC00, 0xD7A4)))
 _ALL = (_LOWER, _UPPER, _DIGITS, _LATIN, _LATIN.upper(), _CYRILLIC, _CYRILLIC.upper(), _GREEK, _GREEK.upper(), *_BLOCKS)
 
+_LETTER_NAME = re.compile(r"([A-Z]+) ((?:SMALL |CAPITAL )?LETTER|SYLLABLE) ([A-Z]+)")
+_NEAR = 0x180
+"""Characters before and after a letter among which its script is looked for."""
 MARKS = "".join(map(chr, (*(each for each in range(0x0300, 0x1AFF) if unicodedata.category(chr(each)) in ("Mn", "Mc")),
                           0x200C, 0x200D)))
 """Signs that belong to the letter before: vowel signs of India and Thailand, points of Arabic and Hebrew, joiners."""
@@ -36,7 +39,7 @@ def has_unspaced(text: str) -> bool:
 
 def is_caseless(word: str) -> bool:
     """Whether a word is written in a script without capitals."""
-    return not word.isascii() and word.lower() == word.upper()
+    return not word.isascii() and word.lower() == word.title()   # Georgian has capitals that no sentence uses
 
 
 @lru_cache(1 << 12)
@@ -44,7 +47,30 @@ def alphabet_of(character: str, is_first: bool) -> str:
     """Return the characters that may replace this one, empty if it stays; a number keeps its leading zero, or its absence."""
     if is_first and character in _DIGITS:
         return "" if character == "0" else _DIGITS[1:]
-    return next((alphabet for alphabet in _ALL if character in alphabet), "")
+    return next((alphabet for alphabet in _ALL if character in alphabet), None) or _same_kind(character)
+
+
+def _same_kind(character: str) -> str:
+    """Return the letters of a script that stand where one stands, as Unicode names them: of the same case, vowels for a vowel,
+    syllables with the same vowel; for a digit the ten of its script."""
+    if character.isdecimal():
+        zero = ord(character) - int(character)
+        return "".join(map(chr, range(zero, zero + 10)))
+    model = _kind_of_letter(character)
+    if not model:
+        return ""
+    near = range(max(0x0100, ord(character) - _NEAR), ord(character) + _NEAR)
+    return "".join(each for each in map(chr, near) if _kind_of_letter(each) == model)
+
+
+def _kind_of_letter(character: str) -> tuple[str, ...]:
+    """Return script, case and sound of a letter, as its Unicode name states them; empty for what is no plain letter."""
+    match = _LETTER_NAME.fullmatch(unicodedata.name(character, "")) if character.isalpha() else None
+    if match is None:
+        return ()
+    script, form, sound = match.groups()
+    vowel = sound[len(sound.rstrip("AEIOU")):]
+    return script, form, vowel if form == "SYLLABLE" else "vowel" if vowel == sound else "consonant"
 
 
 def lowered(text: str) -> str:

@@ -24,6 +24,13 @@ _BETWEEN = r"(?:(?:van|von|der|den|de|del|della|da|dos|das|do|di|du|la|le|bin|ib
 RUNS = (rf"(?:\p{{Ll}}[\p{{L}}\p{{M}}'’]*[,:]? ){{0,3}}{_UPPER}(?: {_BETWEEN}{_UPPER}){{1,4}}"
         r"(?: \p{Ll}[\p{L}\p{M}]*){0,2}")
 """A run with the words around it."""
+_NAMED = rf"({_UPPER}(?: {_BETWEEN}{_UPPER}){{1,3}})"
+SIGNED = (
+    rf"(?:,|\n)[ \t]*\r?\n[ \t]*(?:[-–—~][ \t]*)?{_NAMED}[ \t]*\s*$",
+    rf"^{_NAMED} here\b",
+    r"(?i:^(?:\p{L}+(?: \p{L}+)?[,!.] ?)?(?:this is|it['’]s|i['’]m|i am|hier ist|ich bin|je suis|ici|soy|sono|sou|aqui é|"
+    rf"jestem|dit is|ik ben|det är|jag är|ben|я|это)) {_NAMED}(?:[,.!;:]|$| (?:and|und|et|y|e|i|ve|en|och|и|from|von|de)\b)")
+"""Where people who write say who they are: a last line behind a greeting, and the beginning; the name is group 1."""
 PARTICLES = words_in("van von der den de del della da dos das do di du la le bin ibn binti bint al el ter ten zu y")
 _ABOUT_PEOPLE = words_in(
     "spoke spoken speak speaking talk talked talking meet met phoned emailed mailed told asked contacted "
@@ -58,7 +65,7 @@ _STEMS = re.compile(
     "розмов|"
     "телефон|μίλη|μιλ|συναντ|τηλεφ|gesprok|sprak|belde)")
 """Beginnings of verbs of speaking and meeting."""
-_TOWARDS = words_in("to with from by for and")
+_TOWARDS = words_in("to with from by for and under")
 _FOLLOWS_PEOPLE = words_in("ile kanssa bey hanım called phoned emailed wrote says said asked")
 NO_PERSON = words_in(
     "inc ltd llc llp plc gmbh ag kg se sa sarl sas srl spa bv nv ab oy oyj as aps corp co bank team shop store street "
@@ -74,6 +81,7 @@ _FUNCTION_WORDS = words_in(
 _INNER = re.compile(r"(?!Mc|Mac|De|Di|Le|La|Van|Fitz)\w*[a-z][A-Z]")
 _HYPHENED = re.compile(r"[A-Z][a-z]+-[a-z]+")
 """A given name of Korea in Latin letters."""
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _LIST_LETTERS = re.compile(LETTERS)
 _TOGETHER = 3
 """Texts that write a listed name in lower case, from which on it is a word too."""
@@ -164,6 +172,7 @@ class Judge:
             return []
         cued = any(map(_STEMS.match, before)) or not _ABOUT_PEOPLE.isdisjoint(before)
         cued |= not _FOLLOWS_PEOPLE.isdisjoint(after[:1])
+        cued |= bool(before) and not any(map(_is_latin, tokens)) and all(map(_is_latin, before))
         names: list[tuple[str, ...]] = []
         is_foreign = _is_foreign(before, after)
         is_open = is_foreign or (bool(before) and before[-1] in _TOWARDS)
@@ -193,6 +202,8 @@ class Judge:
             return False
         words = [word for token, each in zip(tokens, lower, strict=True) if token not in PARTICLES and len(each.rstrip(".")) > 1
                  for word in _LIST_LETTERS.findall(each)]
+        if words and any(is_given(each) or each in name_lists.given() for each in (words[0], folded(words[0]))):   # no airport
+            words = [word for word in words if len(word) > 1]
         if len(words) < 2:
             return False
         looks = [self.look(word) for word in words]
@@ -240,6 +251,10 @@ class _Spot(NamedTuple):
     English and German."""
     foreign: bool
     """They stand between words of such a language."""
+
+
+def _is_latin(word: str) -> bool:
+    return _LATIN.match(word) is not None
 
 
 def _bare(token: str) -> str:

@@ -19,7 +19,7 @@ from secrets import randbits
 
 import polars as pl
 
-from extractors.privacy.evidence import NameEvidence, holds_persons, is_person_in_field
+from extractors.privacy.evidence import NameEvidence, holds_persons, is_among_persons, is_person_in_field
 from extractors.privacy.fields import (
     NOUNS,
     OWN,
@@ -146,10 +146,12 @@ class People:
                     others.update(value.lower() for value in values[field] if value.isalpha())
                 continue
             self.fields[field.lower()] = kind
-            is_sure = kind == "people" and (speaks_of_a_person(field) or holds_persons(values[field][:_LOOKED_AT], judge))
+            is_personal = kind == "people" and speaks_of_a_person(field)
+            is_full = kind == "people" and holds_persons(values[field][:_LOOKED_AT], judge)
             for value in values[field]:
                 if kind == "people" and kind_of_value(kind, value) is None and (
-                        is_person_in_field(value, judge, is_sure)):
+                        is_person_in_field(value, judge, is_personal or is_full)
+                        or (is_personal and is_full and is_among_persons(value, judge))):
                     self._likely.append(value)
                 elif (value_kind := kind_of_value(kind, value)) and value not in self.policy.keep.values:
                     self._take(value_kind, value)

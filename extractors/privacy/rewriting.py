@@ -28,7 +28,9 @@ from extractors.privacy.letters import (
     is_listed,
     lowered,
     runs,
+    words_in,
 )
+from extractors.privacy.name_lists import places
 from extractors.privacy.people import People, PersonFact
 from extractors.privacy.pseudonyms import Pseudonyms
 
@@ -195,6 +197,8 @@ class Carrier:
             return [(place[0], place[1], self._pseudonyms.of(place[2], value))]
         if entry.doubtful and not self._names.stands_at(text, start, end):
             return []
+        if entry.names and is_of_a_place(text, start, end, self._people.full):
+            return []
         met.names.update(entry.names)
         return [(start, end, entry.made)] if entry.made is not None else []
 
@@ -316,6 +320,18 @@ _ENDED = re.compile(rf"(?is)^.*\b(?!(?:{'|'.join(sorted(TITLES))})\.)\w\w+[.!?] 
 _LAST, _NEXT = re.compile(rf"({LETTERS}),? $"), re.compile(rf",? ({LETTERS})")
 _AFTER_NAME = re.compile(r"([._-]?)(\d+)")
 _BEFORE = frozenset((*TITLES, "name", "named", "dear", "hi", "hello", "hey", "i'm", "called"))
+
+
+_PLACES_BEGIN = words_in("san santa santo sant sankt saint sainte st ste são fort port mount mt lake")
+
+
+def is_of_a_place(text: str, start: int, end: int, full: set[tuple[str, str]]) -> bool:
+    """Whether a word is the second of a place's name (San José), and not of a person's in `full`, though one is called so."""
+    before = _LAST.search(text[max(0, start - 40):start])
+    if before is None or before[0].endswith(", "):
+        return False
+    pair = lowered(before[1]), lowered(text[start:end])
+    return pair not in full and (pair[0] in _PLACES_BEGIN or " ".join(pair) in places())
 
 
 class NameRecogniser:

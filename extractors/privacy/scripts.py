@@ -1,4 +1,5 @@
-"""Find names in sentences of scripts that have no capitals: Han, kana, Hangul, Thai; Arabic, Hebrew and the scripts of India.
+"""Find names in sentences of scripts that have no capitals: Han, kana, Hangul, Thai; Arabic, Hebrew, the scripts
+of India and others that separate words.
 
 In: a text. Out: names as they are written (`whole`, in scripts that join words) or their words (in scripts that separate
 them). Evidence in joined scripts: a surname with signs of given names, between what stands before and after people:
@@ -15,7 +16,7 @@ from extractors.privacy import name_lists
 from extractors.privacy.letters import LETTERS, lowered, words_in
 
 JOINED = r"[\u0e01-\u0e4e\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]"
-SEPARATED = r"[\u0590-\u0dff\u10a0-\u10ff]"
+SEPARATED = r"[\u0590-\u0dff\u0e81-\u0fff\u1000-\u10ff\u1200-\u139f\u1780-\u17ff]"
 """What a text in such a script holds, for a filter in Rust."""
 SURNAMES_HAN = (
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林郑谢罗梁宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任"
@@ -68,12 +69,13 @@ _TITLES = words_in(
 _NAMED = words_in("السيد السيدة الآنسة اسمي باسم הגברת מר גברת ושמי שמי श्री श्रीमती جناب آقای خانم")
 _FOLLOWS = words_in("से ने को का के की जी התקשר התקשרה אמר אמרה כתב כתבה ביקש ביקשה اتصل اتصلت قال قالت طلب طلبت تماس")
 """Words that follow a person."""
-_ALONE = re.compile(rf"(?:\b(?:is|to|with|for|from|by|named|called|user|customer|client|patient)|:) "
-                    rf"({SEPARATED}+(?: {SEPARATED}+){{1,3}})"
-                    r"(?=[\s,.;:!?)\"']|$)")
+_ALONE = re.compile(rf"(?<![^\s\"'(])({SEPARATED}+(?: {SEPARATED}+){{1,3}})(?=[,.;:!?)\"']|\s|$)")
+"""A few words that stand alone."""
 _PREFIXES = "وفبلكהובלמשכ"
 """Letters that Arabic and Hebrew write together with the word behind them."""
 _WORD = re.compile(LETTERS)
+_SIGNED = re.compile(rf"[,\n]\s*\n\s*{SEPARATED}[^,\n]*$")
+_LATIN_WORD = re.compile("[A-Za-z]{2,}")
 _TOKEN = re.compile(rf"({LETTERS})([^\w\s]*)(\s*)")
 
 
@@ -218,8 +220,9 @@ def _is_nisba(word: str) -> bool:
 
 
 def _alone_in_latin(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield two or three words of such a script that stand alone in a sentence in Latin letters, where a person stands."""
-    for match in _ALONE.finditer(text):
-        words = tuple(_WORD.findall(match[1]))
-        if len(words) > 1 and not name_lists.ordinary().intersection(words):
-            yield words
+    """Yield two to four words of such a script that stand alone in a text in Latin letters: people quote names so."""
+    runs = [tuple(_WORD.findall(match[1])) for match in _ALONE.finditer(text)]
+    n_words = sum(len(words) for words in runs)
+    n_latin = len(_LATIN_WORD.findall(text))
+    if len(re.findall(SEPARATED + "+", text)) == n_words and (n_latin > n_words or (n_latin and _SIGNED.search(text))):
+        yield from (words for words in runs if not name_lists.ordinary().intersection(words))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 
 import pytest
 
@@ -51,6 +52,29 @@ def test_other_personal_data_goes_by_its_form(value: str, text: str) -> None:
     "I need a flight from San Francisco to San Diego."])
 def test_what_only_resembles_personal_data_stays(text: str) -> None:
     assert cleaned(("message", text))[0] == text
+
+
+def test_names_in_every_script_get_another_name_of_their_script() -> None:
+    groups = ("bengali", "tamil", "georgian", "armenian", "amharic", "persian")
+    names = [name for group in groups for name in GROUPS[group][0].split(", ")[:3]]
+    made = cleaned(*(("result", json.dumps({"passenger": name}, ensure_ascii=False)) for name in names))
+    for name, text in zip(names, made, strict=True):
+        other = json.loads(text)["passenger"]
+        assert other != name and len(other.split()) == len(name.split())
+        assert unicodedata.name(other[0]).split()[0] == unicodedata.name(name[0]).split()[0]
+
+
+@pytest.mark.parametrize("text", [
+    "Send it back.\n\nBest,\n{}", "{} here, where is my parcel?", "Hi, this is {}, and I have a question.",
+    "Book it under {}, please."])
+def test_a_rare_name_goes_where_people_say_who_they_are(text: str) -> None:
+    assert "Zvonimir Grubešić" not in cleaned(("message", text.format("Zvonimir Grubešić")))[0]
+
+
+def test_a_place_keeps_its_name_though_somebody_is_called_so() -> None:
+    made = cleaned(("result", json.dumps({"name": "Francisco Marchetti", "email": "box1@example.org"})),
+                   ("message", "I fly from San Francisco with Francisco Marchetti."))
+    assert "San Francisco" in made[1] and "Francisco Marchetti" not in made[1]
 
 
 def test_the_user_of_a_system_prompt_goes() -> None:
