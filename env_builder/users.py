@@ -26,7 +26,7 @@ from env_builder.runtime.canonical import canonical, styled, written
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.user import CHARACTERS, chooses, confirms, granted, question, shape, stated, telling
 from env_builder.runtime.words import Fact
-from warehouse.records import Memoize, recompute
+from warehouse.records import Memoize, recompute, refusals_flagged
 
 SCHEMA = {"task_id": pl.String(), "session_id": pl.String(), "opening": pl.String(), "script": pl.String()}
 
@@ -98,7 +98,7 @@ def _steps(tasks: pl.DataFrame, turns: pl.DataFrame, without_failed_tries: bool)
     """Return the steps of every task's agent; a call whose logged arguments are no JSON object cannot be made again."""
     is_call = (pl.col("kind") == "call") & pl.col("arguments").is_not_null()
     is_word = (pl.col("kind") == "message") & (pl.col("content").fill_null("").str.strip_chars() != "")
-    moves = part(tasks, turns).filter((pl.col("step") > 0) & pl.col("by_agent") & (is_call | is_word))
+    moves = part(tasks, refusals_flagged(turns)).filter((pl.col("step") > 0) & pl.col("by_agent") & (is_call | is_word))
     columns = "task_id", "kind", "tool", "arguments", "arguments_raw", "content", "is_error"
     by_task: dict[str, list[Any]] = {task_id: [] for task_id in tasks["task_id"].to_list()}
     for task_id, *move in moves.sort("task_id", "position").select(columns).iter_rows():

@@ -764,3 +764,26 @@ def drop_silent_flags(turns: pl.DataFrame) -> pl.DataFrame:
     if "service" in turns.columns:
         raised = raised.over("service")
     return turns.with_columns(pl.when(raised).then(pl.col("is_error")).alias("is_error"))
+
+
+_VALUE = r"^\s*(?:\{|null\s*$|true\s*$|false\s*$|-?\d[\d.eE+-]*\s*$)"
+_SENTENCE = r"^[^\s{\[\"'<(0-9-][^\n]{2,199}$"
+_VALUES_SHARE = 0.5
+
+
+def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:
+    """Return the turns (kind, service, tool, content, is_error …) with flags that say something, and sentences as failures.
+
+    Where no flag of a service says anything (`drop_silent_flags`), a tool that mostly answers with an object or a value (null,
+    a number) and else with a sentence refuses so: most frameworks give an exception's text as the answer. Tools that answer
+    with lists are left alone, as a sentence may say that there is nothing. Does not see: refusals among answers in sentences.
+    """
+    turns = drop_silent_flags(turns)
+    tool = [name for name in ("service", "tool") if name in turns.columns]
+    content = pl.when(pl.col("kind") == "call").then("content")
+    n = content.is_not_null().sum().over(tool)
+    is_valued = (content.str.contains(_VALUE).sum().over(tool) >= _VALUES_SHARE * n) & (
+        content.str.contains(r"^\s*\[").sum().over(tool) == 0)
+    is_sentence = content.str.contains(_SENTENCE) & ~content.str.contains(_VALUE)
+    refused = pl.col("is_error").is_null() & is_valued & is_sentence
+    return turns.with_columns(pl.when(refused.fill_null(False)).then(True).otherwise("is_error").alias("is_error"))

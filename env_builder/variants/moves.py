@@ -20,7 +20,7 @@ from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.relevance import leaves
-from warehouse.records import Turn
+from warehouse.records import Turn, refusals_flagged
 
 ACTS = ("write", "outside")
 """Effects of tools that are known to act."""
@@ -44,7 +44,7 @@ class Move(NamedTuple):
 
 def moves_of(turns: pl.DataFrame, session_ids: Iterable[str]) -> dict[str, list[Move]]:
     """Return moves of each session, in order; calls that cannot be made again are left out."""
-    own = turns.filter(pl.col("session_id").is_in(list(session_ids))).sort("session_id", "position")
+    own = refusals_flagged(turns).filter(pl.col("session_id").is_in(list(session_ids))).sort("session_id", "position")
     columns = ("session_id", "kind", "role", "content", "tool", "arguments", "requestor", "is_error")
     by_session: dict[str, list[Move]] = {}
     for session_id, kind, role, content, tool, arguments, requestor, is_error in own.select(columns).iter_rows():

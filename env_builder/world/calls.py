@@ -18,7 +18,7 @@ import polars as pl
 
 from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical
-from warehouse.records import drop_silent_flags
+from warehouse.records import refusals_flagged
 
 
 class LoggedCall(NamedTuple):
@@ -42,11 +42,25 @@ class LoggedCall(NamedTuple):
 
 def calls_of(turns: pl.DataFrame) -> list[LoggedCall]:
     """Answered calls with readable arguments, by session and position."""
-    rows = drop_silent_flags(turns).filter(
+    rows = timed(refusals_flagged(turns)).filter(
         (pl.col("kind") == "call") & pl.col("content").is_not_null() & pl.col("arguments").is_not_null()
     ).sort("session_id", "position")
     columns = ("session_id", "position", "tool", "arguments", "content", "is_error", "happened_at", "result_id", "turn_id")
     return without_empty_answers([_call(*row) for row in rows.select(columns).iter_rows()])
+
+
+def timed(turns: pl.DataFrame) -> pl.DataFrame:
+    """Return the turns with a time for each, where their session states any: a turn without one follows the last that has one
+    (else comes before the first) by a microsecond a position, as its log states but the order."""
+    names = [name for name in ("happened_at", "answered_at") if name in turns.columns]
+    stated = pl.coalesce(pl.col(names).cast(pl.Datetime("us", "UTC")))
+    behind, place = stated.forward_fill().over("session_id"), pl.col("position").cast(pl.Int64)
+    since = pl.when(stated.is_not_null()).then(place).forward_fill().over("session_id")
+    ahead = stated.backward_fill().over("session_id")
+    until = pl.when(stated.is_not_null()).then(place).backward_fill().over("session_id")
+    after, before = (pl.duration(microseconds=n) for n in (place - since, until - place))
+    made = pl.coalesce(stated, behind + after, ahead - before).alias("happened_at")
+    return turns.sort("session_id", "position").with_columns(made)
 
 
 NOTHING = "null"

@@ -16,7 +16,7 @@ import orjson
 import polars as pl
 
 from extractors.tasks.words import is_identifier
-from warehouse.records import drop_silent_flags
+from warehouse.records import refusals_flagged
 
 _ERROR_TEXT = (
     r'(?i)^\s*(?:err(?:or)?\b|traceback \(|exception\b|\(False\b|sorry, that did not|'
@@ -30,7 +30,7 @@ def calls_of(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
     """List the agents' calls in order: session_id, service, position, turn_id, tool, arguments, content, failed, acts.
 
     `acts`: the tool is known to write; in a service without such a tool, its effect is unknown."""
-    turns = drop_silent_flags(turns)
+    turns = refusals_flagged(turns)
     acting = (
         effects.with_columns(
             pl.when((pl.col("effect") == "write").any().over("service")).then(pl.col("effect").is_in(["write", "outside"]))

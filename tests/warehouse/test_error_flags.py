@@ -6,7 +6,7 @@ import polars as pl
 
 from env_builder.world.calls import calls_of as logged_calls_of
 from extractors.tasks.arguments import calls_of
-from warehouse.records import drop_silent_flags
+from warehouse.records import drop_silent_flags, refusals_flagged
 
 FAILED = '{"status": "error", "error": {"code": "not_found"}}'
 
@@ -17,13 +17,32 @@ def turns(flags: dict[str, list[bool | None]]) -> pl.DataFrame:
         [{"session_id": service, "service": service, "position": n, "turn_id": f"{service}{n}", "kind": "call", "tool": "find",
           "arguments": "{}", "content": FAILED, "is_error": flag, "happened_at": None, "result_id": None, "requestor": None}
          for service, mine in flags.items() for n, flag in enumerate(mine)],
-        schema_overrides={"is_error": pl.Boolean})
+        schema_overrides={"is_error": pl.Boolean, "happened_at": pl.Datetime("us", "UTC")})
 
 
 def test_a_flag_that_a_service_never_raises_is_cleared() -> None:
     cleared = drop_silent_flags(turns({"never": [False, None], "sometimes": [False, True]}))
     assert cleared["is_error"].to_list() == [None, None, False, True]
     assert drop_silent_flags(turns({"none": [None]}))["is_error"].to_list() == [None]
+
+
+def answers(tool: str, contents: list[str], flag: bool | None = None) -> pl.DataFrame:
+    """Return calls of one tool with these answers."""
+    return turns({tool: [flag] * len(contents)}).with_columns(pl.Series("content", contents), tool=pl.lit(tool))
+
+
+def test_a_sentence_of_a_tool_that_answers_with_values_is_a_refusal() -> None:
+    made = answers("login", ['{"token": "t1"}', "wrong e-mail or PIN", "null", '{"token": "t2"}'])
+    assert refusals_flagged(made)["is_error"].to_list() == [None, True, None, None]
+
+
+def test_a_sentence_is_no_refusal_of_a_tool_that_lists_or_speaks_or_whose_log_flags() -> None:
+    lists = answers("search", ['[{"id": 1}]', "No events were there.", "[]"])
+    speaks = answers("book", ["Booked R1.", "Booked R2.", '{"code": 3}'])
+    assert not refusals_flagged(pl.concat([lists, speaks]))["is_error"].any()
+    flagged = answers("login", ['{"token": "t1"}', "Welcome back, friend"]).with_columns(is_error=pl.lit(False))
+    raised = answers("other", ["no"], True).with_columns(service=pl.lit("login"))
+    assert refusals_flagged(pl.concat([flagged, raised]))["is_error"].to_list() == [False, False, True]
 
 
 def test_the_answer_decides_where_no_flag_is_ever_raised() -> None:
