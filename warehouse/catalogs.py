@@ -18,9 +18,11 @@ writers took at once are kept once (pipelines/ingestion/settle.py). Buckets are 
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import shutil
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -40,6 +42,11 @@ _ROW_GROUP = 20480
 """Appends of any size fill whole row groups of this size; DuckDB's own, six times as many, would be written again and again."""
 _CHECKPOINT = "1GB"
 """Size of DuckDB's log from which on it is folded into the file: as a rule only when the warehouse is closed."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ANSWER = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What a file system answers that cannot set bytes aside."""
+ROOM_HINT = "make room on the disk, then run again: what was committed stays"
+ACCESS_HINT = "give access to the folder, then run again: what was committed stays"
 _SCHEME = "ducklake:"
 _NUMBERS = itertools.count()
 _TRIES = 50
@@ -131,6 +138,9 @@ class Catalog(ABC):
     def insert_new(self, table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
         """Write a statement that adds those rows of `incoming` whose key is not there."""
 
+    def require_room(self, n_bytes: int) -> None:  # noqa: B027  a bucket or a server has its own rules
+        """Check that so many bytes can be written. Raises StoreError."""
+
     @abstractmethod
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Let readers see what is there now, in one step."""
@@ -201,6 +211,17 @@ class DuckDBFile(Catalog):
     def insert_new(self, table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
         names = ", ".join(columns)
         return f"insert or ignore into {table} ({names}) select {names} from incoming"
+
+    def require_room(self, n_bytes: int) -> None:
+        """DuckDB aborts the whole process if the disk is full while it commits rows in the place of others with their keys."""
+        try:
+            with tempfile.TemporaryFile(dir=self._path.parent) as file:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, n_bytes)
+        except OSError as error:
+            if error.errno not in _NO_ANSWER:
+                raise StoreError(error.strerror or str(error), str(self), ROOM_HINT if error.errno in _FULL else ACCESS_HINT
+                                 ) from error
 
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute("checkpoint")

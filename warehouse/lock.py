@@ -50,16 +50,23 @@ def _locked(warehouse: Path, what: str, waiting: Callable[[str], None] | None, t
                        "wait for it or end it, then run again: nothing is lost") from None
     try:
         if outermost:
-            draft = _holder_file(warehouse).with_suffix(".draft")  # whoever waits reads it whole, or not at all
-            draft.write_text(json.dumps({
-                "what": what, "process": os.getpid(), "host": socket.gethostname(),
-                "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")}))
-            draft.replace(_holder_file(warehouse))
+            with contextlib.suppress(OSError):   # the work fails by itself on a disk that is full
+                _describe(warehouse, what)
         yield
     finally:
         if outermost:
-            _holder_file(warehouse).unlink(missing_ok=True)
+            for each in (_holder_file(warehouse), _draft(warehouse)):
+                with contextlib.suppress(OSError):
+                    each.unlink(missing_ok=True)
         lock.release()
+
+
+def _describe(warehouse: Path, what: str) -> None:
+    draft = _draft(warehouse)  # whoever waits reads it whole, or not at all
+    draft.write_text(json.dumps({
+        "what": what, "process": os.getpid(), "host": socket.gethostname(),
+        "since": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")}))
+    draft.replace(_holder_file(warehouse))
 
 
 def holder(warehouse: Path) -> str:
@@ -73,3 +80,7 @@ def holder(warehouse: Path) -> str:
 
 def _holder_file(warehouse: Path) -> Path:
     return warehouse.with_name(warehouse.name + ".holder.json")
+
+
+def _draft(warehouse: Path) -> Path:
+    return _holder_file(warehouse).with_suffix(".draft")
