@@ -248,7 +248,7 @@ class Store:
             raise StoreError(f"the frame has no column {absent[0]!r}", table, "give it all columns of its record")
         used_columns = tuple(
             name for name in columns if frame[name].null_count() < frame.height)  # writing nothing takes time too
-        self._n_bytes += 2 * frame.estimated_size()
+        self._n_bytes += 2 * int(frame.estimated_size())
         names = ", ".join(used_columns)
         statement = (self._catalog.insert_new(table, used_columns, self.key(table)) if are_new
                      else f"insert into {table} ({names}) select {names} from incoming")
