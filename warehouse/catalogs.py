@@ -45,6 +45,7 @@ _CHECKPOINT = "1GB"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_ANSWER = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 """What a file system answers that cannot set bytes aside."""
+_NO_ACCESS = ("Read-only file system", "Permission denied", "Operation not permitted")
 ROOM_HINT = "make room on the disk, then run again: what was committed stays"
 ACCESS_HINT = "give access to the folder, then run again: what was committed stays"
 _SCHEME = "ducklake:"
@@ -93,6 +94,11 @@ def published_path(warehouse: Path) -> Path:
 
 def _draft(path: Path) -> Path:
     return path.with_name(f"{path.name}.{os.getpid()}.draft")
+
+
+def _drafts(path: Path) -> list[Path]:
+    """List the drafts of all processes."""
+    return list(path.parent.glob(f"{path.name}.*.draft"))
 
 
 def _quoted(text: str) -> str:
@@ -176,10 +182,11 @@ class DuckDBFile(Catalog):
         return self._path.is_file()
 
     def is_published(self) -> bool:
-        """Whether no run was killed: it leaves a warehouse that is newer, or a log of writes beside it."""
+        """Whether no run was killed: it leaves a warehouse that is newer, a log of writes beside it, or half a copy."""
         published = published_path(self._path)
         return (
-            self._path.is_file() and published.is_file() and not self._path.with_name(f"{self._path.name}.wal").exists()
+            not _drafts(published) and self._path.is_file() and published.is_file()
+            and not self._path.with_name(f"{self._path.name}.wal").exists()
             and self._path.stat().st_mtime_ns <= published.stat().st_mtime_ns)
 
     def _database(self, write: bool) -> duckdb.DuckDBPyConnection:
@@ -202,6 +209,8 @@ class DuckDBFile(Catalog):
     def _refusal(self, message: str, write: bool) -> StoreError:
         if "set lock on file" in message:
             return StoreError(f"another program has it open ({message})", str(self), "close it and run again")
+        if any(words in message for words in _NO_ACCESS):
+            return StoreError(f"it cannot be opened ({message})", str(self), ACCESS_HINT)
         return NotAWarehouse(f"DuckDB cannot open it ({message})", str(self), "move the file away, or choose another --out")
 
     def create(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -227,6 +236,8 @@ class DuckDBFile(Catalog):
         connection.execute("checkpoint")
         target = published_path(self._path)
         draft = _draft(target)
+        for leftover in _drafts(target):
+            leftover.unlink()   # of a killed process
         try:
             shutil.copyfile(self._path, draft)
             draft.replace(target)

@@ -95,6 +95,11 @@ def holder(warehouse: Path) -> str:
         return "another run"
 
 
+def is_described(warehouse: Path) -> bool:
+    """Whether a process describes itself as the holder: it has the lock, or was killed."""
+    return _holder_file(warehouse).exists()
+
+
 def _holder_file(warehouse: Path) -> Path:
     return warehouse.with_name(warehouse.name + ".holder.json")
 

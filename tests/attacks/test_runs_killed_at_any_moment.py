@@ -59,8 +59,8 @@ def struck(run: Run, moment: Moment, wanted: Wanted) -> bool:
 
 
 def attack(folder: Path, share: float) -> Report:
-    """Kill runs at 90 moments, of the same folder up to three times over, then let one end."""
-    n, choose, wanted = counted(90, share), random.Random(27), Wanted(folder / "wanted")
+    """Kill runs at 120 moments, of the same folder up to three times over, then let one end."""
+    n, choose, wanted = counted(120, share), random.Random(27), Wanted(folder / "wanted")
     waiting, problems, n_hit, number = moments(n, choose), [], 0, 0
     while waiting:
         number += 1
@@ -87,5 +87,5 @@ def attack(folder: Path, share: float) -> Report:
 
 @pytest.mark.slow
 def test_runs_that_are_killed_go_on(tmp_path: Path) -> None:
-    report = attack(tmp_path, 0.07)
+    report = attack(tmp_path, 0.05)
     assert report.problems == () and report.n_tried >= 3
