@@ -6,8 +6,8 @@
 Each attack is a file of tests/attacks with `attack(folder, share)`; `--share` is the share of its full count (1; the tests take
 a hundredth), `--only` a part of its name. Tables and problems go to stderr; the last line on stdout is one JSON object:
 `attacks` is their number, `passed` how many got through. Of figures that several attacks measure, counts are added
-(`fuzzed_requests_bad`, `kills_unequal`, `originals_left` …) and the largest share counts (`memory_growth`); the others are those
-of their attack. Exit code 1: one got through.
+(`fuzzed_requests_bad`, `kills_unequal`, `originals_left` …) and the largest share counts (`memory_growth`); the others are
+those of their attack. Exit code 1: one got through.
 """
 
 from __future__ import annotations
