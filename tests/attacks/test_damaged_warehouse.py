@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.attacks.report import Report, counted
 from tests.attacks.runs import RUN, Run, Wanted
 
@@ -85,5 +87,6 @@ def attack(folder: Path, share: float) -> Report:
     return Report(len(chosen), tuple(problems))
 
 
+@pytest.mark.slow
 def test_a_damaged_warehouse_is_named(tmp_path: Path) -> None:
     assert attack(tmp_path, 0.03).problems == ()
