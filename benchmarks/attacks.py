@@ -5,8 +5,9 @@
 
 Each attack is a file of tests/attacks with `attack(folder, share)`; `--share` is the share of its full count (1; the tests take
 a hundredth), `--only` a part of its name. Tables and problems go to stderr; the last line on stdout is one JSON object:
-`attacks` is their number, `passed` how many got through; `fuzzed_requests_bad` is summed over the servers, `rollouts_aborted`,
-`honest_served` and the like are those of their attacks. Exit code 1: one got through.
+`attacks` is their number, `passed` how many got through. Of figures that several attacks measure, counts are added
+(`fuzzed_requests_bad`, `kills_unequal`, `originals_left` …) and the largest share counts (`memory_growth`); the others are
+those of their attack. Exit code 1: one got through.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -25,8 +27,19 @@ sys.path.insert(0, str(ROOT))
 
 from tests.attacks.report import Report  # noqa: E402
 
-SUMMED = frozenset({"fuzzed_requests_bad", "rollouts_aborted"})
-"""Figures that several attacks measure."""
+SUMMED = frozenset({
+    "fuzzed_requests_bad", "rollouts_aborted", "kills_unequal", "handles_left", "originals_left", "credentials_left"})
+LARGEST = frozenset({"memory_growth"})
+"""Figures that several attacks measure: they are added, or the largest counts."""
+
+
+def together(figures: dict[str, float], more: Mapping[str, float]) -> dict[str, float]:
+    """Return the figures of some attacks with those of one more."""
+    merged = dict(figures)
+    for name, value in more.items():
+        before = merged.get(name, 0.0)
+        merged[name] = before + value if name in SUMMED else max(before, value) if name in LARGEST else value
+    return merged
 
 
 def attacks(only: list[str]) -> dict[str, ModuleType]:
@@ -68,8 +81,7 @@ def main() -> int:
         for problem in report.problems:
             print(f"    {problem}", file=sys.stderr)
         figures["passed"] += bool(report.problems)
-        for figure, value in report.figures.items():
-            figures[figure] = figures.get(figure, 0) + value if figure in SUMMED else value
+        figures = together(figures, report.figures)
     print(json.dumps({"benchmark": "attacks", "data": "tests/attacks", "share": options.share, "figures": figures}))
     return int(figures["passed"] > 0)
 

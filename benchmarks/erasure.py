@@ -2,14 +2,16 @@
 """Forgetting one person of many: how long it takes, what is left of them, and whether anybody else is touched.
 
     benchmarks/erasure.py ../shared/data/retail_desk [--copies 7] [--until datasets] [--subject ID] [--folder DIR]
+                          [--privacy on]
 
 Copies of the set's logs (benchmarks/scale_data.py; seven are 11,200 sessions) are built up to a stage, without images; where
 that is the last one, it is released as well, over the gates that are red, which are named. Then a customer with as many
 sessions as the median one is forgotten, and the logs, which lie where they lay, are read again, each a byte longer.
 
 The last line on stdout is one JSON object. `seconds`: of forgetting, `cpu_seconds` of the processor; `originals_left`: files
-below the folder (warehouse, registry, all; built with privacy off, so that they would stand there) in whose bytes the
-customer's id or e-mail address stands afterwards; `read_back`: events that tell of them after the logs were read again;
+below the folder (warehouse, registry, all) in whose bytes the customer's id or e-mail address stands afterwards, with
+`--privacy on` also under a pseudonym (off by default, so that the originals would stand there); `read_back`: events that tell
+of them after the logs were read again;
 `unrelated_changed`: rows of sessions, turns, row changes, goals, outcomes, tasks, facts and answers on record that speak of
 none of their sessions, and are other or gone, of `n_unrelated`; `n_sessions`, `n_gone`: all and theirs; `n_releases`: that
 held them.
@@ -33,7 +35,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import scale_data  # noqa: E402 (a script of its own, from anywhere)
+from extractors.privacy import KINDS  # noqa: E402
 from pipelines.erasing.forgetting import forget  # noqa: E402
+from pipelines.privacy import guard as privacy  # noqa: E402
 from pipelines.releases.releasing import registry_of, release  # noqa: E402
 from pipelines.running.stage import carry_out  # noqa: E402
 from pipelines.settings import Settings  # noqa: E402
@@ -55,14 +59,17 @@ def main() -> int:
     parser.add_argument("--until", default=STAGES[-1].name, choices=[stage.name for stage in STAGES])
     parser.add_argument("--subject")
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--privacy", choices=("on", "off"), default="off")
     arguments = parser.parse_args()
     os.environ["TRACEROOM_KEY"] = "the key of a benchmark, nobody's"
     with tempfile.TemporaryDirectory(dir=arguments.folder) as scratch:
         logs = scale_data.write(arguments.data.resolve(), Path(scratch, "logs"), arguments.copies)
-        settings = Settings(logs=(str(logs),), out=str(Path(scratch, "out")), image=False, privacy=False)
+        settings = Settings(logs=(str(logs),), out=str(Path(scratch, "out")), image=False,
+                            privacy=arguments.privacy == "on")
         _build(settings, arguments.until)
         figures = _measured(settings, logs, arguments.subject)
-    print(json.dumps({"benchmark": "erasure", "data": arguments.data.name, "figures": {**figures, "copies": arguments.copies}}))
+    print(json.dumps({"benchmark": "erasure", "data": arguments.data.name, "figures": {
+        **figures, "copies": arguments.copies, "privacy": int(arguments.privacy == "on")}}))
     return 0
 
 
@@ -83,8 +90,11 @@ def _build(settings: Settings, until: str) -> None:
 
 def _measured(settings: Settings, logs: Path, subject: str | None) -> dict[str, float]:
     with Store.open(settings.warehouse, write=False) as store:
-        who = subject or _somebody(store)
-        words = _words(store, who)
+        originals = _originals(store)
+        stored_id = {original: stored for stored, original in originals.items()}
+        stored = stored_id.get(subject, subject) if subject else _somebody(store, originals)
+        who, words = originals.get(stored, stored), _words(store, stored)
+        words += [originals[word] for word in words if word in originals]
         before, n_sessions = _unrelated(store, words), store.count("core.sessions")
     began, used = time.perf_counter(), time.process_time()
     done = forget(settings, registry_of(settings), who)
@@ -99,10 +109,21 @@ def _measured(settings: Settings, logs: Path, subject: str | None) -> dict[str, 
             "n_gone": done.n_sessions, "n_releases": len(done.releases), "n_unrelated": sum(map(len, before.values()))}
 
 
-def _somebody(store: Store) -> str:
-    """Return a customer with as many sessions as the median one."""
+def _originals(store: Store) -> dict[str, str]:
+    """Pseudonym -> what it stands for, of the people that the warehouse knows; empty without privacy."""
+    if privacy.held_policy(store) in (None, privacy.OFF):
+        return {}
+    owner = privacy.owner_of(store)
+    made = owner.pseudonyms()
+    return {made.of(kind, value): value for kind, value in privacy.stored_people(store, owner) if kind in KINDS}
+
+
+def _somebody(store: Store, originals: dict[str, str]) -> str:
+    """Return a customer with as many sessions as the median one; with privacy, one of those whose original is known."""
     rows = store.read("select distinct session_id, arguments from core.turns where arguments is not null order by all")
-    counts = Counter(name for _, name in {(session, name) for session, text in rows.iter_rows() for name in _ID.findall(text)})
+    counts = Counter(name for _, name in {
+        (session, name) for session, text in rows.iter_rows() for name in _ID.findall(text)
+                      if not originals or name in originals})
     ranked = sorted(counts, key=lambda name: (counts[name], name))
     return ranked[len(ranked) // 2]
 

@@ -86,7 +86,7 @@ class RunProgress:
 @contextlib.contextmanager
 def written_to(folder: Path, n_stages: int) -> Iterator[None]:
     """Write the progress inside to a file in `folder`, at most once a second, besides telling the watcher; then remove it."""
-    outer, state, written, path = _watcher.get(), RunProgress(), [0.0], folder / NAME
+    outer, state, written, path, draft = _watcher.get(), RunProgress(), [0.0], folder / NAME, folder / f".{NAME}"
 
     def watch(step: Step) -> None:
         if outer:
@@ -95,14 +95,16 @@ def written_to(folder: Path, n_stages: int) -> Iterator[None]:
         now = time.monotonic()
         if step.finished or now - written[0] >= _EVERY_S:
             written[0] = now
-            folder.mkdir(parents=True, exist_ok=True)
-            draft = path.with_name(f".{NAME}")
-            draft.write_text(json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds"), "n_stages": n_stages,
-                                         "stages": list(state.stages.values())}), "utf-8")
-            draft.replace(path)
+            with contextlib.suppress(OSError):   # the work fails by itself on a disk that is full
+                folder.mkdir(parents=True, exist_ok=True)
+                draft.write_text(json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds"), "n_stages": n_stages,
+                                             "stages": list(state.stages.values())}), "utf-8")
+                draft.replace(path)
 
     try:
         with watched_by(watch):
             yield
     finally:
-        path.unlink(missing_ok=True)
+        for each in (path, draft):
+            with contextlib.suppress(OSError):
+                each.unlink(missing_ok=True)

@@ -18,9 +18,11 @@ writers took at once are kept once (pipelines/ingestion/settle.py). Buckets are 
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import shutil
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -40,6 +42,12 @@ _ROW_GROUP = 20480
 """Appends of any size fill whole row groups of this size; DuckDB's own, six times as many, would be written again and again."""
 _CHECKPOINT = "1GB"
 """Size of DuckDB's log from which on it is folded into the file: as a rule only when the warehouse is closed."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ANSWER = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What a file system answers that cannot set bytes aside."""
+_NO_ACCESS = ("Read-only file system", "Permission denied", "Operation not permitted")
+ROOM_HINT = "make room on the disk, then run again: what was committed stays"
+ACCESS_HINT = "give access to the folder, then run again: what was committed stays"
 _SCHEME = "ducklake:"
 _NUMBERS = itertools.count()
 _TRIES = 50
@@ -88,6 +96,11 @@ def _draft(path: Path) -> Path:
     return path.with_name(f"{path.name}.{os.getpid()}.draft")
 
 
+def _drafts(path: Path) -> list[Path]:
+    """List the drafts of all processes."""
+    return list(path.parent.glob(f"{path.name}.*.draft"))
+
+
 def _quoted(text: str) -> str:
     """Write a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
@@ -131,6 +144,9 @@ class Catalog(ABC):
     def insert_new(self, table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
         """Write a statement that adds those rows of `incoming` whose key is not there."""
 
+    def require_room(self, n_bytes: int) -> None:  # noqa: B027  a bucket or a server has its own rules
+        """Check that so many bytes can be written. Raises StoreError."""
+
     @abstractmethod
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Let readers see what is there now, in one step."""
@@ -166,10 +182,11 @@ class DuckDBFile(Catalog):
         return self._path.is_file()
 
     def is_published(self) -> bool:
-        """Whether no run was killed: it leaves a warehouse that is newer, or a log of writes beside it."""
+        """Whether no run was killed: it leaves a warehouse that is newer, a log of writes beside it, or half a copy."""
         published = published_path(self._path)
         return (
-            self._path.is_file() and published.is_file() and not self._path.with_name(f"{self._path.name}.wal").exists()
+            not _drafts(published) and self._path.is_file() and published.is_file()
+            and not self._path.with_name(f"{self._path.name}.wal").exists()
             and self._path.stat().st_mtime_ns <= published.stat().st_mtime_ns)
 
     def _database(self, write: bool) -> duckdb.DuckDBPyConnection:
@@ -192,6 +209,8 @@ class DuckDBFile(Catalog):
     def _refusal(self, message: str, write: bool) -> StoreError:
         if "set lock on file" in message:
             return StoreError(f"another program has it open ({message})", str(self), "close it and run again")
+        if any(words in message for words in _NO_ACCESS):
+            return StoreError(f"it cannot be opened ({message})", str(self), ACCESS_HINT)
         return NotAWarehouse(f"DuckDB cannot open it ({message})", str(self), "move the file away, or choose another --out")
 
     def create(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -202,10 +221,23 @@ class DuckDBFile(Catalog):
         names = ", ".join(columns)
         return f"insert or ignore into {table} ({names}) select {names} from incoming"
 
+    def require_room(self, n_bytes: int) -> None:
+        """DuckDB aborts the whole process if the disk is full while it commits rows in the place of others with their keys."""
+        try:
+            with tempfile.TemporaryFile(dir=self._path.parent) as file:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, n_bytes)
+        except OSError as error:
+            if error.errno not in _NO_ANSWER:
+                raise StoreError(error.strerror or str(error), str(self), ROOM_HINT if error.errno in _FULL else ACCESS_HINT
+                                 ) from error
+
     def publish(self, connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute("checkpoint")
         target = published_path(self._path)
         draft = _draft(target)
+        for leftover in _drafts(target):
+            leftover.unlink()   # of a killed process
         try:
             shutil.copyfile(self._path, draft)
             draft.replace(target)

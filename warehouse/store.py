@@ -24,7 +24,7 @@ import polars as pl
 from pyarrow import parquet
 
 from warehouse import schema
-from warehouse.catalogs import Catalog, catalog_of, published_path
+from warehouse.catalogs import ROOM_HINT, Catalog, catalog_of, published_path
 from warehouse.errors import Busy, NotAWarehouse, SchemaTooNew, SchemaTooOld, StoreError
 
 # DuckDB reads frames through Arrow, which writes a line to stderr about each whose memory is not aligned, or aligns it.
@@ -37,6 +37,8 @@ _VERSIONS = """
 """
 _ROW_GROUP = 20480
 _INTERRUPTED = "Query interrupted"
+_ROOM = 1 << 24
+"""Bytes of disk that a transaction needs besides twice those of its rows: for deleted rows, and the file's own blocks."""
 _TRIES, _WAIT_S = 20, 0.05
 """Transactions tried where other writers come first, and the seconds that the first of them waits at most."""
 T = TypeVar("T")
@@ -51,6 +53,8 @@ class Store:
         self._catalog = catalog
         self._place = str(catalog)
         self._within = self._is_closed = False
+        self._n_bytes = 0
+        """What this transaction may write."""
         self.path = path
         self.write = write
 
@@ -169,9 +173,10 @@ class Store:
             return
         with _errors_as_ours(self._place):
             self._connection.execute("begin")
-        self._within = True
+        self._within, self._n_bytes = True, _ROOM
         try:
             yield
+            self._catalog.require_room(self._n_bytes)
         except BaseException:
             if not self._is_closed:   # a stop may come before `with` holds the transaction; then closing the store undid it
                 self._connection.execute("rollback")
@@ -243,6 +248,7 @@ class Store:
             raise StoreError(f"the frame has no column {absent[0]!r}", table, "give it all columns of its record")
         used_columns = tuple(
             name for name in columns if frame[name].null_count() < frame.height)  # writing nothing takes time too
+        self._n_bytes += 2 * int(frame.estimated_size())
         names = ", ".join(used_columns)
         statement = (self._catalog.insert_new(table, used_columns, self.key(table)) if are_new
                      else f"insert into {table} ({names}) select {names} from incoming")
@@ -353,7 +359,7 @@ _NO_ROOM = ("No space left on device", "Disk quota exceeded", "File too large")
 
 def _hint(error: duckdb.Error) -> str:
     if any(words in str(error) for words in _NO_ROOM):   # whatever kind of error DuckDB makes of it
-        return "make room on the disk, then run again: what was committed stays"
+        return ROOM_HINT
     if isinstance(error, duckdb.FatalException | duckdb.InternalException | duckdb.SerializationException):
         return "the file is damaged: move it away and run again over the same logs"
     if isinstance(error, duckdb.OutOfMemoryException | duckdb.IOException):

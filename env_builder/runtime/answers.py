@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
+
+from .caching import cached
 
 _REQUEST = frozenset(("status", "headers", "body", "detail", "message", "reason", "title", "type"))
 _STATUS = "|".join(f"{status.value} {re.escape(status.phrase)}" for status in HTTPStatus if status >= HTTPStatus.BAD_REQUEST)
@@ -79,7 +80,7 @@ def parsed(text: str) -> Any:
     return text.value if type(text) is Document else _parsed(text)
 
 
-@lru_cache(4096)
+@cached(4096)
 def _parsed(text: str) -> Any:
     return parse(text)
 

@@ -10,10 +10,10 @@ together tell, and what a session began with.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .answers import parse, parsed
+from .caching import cached
 from .precedents import MOST_CALLS, PastCall, PastCalls
 
 Path = tuple[Any, ...]
@@ -45,7 +45,7 @@ def given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-@lru_cache(16384)
+@cached(16384)
 def record_of(call: PastCall) -> dict[str, Any]:
     """Return arguments and answer of a call; an answer that is no JSON is a text."""
     answer = None if call.content is None else parse(call.content)
@@ -83,7 +83,7 @@ def recall(source: Source, arguments: dict[str, Any], past: PastCalls) -> Recall
     return Recall(None, len(past) < MOST_CALLS, tuple(between))
 
 
-@lru_cache(16384)
+@cached(16384)
 def _named_in(call: PastCall) -> frozenset[Any]:
     return frozenset(_leaves(record_of(call)))
 

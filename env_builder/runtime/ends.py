@@ -14,9 +14,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
+from .caching import cached
 from .canonical import canonical, digest
 
 Path = Sequence[str | None]
@@ -134,7 +134,7 @@ def _of_one_kind(one: Any, other: Any) -> bool:
     return one is None or (isinstance(one, bool) == isinstance(other, bool) and isinstance(one, int))
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _masked(arguments: str, names: tuple[str, ...]) -> str:
     try:
         value = json.loads(arguments)
@@ -164,7 +164,7 @@ def _unquoted(value: Any) -> Any:
     return _plain(value)
 
 
-@lru_cache(maxsize=4096)
+@cached(4096)
 def _meaning(text: str | None) -> str | None:
     """One text for all JSON texts of one value; what is no JSON stands for itself."""
     if text is None:

@@ -10,10 +10,11 @@ Sees: conditions on fields of the elements, each with one argument. Does not see
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from .caching import cached
 from .canonical import canonical
 from .lists import Listing, read, written
 from .selections import OPERATORS, at, order
@@ -327,7 +328,7 @@ def _cover(windows: list[Bounds], own: Bounds) -> bool:
     return reached >= own[1]
 
 
-@lru_cache(4096)
+@cached(4096)
 def _folded_words(text: str) -> tuple[str, ...]:
     return tuple(text.casefold().split())
 

@@ -14,11 +14,11 @@ import ast
 import json
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .answers import parse
+from .caching import cached
 
 Form = dict[str, Any]
 STYLES: tuple[dict[str, Any], ...] = tuple(
@@ -41,7 +41,7 @@ class Listing(NamedTuple):
     form: Form
 
 
-@lru_cache(512)
+@cached(512)
 def read(content: str) -> Listing | None:
     """Return the list that a text shows, None where it shows none that would be written the same again. Not to be changed."""
     if len(content) > LONGEST:
@@ -163,7 +163,7 @@ def put_together(rule: dict[str, Any], arguments: dict[str, Any], calls: Iterabl
     return None if ordered is None else written_object(rule, {name: parts[name] for name in ordered})
 
 
-@lru_cache(4096)
+@cached(4096)
 def read_object(notation: str, content: str) -> dict[str, Any] | None:
     """Return the object of a text, None if it would not be written the same way; not to be changed."""
     if content[:1] != "{":

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
+from .caching import cached
 from .canonical import IdentityCache
 from .confirmations import EpisodeWrite
 from .expressions import NUMBERS, Expression, Look, Make, NoValue, Nowhere, Run, Scope, at, compiled, positions, shared
@@ -334,7 +334,7 @@ def shape(value: Any) -> str:
     return _shape(str(value))
 
 
-@lru_cache(4096)
+@cached(4096)
 def _shape(text: str) -> str:
     return _DIGITS.sub("9", _LETTERS.sub("a", text))
 

@@ -17,12 +17,12 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from math import gcd, prod
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 from .answers import parse
+from .caching import cached
 from .canonical import canonical
 from .records import Result
 
@@ -156,7 +156,7 @@ def _tokens(text: str) -> re.Pattern[str]:
     return _ESCAPED if '"' in text else _TOKEN
 
 
-@lru_cache(65536)
+@cached(65536)
 def form_of(token: str) -> str | None:
     """Return the form of an id, by which ids are permuted among each other, whatever their case; None: no id."""
     if token[0] == "\\" or token.isalpha() or _DATED.match(token):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from .answers import parse
+from .caching import cached
 from .clock import read
 
 MINIMUM_LENGTH = 3
@@ -125,7 +125,7 @@ def act_names(arguments: dict[str, Any], content: str) -> frozenset[str]:
     return names(arguments) | ids_in(content)
 
 
-@lru_cache(4096)
+@cached(4096)
 def names_in(key: str) -> frozenset[str]:
     """All words of canonical arguments that may name something, kept."""
     return names(parse(key))
@@ -142,21 +142,21 @@ def with_parts(words: frozenset[str]) -> frozenset[str]:
     return words.union(part for word in joined for part in _JOINT.split(word) if _is_id(part)) if joined else words
 
 
-@lru_cache(16384)
+@cached(16384)
 def ids_in(content: str) -> frozenset[str]:
     """Id-like words of an answer's text."""
     value = parse(content)
     return ids(content if value is None else value)
 
 
-@lru_cache(16384)
+@cached(16384)
 def fields_in(content: str) -> frozenset[str]:
     """Id-like names of fields of an answer that are no value of it: they name nothing."""
     value = parse(content)
     return frozenset() if value is None else ids(value) - ids(list(leaves(value)))
 
 
-@lru_cache(16384)
+@cached(16384)
 def listed_in(content: str) -> frozenset[str]:
     """Id-like texts in the objects of lists that an answer shows: each names what a row of it speaks of."""
     return frozenset(
@@ -168,7 +168,7 @@ SMALLEST_ID = 100
 """Numbers from which on a column of different whole numbers may name rows."""
 
 
-@lru_cache(16384)
+@cached(16384)
 def row_names(content: str) -> frozenset[str]:
     """Return what may name the rows that an answer lists: the columns that tell them apart, and their values; no days."""
     rows = list(_rows(parse(content)))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .answers import parse
+from .caching import cached
 from .canonical import canonical, digest
 from .precedents import LENGTH, PastCalls
 from .records import ToolAnswer
@@ -34,7 +34,7 @@ class Status(NamedTuple):
         return [self.value, self.tool] if by_tool else [self.value]
 
 
-@lru_cache(16384)
+@cached(16384)
 def fields_shown(content: str) -> dict[str, str]:
     """Return the fields that an answer shows, with their values as text; not to be changed."""
     value = parse(content)

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .admission import well_formed
+from .caching import cached
 from .ends import same
 from .records import Task
 from .words import Fact, facts_in
@@ -349,14 +349,14 @@ def sentences(text: str) -> list[str]:
     return [match for begin, end in pairwise(ends) if (match := text[begin:end].strip())]
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def telling(text: str) -> frozenset[str]:
     """Words of a text that may say what it is about, in small letters and without a plural's s."""
     return frozenset(_stem(word.replace("-", "")) for word in _WORD.findall(text[:LONGEST].lower())
                      if len(word) >= SHORTEST_WORD and word not in _STOP)
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def question(text: str) -> str:
     """Return the sentences that ask for something, one a line; empty where there is none."""
     small = text[:LONGEST].lower()
@@ -400,7 +400,7 @@ def granted(text: str) -> bool | None:
     return True if _YES.match(text) else False if _NO.match(text) else None
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def stated(text: str) -> frozenset[Fact]:
     """Facts of a text (`words.facts_in`), days without their year, and ("count", "2 bag") for counted nouns."""
     if not _DIGIT.search(text):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
-from functools import lru_cache
+
+from .caching import cached
 
 Fact = tuple[str, str]
 
@@ -47,7 +48,7 @@ _TEN = frozenset("0123456789")
 _GROUP_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))", re.ASCII)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def facts_in(text: str) -> frozenset[Fact]:
     """Facts that `text` states: ("number", "1234.5"), ("date", "2024-05-15" or "--05-15"), ("id", "hat123")."""
     facts: set[Fact] = set()

@@ -11,11 +11,12 @@ import json
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from .answers import Document, parse, parsed
+from .caching import cached
 from .canonical import canonical
 from .ends import unquoted
 from .files import Later
@@ -219,7 +220,7 @@ def _by_calls(rows: list[Row]) -> dict[str, RowHistory]:
     return {calls: RowHistory(alike) for calls, alike in by_calls.items()}
 
 
-@lru_cache(16384)
+@cached(16384)
 def _values(arguments: str) -> frozenset[tuple[str, str]]:
     """Top-level arguments as (name, JSON text)."""
     return frozenset((name, json.dumps(value, sort_keys=True)) for name, value in json.loads(arguments).items())

@@ -141,7 +141,8 @@ def _carried_out(context: dg.AssetExecutionContext, stage: Stage, settings: Sett
     """Carry out a stage, retried as `traceroom run` retries it. Any other fault fails at once, with its sentence."""
     try:
         return retried(
-            lambda: carry_out(stage, settings, lambda who: context.log.info(f"waiting for {who}")), context.log.warning)
+            lambda: carry_out(stage, settings, lambda who: context.log.info(f"waiting for {who}")), context.log.warning,
+            f"{settings.out} (stage {stage.name})")
     except TraceroomError as error:
         fault = "may pass by itself, and did not" if passes(error) else "does not pass by itself"
         raise dg.Failure(str(error), {"fault": dg.MetadataValue.text(fault)}, allow_retries=False) from error

@@ -23,7 +23,7 @@ import polars as pl
 
 from extractors.formats.correction import NAME as CORRECTION
 from extractors.privacy import KINDS, Cleaner, Finding, People, PersonFact, Policy
-from extractors.privacy.letters import is_household, is_plain
+from extractors.privacy.letters import is_household, is_listed, is_plain
 from extractors.privacy.policy import load
 from extractors.reading import Reading
 from pipelines import progress
@@ -38,6 +38,8 @@ from warehouse.store import Store
 OFF = "off"
 _OTHER_KEY = "what it holds was read with another key"
 _TOLD_BY_FORM = ("email", "phone", "card", "account", "address", "ip")
+_TELLING = 6
+"""Letters from which a word that is on no list means somebody where it stands alone."""
 _MEMORY = 1 << 27
 """Bytes of readings that wait in memory; further ones wait on the disk."""
 T = TypeVar("T")
@@ -244,7 +246,8 @@ def pseudonyms_in(store: Store) -> frozenset[str]:
 
 
 def names_in(store: Store) -> frozenset[str]:
-    """Return the names of known people, in lower case, without those that are another's pseudonym, or words of every day."""
+    """Return the names of known people, in lower case, without those that are another's pseudonym, or words of every day; also
+    single words of names that are on no list, which nothing else is called."""
     if held_policy(store) in (None, OFF):
         return frozenset()
     owned = owner()
@@ -252,7 +255,10 @@ def names_in(store: Store) -> frozenset[str]:
     people = stored_people(store, owned)
     names = {value.lower() for kind, value in people if kind == "full" or (kind == "name" and len(value) > 1)}
     names = {name for name in names if not all(is_household(word) or is_plain(word) for word in name.split())}
-    return frozenset(names - {made.of("name", name).lower() for name in names})
+    words = {value.lower() for kind, value in people if kind == "word" and len(value) >= _TELLING}
+    words = {word for word in words if not (is_listed(word) or is_household(word) or is_plain(word))}
+    return frozenset((names | words) - {made.of("name", name).lower() for name in names} - {
+        made.word(word).lower() for word in words})
 
 
 def agree(store: Store, settings: Settings) -> None:

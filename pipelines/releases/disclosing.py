@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote_plus
 
 import polars as pl
 
@@ -20,6 +21,8 @@ from extractors.privacy.credentials import PATTERNS
 from extractors.privacy.fields import card_holds, iban_holds
 from extractors.privacy.forms import is_network_address
 
+_ESCAPE = re.compile(r"(?i)\\u([0-9a-ce-f][0-9a-f]{3}|d[0-7][0-9a-f]{2})")
+"""A character by its number; halves of others stay."""
 _ROWS = 2000
 _SHOWN = 3
 READ = (".json", ".jsonl", ".parquet", ".html")
@@ -83,21 +86,43 @@ def disclosed(
 
 
 def named(files: Iterable[tuple[str, Path]], names: frozenset[str]) -> list[dict[str, object]]:
-    """{"path", "kind", "n", "first"} of names of known people (in lower case), by path."""
+    """{"path", "kind", "n", "first"} of names of known people, by path: in any case, with or without accents, joined by other
+    characters, family name first, in neighbouring fields, in escapes of JSON and URLs."""
+    forms = {form: name for name in sorted(names) for form in _forms(name)}
     rows: list[dict[str, object]] = []
     for path_name, path in sorted(files):
-        if path.suffix not in READ or not names:
+        if path.suffix not in READ or not forms:
             continue
         here: set[str] = set()
-        for lines in (some.str.to_lowercase() for some in _texts(path)):
-            matches = lines.str.extract_many(sorted(names))
-            for name in set(matches.explode().drop_nulls()) - here:
-                whole = rf"(?<![^\W_]){re.escape(name)}(?![^\W_])" if name.isascii() else re.escape(name)
-                if any(re.search(whole, line) for line in lines.filter(lines.str.contains(name, literal=True))):
-                    here.add(name)
+        for lines in _texts(path):
+            matches = _words_of(lines).str.extract_many([*forms], overlapping=True)
+            here |= {forms[form] for form in set(matches.explode().drop_nulls())}
         if here:
             rows.append({"path": path_name, "kind": "name of a person", "n": len(here), "first": _masked(min(here))})
     return rows
+
+
+def _forms(name: str) -> list[str]:
+    """Spell a name as `_words_of` does; of several words also with the last one first."""
+    (spelled,) = _words_of(pl.Series([name]))
+    words = spelled.split()
+    if not name.isascii() and len(words) == 1:
+        return [words[0]] if not words[0].isascii() else [spelled]   # scripts without spaces
+    return [f" {' '.join(each)} " for each in (words, [words[-1], *words[:-1]])] if words else []
+
+
+def _words_of(lines: pl.Series) -> pl.Series:
+    """Spell lines as words with one space around each: no escapes, names of fields, accents or capitals."""
+    plain = pl.Series([_unescaped(line) for line in lines], dtype=pl.String)
+    return " " + (
+        plain.str.replace_all(r'"[^"]{1,40}"\s*:', " ").str.to_lowercase().str.normalize("NFKD").str.replace_all(r"\p{M}", "")
+        .str.replace_all(r"[^\p{L}\p{N}]+", " ").str.strip_chars()) + " "
+
+
+def _unescaped(line: str) -> str:
+    if "\\u" in line:
+        line = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), line)
+    return unquote_plus(line) if "%" in line else line
 
 
 def _texts(path: Path) -> Iterator[pl.Series]:

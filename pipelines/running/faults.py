@@ -37,9 +37,9 @@ def waits() -> tuple[float, ...]:
         raise InputError(f"{text!r} is no list of seconds", "TRACEROOM_RETRY_SECONDS", "give such as 10,60,300") from None
 
 
-def retried(step: Callable[[], T], notify: Callable[[str], None]) -> T:
-    """Do a step, again after each of `waits()` while its fault may pass; `notify` gets a sentence before each retry. Raises
-    TraceroomError."""
+def retried(step: Callable[[], T], notify: Callable[[str], None], place: str = "a file of this run") -> T:
+    """Do a step, again after each of `waits()` while its fault may pass; `notify` gets a sentence before each retry. `place`:
+    where a fault of the system is that names no file. Raises TraceroomError."""
     for pause in (*waits(), None):
         try:
             return step()
@@ -47,8 +47,8 @@ def retried(step: Callable[[], T], notify: Callable[[str], None]) -> T:
             if pause is None or not passes(error):
                 if isinstance(error, TraceroomError):
                     raise
-                raise as_error(error) from error
-            notify(f"{as_error(error)}; this may pass: next try in {pause:g} s")
+                raise as_error(error, place) from error
+            notify(f"{as_error(error, place)}; this may pass: next try in {pause:g} s")
             time.sleep(pause)
     raise AssertionError("the last try returns or raises")
 
@@ -77,9 +77,9 @@ def passes(error: BaseException) -> bool:
     return isinstance(error, Busy | Unavailable) or not isinstance(error, TraceroomError)
 
 
-def as_error(error: TraceroomError | OSError) -> TraceroomError:
+def as_error(error: TraceroomError | OSError, place: str) -> TraceroomError:
     """Give an error of the operating system a hint; one of ours has its own."""
     if isinstance(error, TraceroomError):
         return error
     hint = "make room or give access, then run again: what was committed stays"
-    return Unavailable(error.strerror or str(error), str(error.filename or "a file of this run"), hint)
+    return Unavailable(error.strerror or str(error), str(error.filename or place), hint)

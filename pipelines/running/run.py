@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines import progress
@@ -30,7 +31,7 @@ from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.catalogs import catalog_of
 from warehouse.errors import GateFailed, Missing, StoreError
-from warehouse.lock import writing
+from warehouse.lock import is_described, writing
 from warehouse.store import Store
 
 _SHOWN = 5
@@ -60,7 +61,8 @@ def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran
         rows = []
         for stage in STAGES:
             report = retried(
-                partial(carry_out, stage, settings, check=partial(_check, stage)), partial(progress.warn, stage.name))
+                partial(carry_out, stage, settings, check=partial(_check, stage)), partial(progress.warn, stage.name),
+                f"{settings.out} (stage {stage.name})")
             for record_stage in records:
                 record_stage(report)
             rows.append({"stage": report.stage, "computed": report.fresh, "seconds": round(report.seconds, 3)})
@@ -84,7 +86,7 @@ def _check(stage: Stage, store: Store) -> None:
 def unchanged(settings: Settings) -> Ran | None:
     """Report a run that has nothing to do; None where there may be something to do."""
     began = time.perf_counter()
-    if not catalog_of(settings.warehouse).is_published():
+    if not catalog_of(settings.warehouse).is_published() or _is_going_or_was_killed(settings):
         return None
     try:
         with Store.published(settings.warehouse) as store:
@@ -97,6 +99,11 @@ def unchanged(settings: Settings) -> Ran | None:
         return None
     rows = [{"stage": stage.name, "computed": False, "seconds": 0.0} for stage in STAGES]
     return Ran(time.perf_counter() - began, rows, broken)
+
+
+def _is_going_or_was_killed(settings: Settings) -> bool:
+    """Whether a run shows its progress or holds the lock: one that was killed left that behind, which the next one removes."""
+    return (Path(settings.out) / progress.NAME).exists() or is_described(settings.warehouse)
 
 
 def plan(settings: Settings) -> dict[str, Any]:

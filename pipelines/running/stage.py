@@ -12,7 +12,9 @@ import contextlib
 import gc
 import hashlib
 import json
+import os
 import pkgutil
+import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -105,6 +107,7 @@ class TableSample(NamedTuple):
 SAMPLE_ROWS = 5
 _SELDOM = (100_000, 50, 100)
 """New objects, and rounds of the youngest and the middle ones, after which the interpreter searches for cycles."""
+_SYSTEM = re.compile(r"\(os error (\d+)\)")
 _FROM = ("the code", "what it stands on", "what was configured")
 
 
@@ -116,7 +119,7 @@ def carry_out(
     progress.tell(stage.name)
     engines.refuse_unknown()
     settings.record_warehouse_url()
-    with (_unhindered(), writing(settings.warehouse, f"the stage {stage.name!r} of a run", waiting),
+    with (_faults_of_the_system(), _unhindered(), writing(settings.warehouse, f"the stage {stage.name!r} of a run", waiting),
           Store.open(settings.warehouse) as store, memory.bounded(stage.name, store)):
         settings.rename_old_folders()
         began = time.perf_counter()
@@ -131,6 +134,18 @@ def carry_out(
             store.publish()
     progress.tell(stage.name, 1, 1, finished=True)
     return Report(stage.name, fresh, seconds, counts, tables, funnel)
+
+
+@contextlib.contextmanager
+def _faults_of_the_system() -> Iterator[None]:
+    """Raise what the system refused as its error: polars tells it in words, with the number."""
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        match = _SYSTEM.search(str(error))
+        if match is None:
+            raise
+        raise OSError(int(match[1]), os.strerror(int(match[1]))) from error
 
 
 @contextlib.contextmanager

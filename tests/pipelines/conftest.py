@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from filelock import FileLock
 
 from tests.command_line import called, process
 from tests.conftest import once
+from tests.ray_interpreter import ray_interpreter
 from warehouse.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -111,15 +109,4 @@ def lamp_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def ray_python() -> Path:
     """Return an interpreter with Ray beside our own packages, in the versions that are locked here."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "traceroom" / "ray-2.60"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    python = folder / "bin" / "python"
-    with FileLock(f"{folder}.lock"):
-        if not (folder / "done").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-            locked = [line.split(" ")[0] for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line[:60]]
-            (folder / "locked.txt").write_text("\n".join(each for each in locked if each and each[0] not in "# "))
-            subprocess.run([python, "-m", "pip", "install", "--quiet", "-c", folder / "locked.txt", "ray>=2.60,<3"], check=True)
-            (folder / "done").touch()
-    return python
+    return ray_interpreter()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from pipelines.running import engines
 from tests.command_line import ROOT, environ
 from tests.pipelines.ingestion import digest, ingest, session
+from tests.ray_interpreter import with_our_packages
 from warehouse.errors import InputError, Missing
 
 
@@ -38,11 +37,10 @@ def test_a_shard_whose_ray_worker_dies_is_done_by_another(ray_python: Path, tmp_
     logs.mkdir()
     for part in range(3):
         (logs / f"{part}.jsonl").write_text("".join(map(session, range(10 * part, 10 * part + 14))))
-    packages = [path for path in sys.path if path.endswith("site-packages")]
     done = subprocess.run(
         [ray_python, "-m", "tests.pipelines.ray_shards", tmp_path, tmp_path / "out", logs], capture_output=True, text=True,
         check=False, timeout=600, cwd=ROOT,
-        env=environ(TRACEROOM_ENGINE="ray", TRACEROOM_WORKERS="2", PYTHONPATH=os.pathsep.join([str(ROOT), *packages])))
+        env=environ(TRACEROOM_ENGINE="ray", TRACEROOM_WORKERS="2", PYTHONPATH=with_our_packages()))
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["squares"] == ["0", "1", "4", "9", "16", "five"]

@@ -76,8 +76,10 @@ def joined(n_workers: int) -> tuple[Any, bool]:
         else:
             os.environ.setdefault("RAY_AUTH_MODE", "disabled")  # else driver and daemon look for a token
             ray.init("local", num_cpus=n_workers or None, include_dashboard=False, object_store_memory=STORE_BYTES, **quiet)
-    except (ConnectionError, RuntimeError, OSError) as error:
-        raise Unavailable(f"no Ray cluster answers ({error})", address or "this machine", "see RAY_ADDRESS") from error
+    except Exception as error:
+        if type(error) is Exception or isinstance(error, ConnectionError | RuntimeError | OSError):   # of a slow node: bare
+            raise Unavailable(f"no Ray cluster answers ({error})", address or "this machine", "see RAY_ADDRESS") from error
+        raise
     return ray, True
 
 

@@ -222,6 +222,17 @@ def test_forms_of_secrets_and_personal_data(tmp_path: Path) -> None:
     assert not [row for row in found if texts[str(row["kind"])] in str(row["first"])], "a finding does not tell the secret"
 
 
+@pytest.mark.parametrize("text", [
+    "for zvonimir grubešić", "ZVONIMIR GRUBEŠIĆ!", "Grubešić, Zvonimir", "Zvonimir Grubesic", "id zvonimir_grubesic_7",
+    "\"first_name\": \"Zvonimir\", \"last_name\": \"Grubešić\"", "?n=Zvonimir%20Grube%C5%A1i%C4%87",
+    "\\ud83d\\ude00 Zvonimir Grube\\u0161i\\u0107"])
+def test_a_name_that_is_left_is_personal_data_in_any_spelling(text: str, tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text(f'{{"said": "{text}"}}\n')
+    (row,) = named([("one.jsonl", tmp_path / "one.jsonl")], frozenset({"zvonimir grubešić", "ann lee"}))
+    assert row["n"] == 1
+    assert named([("one.jsonl", tmp_path / "one.jsonl")], frozenset({"ann lee", "zvon grubešić", "wang jianguo"})) == []
+
+
 def test_names_of_known_people_are_personal_data(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text('{"says": "it was ZVONIMIR Grubešić, and joann leeds"}')
     pl.DataFrame({"says": ["昨天王建国来过"]}).write_parquet(tmp_path / "two.parquet")
