@@ -107,7 +107,7 @@ def _tables(content: bytes) -> dict[str, list[dict[str, Any]]]:
             steps = iter(range(_MOST_STEPS))
             connection.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
             names = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' order by name")]
-            bound = _Bound()
+            bound = _UnpackedSize()
             return {name: [bound.count(dict(row)) for row in connection.execute(_stored_columns(connection, name))]
                     for name in names}
         finally:
@@ -127,7 +127,7 @@ def _quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-class _Bound:
+class _UnpackedSize:
     """What rows of a database hold together. Errors: ValueError beyond what one file may unpack to."""
 
     def __init__(self) -> None:

@@ -95,7 +95,7 @@ _LONGEST_PATH, _LONGEST_NAME = 1_000, 255
 """Characters of a path in a release, bytes of a name in it."""
 
 
-class _Listed(TypedDict):
+class _FileLine(TypedDict):
     """A line of a list of files."""
 
     path: str
@@ -103,7 +103,7 @@ class _Listed(TypedDict):
     n_bytes: Annotated[int, Field(ge=0)]
 
 
-class _Tombstone(TypedDict):
+class _YankNote(TypedDict):
     """Who withdrew a release, and why."""
 
     at: str
@@ -125,8 +125,8 @@ PROMOTIONS: TypeAdapter[list[dict[str, Any]]] = TypeAdapter(
     Annotated[list[dict[str, str | None]], AfterValidator(_with_names)])
 PINS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
 MANIFEST: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
-FILES: TypeAdapter[list[_Listed]] = TypeAdapter(list[_Listed])
-TOMBSTONE: TypeAdapter[_Tombstone] = TypeAdapter(_Tombstone)
+FILES: TypeAdapter[list[_FileLine]] = TypeAdapter(list[_FileLine])
+TOMBSTONE: TypeAdapter[_YankNote] = TypeAdapter(_YankNote)
 T = TypeVar("T")
 
 
@@ -220,7 +220,7 @@ class Registry:
         content = self.storage.read(f"{release}/{_TOMBSTONE}")
         if content is None:
             return None
-        tombstone: _Tombstone = self._paper(f"{release}/{_TOMBSTONE}", TOMBSTONE, content)
+        tombstone: _YankNote = self._paper(f"{release}/{_TOMBSTONE}", TOMBSTONE, content)
         return dict(tombstone)
 
     def _paper(self, name: str, kind: TypeAdapter[T], content: bytes) -> T:

@@ -20,7 +20,7 @@ LENGTH = 20_000
 
 def attack(folder: Path, share: float) -> Report:
     """Read a chain of each kind, and one twice as long, and put sessions together."""
-    problems, n = [], counted(LENGTH, share, 1_500)
+    problems, n = [], counted(LENGTH, share, 500)
     for kind, parent in PARENTS.items():
         seconds = []
         for length in (n, 2 * n):

@@ -11,7 +11,7 @@ import pytest
 from tests.attacks.logs import bomb_problems, read_log
 from tests.attacks.report import Report
 
-N = 100_000
+N = 150_000
 
 
 def tables() -> dict[str, pl.DataFrame]:
@@ -33,7 +33,7 @@ def attack(folder: Path, share: float) -> Report:
         table.write_parquet(buffer)
         n_tried += 1
         assert len(buffer.getvalue()) < 1 << 20, f"{name}: {len(buffer.getvalue())} bytes"
-        problems += bomb_problems(name, read_log(buffer.getvalue(), folder / "log.parquet"), 300)
+        problems += bomb_problems(name, read_log(buffer.getvalue(), folder / "log.parquet"), 500)
     return Report(n_tried, tuple(problems))
 
 
