@@ -95,7 +95,10 @@ class GymnasiumEnv(gymnasium.Env[str, str]):
     def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take one step."""
         ended_before = self.environment.ended is not None
-        text, info = self._act(str(action))
+        try:
+            text, info = self._act(str(action))
+        except ValueError as error:  # it is longer than the environment takes: that changes nothing
+            text, info = str(error), {"is_error": True}
         ended = self.environment.ended
         reward = 0.0
         if ended is not None and not ended_before and self._task_id is not None:

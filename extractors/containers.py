@@ -32,6 +32,10 @@ _SQLITE, _PARQUET = b"SQLite format 3\0", b"PAR1"
 _ZSTD_IN_ZIP = 93
 _KEEP = 5
 _MOST_MEMBERS = 100_000
+_MOST_CELLS = 1 << 25
+"""Values of a database or a table, all rows together: a few bytes of a file may stand for any number of them."""
+_MOST_STEPS, _STEPS = 100, 1_000_000
+"""Steps of SQLite's machine that reading a database may take: so often so many."""
 
 
 def claims(content: bytes) -> bool:
@@ -50,6 +54,8 @@ def head_of(content: bytes) -> Head | None:
                 if len(infos) > _MOST_MEMBERS:
                     raise ValueError(f"it holds more than {_MOST_MEMBERS} files")
                 for info in infos:
+                    if info.filename in files:
+                        raise ValueError(f"it holds two files called {info.filename!r}")
                     if not info.is_dir():
                         files[info.filename] = _member(archive, content, info, remaining)
                         remaining -= len(files[info.filename])
@@ -96,8 +102,13 @@ def _tables(content: bytes) -> dict[str, list[dict[str, Any]]]:
                 content = content[:18] + _NO_WAL + content[20:]
             connection.deserialize(content)
             connection.row_factory = sqlite3.Row
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+            connection.execute("pragma trusted_schema = off")
+            steps = iter(range(_MOST_STEPS))
+            connection.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
             names = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' order by name")]
-            return {name: [dict(row) for row in connection.execute('select * from "{}"'.format(name.replace('"', '""')))]
+            bound = _UnpackedSize()
+            return {name: [bound.count(dict(row)) for row in connection.execute(_stored_columns(connection, name))]
                     for name in names}
         finally:
             connection.close()
@@ -105,11 +116,62 @@ def _tables(content: bytes) -> dict[str, list[dict[str, Any]]]:
         raise ValueError(f"damaged SQLite database ({error})") from error
 
 
+def _stored_columns(connection: sqlite3.Connection, table: str) -> str:
+    """Return the query of a table's rows without the columns that are computed when they are read."""
+    quoted = _quoted(table)
+    columns = [row["name"] for row in connection.execute(f"pragma table_xinfo({quoted})") if row["hidden"] in (0, 3)]
+    return f"select {', '.join(map(_quoted, columns)) or '*'} from {quoted}"
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+class _UnpackedSize:
+    """What rows of a database hold together. Errors: ValueError beyond what one file may unpack to."""
+
+    def __init__(self) -> None:
+        self._n_bytes = self._n_cells = 0
+
+    def count(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Count a row, and return it."""
+        self._n_cells += len(row)
+        self._n_bytes += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+        _check_size(self._n_bytes, self._n_cells)
+        return row
+
+
+def _check_size(n_bytes: int, n_cells: int) -> None:
+    if n_bytes > MOST_BYTES:
+        raise ValueError(f"it unpacks to more than {MOST_BYTES} bytes")
+    if n_cells > _MOST_CELLS:
+        raise ValueError(f"it unpacks to more than {_MOST_CELLS} values")
+
+
 def _parquet(content: bytes) -> list[dict[str, Any]]:
     try:
-        return pl.read_parquet(io.BytesIO(content)).to_dicts()
+        file = io.BytesIO(content)
+        n_rows = pl.scan_parquet(file).select(pl.len()).collect().item()
+        _check_size(0, n_rows * len(pl.read_parquet_schema(file)))
+        rows = pl.read_parquet(file)
+        sizes = [_size_of(column) for column in rows]
+        _check_size(sum(size for size, _ in sizes), sum(n for _, n in sizes))
+        return rows.to_dicts()
     except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
         raise ValueError(f"damaged Parquet ({str(error).splitlines()[0]})") from error
+
+
+def _size_of(column: pl.Series) -> tuple[int, int]:
+    """Return the bytes of a column's texts, and the number of its values: equal texts lie in a file once, not in memory."""
+    kind = column.dtype
+    if isinstance(kind, pl.Struct):
+        sizes = [_size_of(column.struct.field(field.name)) for field in kind.fields]
+        return sum(size for size, _ in sizes), len(column) + sum(n for _, n in sizes)
+    if isinstance(kind, pl.List | pl.Array):
+        size, n = _size_of(column.drop_nulls().explode())
+        return size, n + len(column)
+    lengths = column.str.len_bytes() if kind == pl.String else column.bin.size() if kind == pl.Binary else None
+    return int(lengths.sum() or 0) if lengths is not None else 0, len(column)
 
 
 _STEP = 1 << 22

@@ -186,7 +186,7 @@ def graded_journals(
         environment.bind(tool, source)
     task_ids = {task.task_id for task in environment.tasks}
     own = {"environment": path.absolute().name, "content_digest": environment.manifest["content_digest"]}
-    for number, line in enumerate(journals.read_text("utf-8").split("\n"), 1):
+    for number, line in enumerate(journals.read_bytes().split(b"\n"), 1):
         if not line:
             continue
         where = f"{journals}, line {number}"
@@ -196,7 +196,9 @@ def graded_journals(
                 row = {**row["extra"][OWN], "journal": journal_of(row)}
             task_id, journal = row["task_id"], list(row["journal"])
             rolled = (row.get("seed", 0), tuple(row.get("perturbations", row.get("conditions", ()))))  # before format 2
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if not isinstance(task_id, str):
+                raise TypeError(f"its task is {str(task_id)[:40]!r}")
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(f"this is no journal ({error})", where, "use the lines as serve or rollout wrote them") from error
         stated = next((name for name in ("content_digest", "environment") if name in row), None)
         if stated is not None and row[stated] != own[stated]:  # the digest tells it surely: a folder may have been renamed

@@ -7,6 +7,7 @@ again, and no prompt is sent twice.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable
@@ -70,12 +71,12 @@ def chat(
         try:
             document = client.chat.completions.create(model=model, messages=conversation, extra_body=further).model_dump(
                 warnings=False)  # of fields that are not as the specification has them
-            return _message_of(document)
         except openai.BadRequestError as error:
-            raise InputError(f"the model {model!r} refuses ({_first_line(error)})", url) from error
-        except openai.OpenAIError as error:
-            what = f"the model {model!r} does not answer ({_first_line(error)})"
+            raise InputError(f"the model {model!r} refuses ({_first_line(error, key)})", url) from error
+        except (openai.OpenAIError, ValueError, AttributeError) as error:   # the last two: what it answers is no JSON object
+            what = f"the model {model!r} does not answer ({_first_line(error, key)})"
             raise Unavailable(what, url, "check that it runs") from error
+        return _message_of(document)
 
     return ask
 
@@ -116,8 +117,9 @@ def _text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0].rstrip(".")
+def _first_line(error: Exception, key: str) -> str:
+    """Return the first line of an error without the key, which an endpoint may repeat."""
+    return (str(error).replace(key, "[secret]").splitlines() or [""])[0].rstrip(".")
 
 
 def asking(settings: Settings) -> Ask | None:
@@ -131,7 +133,8 @@ def kept(ask: Ask, model: str, folder: Path) -> Ask:
     def ask_once(prompt: str) -> str:
         path = folder / f"{digest(model + chr(0) + prompt)}.json"
         if path.is_file():
-            return str(json.loads(path.read_text("utf-8"))["reply"])
+            with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # it is no answer: it is sought anew
+                return str(json.loads(path.read_text("utf-8"))["reply"])
         reply = ask(prompt)
         folder.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".part")

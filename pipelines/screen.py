@@ -29,8 +29,8 @@ console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: str) -> None:
-    """Print a line; rich markup is rendered."""
-    console.print(text)
+    """Print a line; rich markup is rendered, and what a terminal would obey is escaped."""
+    console.print(printable(text))
 
 
 _PRINTED: list[bool] = []
@@ -49,7 +49,9 @@ def has_printed_data() -> bool:
 def data(document: object) -> None:
     """Print one JSON document to stdout."""
     _PRINTED.append(True)
-    typer.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+    text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
+    typer.echo("".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
+               if not text.isascii() else text)
 
 
 def many(n: int, noun: str, plural: str = "") -> str:

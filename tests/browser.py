@@ -6,6 +6,7 @@ use it are marked `slow`. Whatever a page does that it should not is gathered: i
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -30,6 +31,13 @@ def chromium() -> str | None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Yield a running headless Chromium."""
+    with started() as running:
+        yield running
+
+
+@contextlib.contextmanager
+def started() -> Iterator[Browser]:
     """Yield a running headless Chromium."""
     from tests.conftest import lacking
 

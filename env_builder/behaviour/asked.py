@@ -49,12 +49,31 @@ A program says what a tool answers and what it changes, as JSON: rules that are 
 """
 
 
+MOST_PARTS, MOST_DEPTH, MOST_REPEATS = 2_000, 40, 2
+"""Of an expression that a model wrote: its parts, how deep they lie, and how many times one is repeated within another."""
+REPEATS = (["each"], ["rows"])
+
+
 def _expression(value: Any) -> Any:
     if not isinstance(value, list) or not value or not isinstance(value[0], str):
         raise ValueError(f"an expression is a list that begins with an operator, not {json.dumps(value)[:60]}")
     if value[0] not in OPERATORS:
         raise ValueError(f"no operator {value[0]!r}; there are: {', '.join(sorted(OPERATORS))}")
+    _check_size(value)
     return value
+
+
+def _check_size(expression: Any) -> None:
+    """Refuse an expression that would not end in time: one that is too large, or repeats what it repeats. Raises ValueError."""
+    pending, n_parts = [(expression, 0, 0)], 0
+    while pending:
+        part, depth, n_repeats = pending.pop()
+        n_parts += 1
+        if n_parts > MOST_PARTS or depth > MOST_DEPTH or n_repeats > MOST_REPEATS:
+            raise ValueError(f"an expression has at most {MOST_PARTS} parts, {MOST_DEPTH} deep, {MOST_REPEATS} repeated")
+        if isinstance(part, list | dict):
+            n_inside = n_repeats + (isinstance(part, list) and part[:1] in REPEATS)
+            pending += [(each, depth + 1, n_inside) for each in (part.values() if isinstance(part, dict) else part)]
 
 
 Expression = Annotated[Any, AfterValidator(_expression)]
@@ -126,7 +145,10 @@ class ProgramDraft(_Rule):
 def draft(reply: str) -> ProgramDraft:
     """Return the program in a model's reply, also where words or a fence stand around it. Raises ValueError."""
     begin, end = reply.find("{"), reply.rfind("}")
-    return ProgramDraft.model_validate(json.loads(reply[begin:end + 1]))
+    try:
+        return ProgramDraft.model_validate(json.loads(reply[begin:end + 1]))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def language() -> str:

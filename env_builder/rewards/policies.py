@@ -60,7 +60,7 @@ def proposals(service: str, policy: str, tools: list[str], good: list[Witness], 
         rows = json.loads(reply[reply.find("["):reply.rfind("]") + 1])
     except Unavailable as error:
         return Proposed([], [_decision(service, 0, False, "model_unavailable", str(error))])
-    except ValueError:
+    except (ValueError, RecursionError):
         return Proposed([], [_decision(service, 0, False, "malformed_proposal", "The model's reply holds no JSON list.")])
     stated, decisions = [], []
     for number, row in enumerate(rows[:MOST_PROPOSALS]):

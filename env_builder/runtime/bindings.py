@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .mcp_client import McpClient
 
 GROUP = "traceroom.bindings"
+MOST_BYTES = 1 << 24
+"""Of the answer of a service."""
 TIMEOUT_S = 30.0
 
 
@@ -107,7 +109,7 @@ def python(what: str) -> Binding:
 
 def http(what: str) -> Binding:
     """Bind an address that takes POST {"tool", "arguments"} and answers with the content; a status from 400 on is a failure.
-    OSError where it cannot be reached."""
+    OSError where it cannot be reached, or answers more than `MOST_BYTES`."""
     import urllib.error
     import urllib.request
 
@@ -116,11 +118,19 @@ def http(what: str) -> Binding:
         request = urllib.request.Request(what, body, {"Content-Type": "application/json"})
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
-                return Reply(answer.read().decode())
+                return Reply(_text(answer))
         except urllib.error.HTTPError as refused:
-            return Reply(refused.read().decode(), True)
+            return Reply(_text(refused), True)
 
     return call
+
+
+def _text(answer: Any) -> str:
+    """Return an answer's content; OSError if there is too much of it."""
+    data: bytes = answer.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise OSError(f"the service answers more than {MOST_BYTES} bytes")
+    return data.decode("utf-8", "replace")
 
 
 def mcp(what: str) -> Binding:

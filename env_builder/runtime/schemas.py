@@ -14,6 +14,8 @@ Schema = dict[str, Any]
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,), "array": (list,), "object": (dict,),
     "null": (type(None),)}
+MOST = 2 ** 1000
+"""No number is larger: one could not be reckoned with fractions."""
 BOUNDS = (("minItems", "items", True), ("maxItems", "items", False), ("minLength", "characters", True))
 
 
@@ -52,7 +54,7 @@ def refusal(schema: Schema, value: Any, at: str) -> str | None:
         return _size(schema, value, at)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    if isinstance(value, float) and not math.isfinite(value):
+    if not (math.isfinite(value) if isinstance(value, float) else abs(value) <= MOST):
         return f"{at} must be a finite number"
     if "minimum" in schema and value < schema["minimum"]:
         return f"{at} must be {schema['minimum']} or more, not {value}"

@@ -154,6 +154,21 @@ def into_trace(around: PlatformSpan, members: list[PlatformSpan]) -> list[Platfo
     return [around, *members]
 
 
+def _break_circles(spans: list[PlatformSpan], by_key: dict[Key, PlatformSpan]) -> None:
+    """Take the parent away from the first span of each circle: a span is not around itself. `spans`: in order."""
+    safe: set[Key] = set()
+    for span in spans:
+        path: dict[Key, None] = {}
+        at: PlatformSpan | None = span
+        while at is not None and at.key not in safe and at.key not in path:
+            path[at.key] = None
+            at = by_key.get(at.parent)
+        if at is not None and at.key in path:
+            circle = list(path)[list(path).index(at.key):]
+            min((by_key[key] for key in circle), key=lambda each: each.order).parent_id = None
+        safe.update(path)
+
+
 def texts(facts: Row) -> str:
     """JSON object of the facts that say something."""
     return dumped({key: value for key, value in facts.items() if value not in (None, "", [], {})})
@@ -331,6 +346,7 @@ class _PlatformSession:
         self._session_id, self._emit = session_id, emit
         self._spans = sorted(spans, key=lambda each: each.order)
         self._by_key = {span.key: span for span in spans}
+        _break_circles(self._spans, self._by_key)
         self._parents = {span.parent for span in spans}
         self._models: dict[Key, ModelSpan] = {}
         self._histories = Histories()

@@ -87,17 +87,23 @@ def cut_fields(text: str) -> str:
         except orjson.JSONDecodeError:
             return _cut_values(_QUOTED, _cut_values(_PAIR, text))
         made = _without(value)
-        return text if made == value else orjson.dumps(made).decode()
+        return _cut_values(_QUOTED, text) if made == value else orjson.dumps(made).decode()   # a key may come twice
     return _cut_values(_PAIR, text)
 
 
 def _without(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: SECRET if isinstance(each, str) and each and is_credential(name) else _without(each)
-                for name, each in value.items()}
+        return {name: _emptied_value(each) if is_credential(name) else _without(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_without(each) for each in value]
     return cut_fields(value) if isinstance(value, str) and re.search(_HINT, value) else value
+
+
+def _emptied_value(value: Any) -> Any:
+    """Return a credential's value without its texts: a form's may be a list of them."""
+    if isinstance(value, list):
+        return [_emptied_value(each) for each in value]
+    return (SECRET if value else value) if isinstance(value, str) else _without(value)
 
 
 def _cut_values(pattern: re.Pattern[str], text: str) -> str:
@@ -113,7 +119,7 @@ _KEY_SIGNS = r"(?:[A-Za-z0-9+/=\s,:-]|\\+[nrt])*"
 PATTERNS: tuple[tuple[str, str], ...] = (
     ("private key", rf"(?:-{{4,5}} ?)?BEGIN{_KEY_BLOCK}(?:(?s:.*?)-{{4,5}} ?END{_KEY_BLOCK}|{_KEY_SIGNS})"
                     rf"|PuTTY-User-Key-File-\d(?:(?s:.*?)Private-MAC: ?[0-9a-fA-F]+|{_KEY_SIGNS})"),
-    ("signed token", r"eyJ[A-Za-z0-9_=-]{5,}\.[A-Za-z0-9_=-]{2,}\.?[A-Za-z0-9_.+/=-]*"),
+    ("signed token", r"eyJ[A-Za-z0-9_=-]{5,4096}\.[A-Za-z0-9_=-]{2,}\.?[A-Za-z0-9_.+/=-]*"),
     ("AWS", r"(?:A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}"),
     ("Google", r"\bAIza[0-9A-Za-z_-]{35}\b|\bGOCSPX-[\w-]{28}\b|\bya29\.[\w-]{20,}"),
     ("GitHub", r"gh[pousr]_[A-Za-z0-9_]{36,}|github_pat_\w{30,}"),

@@ -269,7 +269,8 @@ class Carrier:
         number = chunk[0].isdigit()
         is_account = len(chunk) > 3 and chunk[:2].isalpha() and chunk[:2].isupper() and chunk[2:4].isdigit()
         if has_unspaced(chunk):
-            goes_on = tuple((at, rest) for at in range(len(chunk)) for rest in self._spaced.get(chunk[at:], ()))
+            first = max(0, len(chunk) - max(map(len, self._spaced), default=0))
+            goes_on = tuple((at, rest) for at in range(first, len(chunk)) for rest in self._spaced.get(chunk[at:], ()))
             if (joined := self._joined(chunk)) or goes_on:
                 return _Chunk(joined, (), field, begins, goes_on=goes_on)
         new, names, doubtful = self._names.replaced(chunk)

@@ -31,6 +31,8 @@ _SHARED = 0.5
 """Share of the asks that must hold a name or number, or a slot's value, for it to be the kind's."""
 _MENTIONED = 0.1
 """Share of the asks that must hold a word for it to speak of the kind."""
+_LEAST_ASKS = 2
+"""Asks that must hold a word for it to speak of the kind: one of them says what it likes."""
 _STEM = 4
 """Letters by which words are known again; shorter ones count for nothing."""
 _REFUSED = "wording_does_not_hold"
@@ -148,7 +150,8 @@ def fault(kind: RequestKind, reply: WordingReply) -> str | None:
             return f"says {strange!r}, which not even half of the asks do"
         if value := _own_value(kind, text):
             return f"says {value!r}, which is the value of a slot"
-        if not _grounded(text, vocabulary | {word for word, share in shares.items() if share >= _MENTIONED}):
+        if not _grounded(text, vocabulary | {word for word, n in counts.items()
+                                             if shares[word] >= _MENTIONED and n >= min(_LEAST_ASKS, len(kind.goals))}):
             return "has words that neither the asks nor the tools have"
     return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +25,8 @@ from warehouse.vocabulary import outcome_of
 Row = dict[str, Any]
 FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 """Ending of an address -> its media type."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile("[\t\r\n]|[\\s\x00\u200b\ufeff]*[=+\\-@＝＋－＠]")
+"""What a spreadsheet calculates, also after blanks that it drops."""
 _HIDDEN = ("began", "sorted_by", "lasted", "place")
 """Columns that only order a list."""
 _FIRST_ROWS = 64
@@ -53,7 +55,7 @@ def exported(library: Library, path: str, wanted: Mapping[str, str]) -> Response
     """Return a list as a file. `path`: its address with the ending of a format."""
     name, _, ending = path.rpartition(".")
     rows = [_plain(row) for row in LISTS[name](library, wanted)]
-    body = _as_csv(rows) if ending == "csv" else _as_json(rows)
+    body = as_csv(rows) if ending == "csv" else _as_json(rows)
     return StreamingResponse(body, media_type=FORMATS[ending], headers={
         "content-disposition": f'attachment; filename="{name.strip("/")}.{ending}"'})
 
@@ -75,11 +77,12 @@ def _as_json(rows: list[Row]) -> Iterator[str]:
     yield "\n]\n"
 
 
-def _as_csv(rows: list[Row]) -> Iterator[str]:
+def as_csv(rows: list[Row]) -> Iterator[str]:
+    """Yield rows as CSV, with the names of the columns first."""
     columns = list(dict.fromkeys(name for row in rows[:_FIRST_ROWS] for name in row))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(columns)
+    writer.writerow(map(_cell, columns))
     for row in rows:
         writer.writerow([_cell(row.get(name)) for name in columns])
         yield text.getvalue()
@@ -93,5 +96,5 @@ def _cell(value: Any) -> Any:
         value = json.dumps(value, ensure_ascii=False, default=str)
     if isinstance(value, str):
         value = value.encode("utf-8", "replace").decode()
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        return f"'{value}" if _FORMULA.match(value) else value
     return value

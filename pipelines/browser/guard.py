@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipelines.serving.access import is_of_this_machine
+from pipelines.serving.access import host_in, is_of_this_machine
 from pipelines.serving.connections import BodyReader, BodyRefused
 
 COOKIE = "traceroom"
@@ -132,11 +132,9 @@ class Guarded:
 
 
 def host_of(headers: Headers) -> str:
-    """Return the name that a server was asked for under, without a port."""
-    try:
-        return (urlsplit(f"//{headers.get('host', '')}").hostname or "").rstrip(".")
-    except ValueError:
-        return ""
+    """Return the name that a server was asked for under, without a port; empty if there is not one name."""
+    names = headers.getlist("host")
+    return host_in(names[0]) if len(names) == 1 else ""
 
 
 def _no(status: int, why: str) -> Response:

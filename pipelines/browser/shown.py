@@ -75,7 +75,7 @@ def pretty(text: str | None) -> str:
     """JSON text as lines to read; what is no JSON object or list as it is."""
     try:
         value = json.loads(text or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return text or ""
     return json.dumps(value, ensure_ascii=False, indent=2) if isinstance(value, dict | list) else str(text)
 

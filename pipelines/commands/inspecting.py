@@ -257,7 +257,7 @@ def sniff(
         for sentence in beginnings_in(reading.events):
             say(f"{escape(printable(sentence))}.")
         for sentence in rejected["detail"].head(3):
-            say(f"[yellow]![/] {sentence}")
+            say(f"[yellow]![/] {escape(sentence)}")
         if rejected.height > 3:
             say(f"[yellow]![/] and {rejected.height - 3:,} more.")
     if sniffed.format is None and not sniffed.fields and not sniffed.note:

@@ -25,7 +25,10 @@ import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NotRequired, TypeVar
+
+from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
+from typing_extensions import TypedDict
 
 from env_builder.runtime.canonical import canonical, digest
 from pipelines.releases.storage import Entry, open_storage
@@ -87,6 +90,46 @@ class Collected(NamedTuple):
     """Of the objects."""
 
 
+_Digest = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+_LONGEST_PATH, _LONGEST_NAME = 1_000, 255
+"""Characters of a path in a release, bytes of a name in it."""
+
+
+class _FileLine(TypedDict):
+    """A line of a list of files."""
+
+    path: str
+    sha256: _Digest
+    n_bytes: Annotated[int, Field(ge=0)]
+
+
+class _YankNote(TypedDict):
+    """Who withdrew a release, and why."""
+
+    at: str
+    by: str
+    why: str
+    format: NotRequired[str]
+    release: NotRequired[str]
+    instead: NotRequired[str | None]
+    manifest: NotRequired[str]
+
+
+def _with_names(rows: list[dict[str, str | None]]) -> list[dict[str, str | None]]:
+    if any(not {"at", "by", "from", "to", "why"} <= row.keys() for row in rows):
+        raise ValueError("a promotion has no release")
+    return rows
+
+
+PROMOTIONS: TypeAdapter[list[dict[str, Any]]] = TypeAdapter(
+    Annotated[list[dict[str, str | None]], AfterValidator(_with_names)])
+PINS: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
+MANIFEST: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+FILES: TypeAdapter[list[_FileLine]] = TypeAdapter(list[_FileLine])
+TOMBSTONE: TypeAdapter[_YankNote] = TypeAdapter(_YankNote)
+T = TypeVar("T")
+
+
 class Registry:
     """The releases at an address: a folder, or an `s3://`, `gs://` or `az://` prefix."""
 
@@ -96,15 +139,15 @@ class Registry:
 
     def current(self) -> str | None:
         """Id of the promoted release, None where none is."""
-        return (self.storage.read(_CURRENT) or b"").decode().strip() or None
+        return (self.storage.read(_CURRENT) or b"").decode("utf-8", "replace").strip() or None
 
     def promotions(self) -> list[dict[str, Any]]:
         """List promotions, oldest first: {"at", "by", "from", "to", "why"}."""
-        return [json.loads(line) for line in (self.storage.read(_LOG) or b"").splitlines()]
+        return self._paper(_LOG, PROMOTIONS, b"[" + b",".join((self.storage.read(_LOG) or b"").splitlines()) + b"]")
 
     def pins(self) -> dict[str, str]:
         """Name -> id of a release that garbage collection keeps."""
-        return dict(json.loads(self.storage.read(_PINS) or b"{}"))
+        return self._paper(_PINS, PINS, self.storage.read(_PINS) or b"{}")
 
     def ids(self) -> list[str]:
         """Ids of all releases, withdrawn ones too, sorted."""
@@ -150,14 +193,19 @@ class Registry:
             raise Missing.named("release", release, self.ids())
         if release_id(content) != release:
             raise self._broken(release, "its manifest is not the one that it was made with")
-        return dict(json.loads(content))
+        return self._paper(f"{release}/{_MANIFEST}", MANIFEST, content)
 
     def files(self, release: str) -> list[ReleaseFile]:
         """Files of a release, by path. Raises as `manifest`."""
         manifest, content = self.manifest(release), self.storage.read(f"{release}/{_FILES}")
         if content is None or digest(content) != manifest["files"]:
             raise self._broken(release, "its list of files is not the one that it was made with")
-        return [ReleaseFile(**json.loads(line)) for line in content.splitlines()]
+        rows = self._paper(f"{release}/{_FILES}", FILES, b"[" + b",".join(content.splitlines()) + b"]")
+        files = [ReleaseFile(**row) for row in rows]
+        strange = next((each.path for each in files if not _is_plain(each.path)), None)
+        if strange is not None:
+            raise self._broken(release, f"it has a file {strange[:100]!r}, which is no path below it")
+        return files
 
     def rows(self, release: str, path: str) -> list[dict[str, Any]]:
         """Rows of a file of JSON lines in a release. Raises as `files`, and ReleaseBroken where it is not there."""
@@ -170,7 +218,18 @@ class Registry:
     def tombstone(self, release: str) -> dict[str, Any] | None:
         """Who withdrew a release and why, None where it was not withdrawn."""
         content = self.storage.read(f"{release}/{_TOMBSTONE}")
-        return None if content is None else dict(json.loads(content))
+        if content is None:
+            return None
+        tombstone: _YankNote = self._paper(f"{release}/{_TOMBSTONE}", TOMBSTONE, content)
+        return dict(tombstone)
+
+    def _paper(self, name: str, kind: TypeAdapter[T], content: bytes) -> T:
+        """Parse a list or a statement of the registry. Raises ReleaseBroken where it is none."""
+        try:
+            return kind.validate_json(content)
+        except ValueError as error:
+            raise ReleaseBroken("this is not what a registry holds there", f"{self.where}, {name}",
+                                "take another copy of the registry, or remove that file") from error
 
     def put(self, manifest: dict[str, Any], files: dict[str, Source], now: float | None = None) -> str:
         """Store a release: `files` by their path in it. Gives its id; what is there already is not written again. `manifest`
@@ -266,7 +325,7 @@ class Registry:
             for each in files:
                 if each.sha256 not in checked:
                     with tempfile.TemporaryDirectory() as folder:
-                        checked[each.sha256] = self._download(each.sha256, Path(folder) / "content")
+                        checked[each.sha256] = self._download(each, Path(folder) / "content")
                 if wrong := checked[each.sha256]:
                     yield {"release": release, "path": each.path, "what": wrong}
                 elif not self.storage.has_copy(f"{release}/{each.path}", object_of(each.sha256)):
@@ -285,7 +344,7 @@ class Registry:
             for each in self.files(release):
                 path = Path(draft) / each.path
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                if wrong := self._download(each.sha256, path):
+                if wrong := self._download(each, path):
                     raise self._broken(release, f"{each.path} {wrong}")
             (Path(draft) / _MANIFEST).write_bytes(self.storage.read(f"{release}/{_MANIFEST}") or b"")
             if to.exists():
@@ -294,13 +353,13 @@ class Registry:
             Path(draft).mkdir()   # for the context to remove
         return to
 
-    def _download(self, sha256: str, path: Path) -> str | None:
-        """Download a content into a new file; gives what is wrong with it."""
+    def _download(self, each: ReleaseFile, path: Path) -> str | None:
+        """Download a content into a new file, no more of it than there should be; gives what is wrong with it."""
         try:
-            self.storage.download(object_of(sha256), path)
+            self.storage.download(object_of(each.sha256), path, each.n_bytes)
         except FileNotFoundError:
             return "is not there"
-        return None if _sha256(path) == sha256 else "is not what it was made with"
+        return None if _sha256(path) == each.sha256 else "is not what it was made with"
 
     def _must_stand(self, release: str) -> None:
         if tombstone := self.tombstone(release):
@@ -331,6 +390,14 @@ class Registry:
 def release_id(manifest: bytes) -> str:
     """Id of the release with this manifest."""
     return f"r-{digest(manifest)[:16]}"
+
+
+def _is_plain(path: str) -> bool:
+    """Return whether a path leads below a release's folder, on every system, and to none of its papers."""
+    parts = path.split("/")
+    return (path not in (_MANIFEST, _FILES, _TOMBSTONE) and len(path) <= _LONGEST_PATH and path.isprintable()
+            and not any(part in ("", ".", "..") or len(part.encode()) > _LONGEST_NAME for part in parts)
+            and not set(path) & set('\\:*?"<>|'))
 
 
 def object_of(sha256: str) -> str:

@@ -104,7 +104,7 @@ def _files(
         if folder not in folders and not each.path.startswith("about/"):
             continue
         path = scratch / str(number)
-        registry.storage.download(object_of(each.sha256), path)
+        registry.storage.download(object_of(each.sha256), path, each.n_bytes)
         if each.path.startswith("about/"):
             row = path.with_name(f"{path.name}.row")
             kept = []

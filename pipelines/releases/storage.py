@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -25,6 +26,7 @@ from pipelines.durable_files import sync
 from warehouse.errors import InputError
 
 _LOCK, _SWAP = ".lock", ".swap.lock"
+_CHUNK = 1 << 20
 DRAFT = ".draft"
 """Prefix of names that are being written; they belong to no release, and remain only where a process was killed."""
 
@@ -98,9 +100,11 @@ class FolderStorage:
             draft.chmod(0o400)
             draft.replace(target)
 
-    def download(self, name: str, path: Path) -> None:
-        """Copy the bytes of a name into a new file. Raises OSError."""
-        shutil.copyfile(self.path / name, path)
+    def download(self, name: str, path: Path, most: int = sys.maxsize) -> None:
+        """Copy the bytes of a name into a new file, at most a chunk more than `most`. Raises OSError."""
+        with (self.path / name).open("rb") as stored, path.open("wb") as file:
+            while file.tell() <= most and (chunk := stored.read(_CHUNK)):
+                file.write(chunk)
 
     def keep(self, name: str, entry: Entry, path: Path, grace_s: float, now: float) -> None:
         """Mark a name as needed, so that no collection removes it as forgotten; `path` has the same bytes."""
@@ -195,9 +199,12 @@ class ObjectStorage:
         with errors_as_os(self.address):
             self._obstore.put(self._store, name, path)
 
-    def download(self, name: str, path: Path) -> None:
+    def download(self, name: str, path: Path, most: int = sys.maxsize) -> None:
         with errors_as_os(self.address), path.open("wb") as file:
-            file.writelines(self._obstore.get(self._store, name).stream())
+            for chunk in self._obstore.get(self._store, name).stream():
+                file.write(chunk)
+                if file.tell() > most:
+                    return
 
     def keep(self, name: str, entry: Entry, path: Path, grace_s: float, now: float) -> None:
         if now - entry.written_at > grace_s / 2:

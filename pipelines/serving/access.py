@@ -12,10 +12,10 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import os
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
-from urllib.parse import urlsplit
 
 from warehouse.errors import InputError
 
@@ -23,6 +23,11 @@ TOKENS = "TRACEROOM_SERVE_TOKENS"
 """Tokens of clients, separated by commas."""
 LEAST_TOKEN = 16
 """Characters of a token that somebody chose."""
+
+
+_ADDRESS = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?//"
+                      r"\[?(?P<name>(?<=\[)[0-9a-fA-F:.]+(?=\])|(?<!\[)[^\s:@/?#\[\],]+)\]?(?::\d{1,5})?")
+"""`scheme://name:port`, and nothing else in it."""
 
 
 class AccessDenied(NamedTuple):
@@ -98,9 +103,21 @@ def _bare(name: str) -> str:
     return name.strip().strip("[]").rstrip(".").lower()
 
 
-def _host_of(url: str) -> str:
-    """Return the name in a URL, empty if there is none."""
-    try:
-        return (urlsplit(url).hostname or "").rstrip(".")
-    except ValueError:
-        return ""
+def _host_of(address: str) -> str:
+    """Return the name in an origin, or in a Host header after `//`; empty if it is none."""
+    match = _ADDRESS.fullmatch(address)
+    return match["name"].rstrip(".").lower() if match else ""
+
+
+def host_in(header: str) -> str:
+    """Return the name in a Host header, without its port; empty if it is none."""
+    return _host_of(f"//{header}")
+
+
+def combined(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Return headers by name; values of one that comes twice follow each other with a comma (RFC 9110, 5.3), so that no reader
+    takes the first and another the last."""
+    values: dict[bytes, bytes] = {}
+    for name, value in headers:
+        values[name] = values[name] + b", " + value if name in values else value
+    return values

@@ -2,8 +2,9 @@
 
 In: connections and ASGI events. Out: bodies, or why there is none. A connection whose client owes the head of a request for
 `HEAD_S` seconds is closed, and the oldest of those at once where there are too many connections; so is one whose client does
-not read its answer. A body comes within `BODY_S` seconds. Short bodies are always taken; all longer ones that come in at a time
-share `MOST_COMING` bytes, so no number of slow clients takes the memory or the turn of others.
+not read its answer. A head has at most `MOST_HEAD` bytes, and a body comes within `BODY_S` seconds. Short bodies are always
+taken; all longer ones that come in at a time share `MOST_COMING` bytes, so no number of slow clients takes the memory or the
+turn of others.
 Sees: what has come in and when. Does not see: how busy the application is.
 
 Imports uvicorn and the standard library, and of ours only modules that do so too.
@@ -15,12 +16,13 @@ import asyncio
 import contextlib
 import json
 import socket
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import uvicorn
 
-from pipelines.serving.access import ServerAccess
+from pipelines.serving.access import ServerAccess, combined
 from pipelines.serving.listening import most_open_files
 
 HEAD_S = 10.0
@@ -29,6 +31,8 @@ BODY_S = 20.0
 """Seconds in which a body must have come."""
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of the longest body."""
+MOST_HEAD = 64 * 1024
+"""Bytes of the longest head of a request, beside what came with its end."""
 SHORT = 64 * 1024
 """Bytes of a body that is always taken."""
 MOST_COMING = 64 * 1024 * 1024
@@ -151,7 +155,7 @@ class GuardedApp:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
+        headers = combined(scope["headers"])
         denial = None if scope["path"] == "/health" else self._access.denial(headers)
         if scope["type"] == "websocket":
             await self._socket(scope, receive, send, self._access.client(headers, scope.get("client")), denial is not None)
@@ -185,7 +189,8 @@ class GuardedApp:
 async def _refuse(send: Callable[[Any], Awaitable[None]], status: int, reason: str) -> None:
     data = json.dumps({"error": reason}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(data))]
-    headers += {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")]}.get(status, [])
+    headers += {401: [(b"www-authenticate", b"Bearer")], 503: [(b"retry-after", b"1")], 413: [(b"connection", b"close")]}.get(
+        status, [])
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": data})
 
@@ -198,4 +203,41 @@ def run_guarded(app: Any, listening: socket.socket, **options: Any) -> None:
 def guarded_config(app: Any, **options: Any) -> uvicorn.Config:
     """Return uvicorn's configuration of a server of ours."""
     return uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False,
-                          ws_max_size=MAX_BODY, **options)
+                          ws_max_size=MAX_BODY, http=_protocol(), **options)
+
+
+def _protocol() -> Any:
+    """Return uvicorn's protocol of HTTP with a limit for heads; the one without `httptools` has one of its own."""
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    except ImportError:
+        return "auto"
+
+    class LimitedHeads(HttpToolsProtocol):
+        """Closes a connection whose head of a request is longer than `MOST_HEAD` bytes."""
+
+        _n_head = 0
+
+        def data_received(self, data: bytes) -> None:
+            """Take in bytes of requests."""
+            self._n_head += len(data)
+            super().data_received(data)
+            if self._n_head > MOST_HEAD and not self.transport.is_closing():
+                self.send_400_response("The head of the request is too long.")
+
+        def on_message_begin(self) -> None:
+            """Begin a request."""
+            self._n_head = min(self._n_head, MOST_HEAD)  # what came before in the same bytes is of other requests
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            """Begin the body of a request: it has limits of its own."""
+            self._n_head = -sys.maxsize
+            super().on_headers_complete()
+
+        def on_message_complete(self) -> None:
+            """Expect the next head."""
+            self._n_head = 0
+            super().on_message_complete()
+
+    return LimitedHeads

@@ -39,7 +39,7 @@ from starlette.types import Receive, Scope, Send
 from env_builder.layers import read_manifest
 from env_builder.runtime import mcp
 from env_builder.runtime.files import rows_of
-from pipelines.serving.access import ServerAccess
+from pipelines.serving.access import ServerAccess, combined
 from pipelines.serving.connections import BodyReader, BodyRefused, run_guarded
 from pipelines.serving.fair_turns import FairTurns
 from pipelines.serving.grader_endpoint import GraderEndpoint
@@ -129,7 +129,7 @@ class McpApplication:
         if scope["type"] != "http" or scope["path"] == "/health":
             await self._routes(scope, receive, send)
             return
-        headers = dict(scope["headers"])
+        headers = combined(scope["headers"])
         client = self._access.client(headers, scope.get("client"))
         session = self._session(headers, client)
         reply = self._rejection(scope, headers, session, client)
@@ -137,7 +137,7 @@ class McpApplication:
             body = await self._bodies.read(receive) if scope["method"] == "POST" else b""
             if isinstance(body, BodyRefused):
                 reply = _error(body.status, mcp.INVALID_REQUEST, body.reason)
-                reply = reply._replace(headers=RETRY if body.status == 503 else ())
+                reply = reply._replace(headers={503: RETRY, 413: (("Connection", "close"),)}.get(body.status, ()))
             elif scope["path"] in EPISODE_METHODS:
                 reply = await self._episode(scope, headers, client, body)
             elif scope["path"] != "/mcp" or scope["method"] != "POST" or session is None:

@@ -20,7 +20,9 @@ except ImportError:  # run as a file, from its own folder alone
 
 
 def grade(directory: Path, journal: Path, out: Path) -> int:
-    """0 once the reward is written; 3 where there is none."""
+    """0 once the reward is written; 3 where there is none. What lies there before is removed: the verifier's alone counts."""
+    for name in ("reward.json", "findings.json"):
+        (out / name).unlink(missing_ok=True)
     room = play.open(directory)
     (task,) = room.tasks
     rows = json.loads(journal.read_text("utf-8"))
