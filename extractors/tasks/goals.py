@@ -19,7 +19,7 @@ import polars as pl
 
 from extractors.tasks.arguments import slots_of
 from extractors.tasks.branches import id_of
-from extractors.tasks.courses import LOOSE, Pieces, cut_conversations, read_kinds
+from extractors.tasks.courses import FEW, LOOSE, Pieces, cut_conversations, read_kinds
 from extractors.tasks.likeness import group_sessions
 from extractors.tasks.words import WORD, document_words, is_identifier, masked
 
@@ -79,7 +79,7 @@ def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
     named = _naming(own)
     if named is None and not own.is_empty():
         return None
-    cut = cut_conversations(turns)
+    cut = cut_conversations(turns) if named is not None else cut_conversations(turns, FEW)
     if not cut.n_words or (named is None and cut.frame["session_id"].n_unique() < _FEW):
         return None
     if named is None:
