@@ -35,6 +35,8 @@ _COVERED = 0.8
 """Share of the working sessions that must have the mark of one branch, and of one only."""
 _OWN_STEPS = 2
 """Steps of its own that a branch needs where nobody knows what steps change."""
+_OWN_SHARE = 0.5
+"""The same as a share of the branch's usual steps: one job done in two ways shares more of them."""
 _MOSTLY = 0.5
 """Share of a branch's sessions that have a step which belongs to it."""
 
@@ -148,4 +150,5 @@ def _all_own(work: Sequence[frozenset[str]], marks: Sequence[str], own_steps: in
         sessions = [tools for tools in work if mark in tools]
         counts = Counter(tool for tools in sessions for tool in tools)
         steps[mark] = {tool for tool, n in counts.items() if n >= _MOSTLY * len(sessions)}
-    return all(len(steps[mark].difference(*(steps[other] for other in marks if other != mark))) >= own_steps for mark in marks)
+    own = {mark: steps[mark].difference(*(steps[other] for other in marks if other != mark)) for mark in marks}
+    return all(len(own[mark]) >= max(own_steps, _OWN_SHARE * len(steps[mark])) for mark in marks)

@@ -25,7 +25,7 @@ _MOST_SESSIONS = 5000
 """More sessions than this are sampled evenly; the others are read afterwards by what these taught."""
 _DIRECTIONS = 150
 _NEAREST = 20
-_RESOLUTION = 12.0
+_RESOLUTION = 20.0
 _LETTERS = 4
 """Letters in a run, the word's edges included."""
 _PAIR = 3
