@@ -8,10 +8,10 @@ and together they are in most sessions that changed anything. So a step that som
 refusal and a failed call part nothing, since they exclude no other work. The share of a branch must be more than mistakes
 make. A session that changed nothing, or that has marks of two branches, is of the family that its words alone gave, or of the
 largest branch. Where tools name kinds, the branch that ends in a tool is of that tool's family. Where nobody
-knows what calls change (clicks, tools without a known effect) each branch needs several steps of its own.
+knows what calls change each branch needs several steps of its own.
 
-Does not see: branches that one tool does with other values; one that adds work to all of another's; branches within a session
-of several goals; why a session went which way."""
+Does not see: branches of clicks, where one job done in two ways looks the same; branches that one tool does with other values;
+one that adds work to all of another's; branches within a session of several goals; why a session went which way."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _families(kinds: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame) -
 def _parted(family: RequestFamily) -> dict[str, str]:
     """Session -> family, of the sessions that have another one now."""
     own_steps = _OWN_STEPS if family.is_silent or not family.is_known else 1
-    marks = branch_marks([each.tools for each in family.work], own_steps)
+    marks = [] if family.is_silent else branch_marks([each.tools for each in family.work], own_steps)
     if not marks:
         return {}
     names = {mark: _name(family, mark) for mark in marks}
