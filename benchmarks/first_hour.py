@@ -2,8 +2,8 @@
 """What somebody's first hour with their own logs is like.
 
     benchmarks/first_hour.py [--shapes tests/extractors/formats/shapes] [--environment ENV] [--desk DATA/retail_desk]
-                             [--part misread|mcp|names|twice|vocabulary|families|consumers|frameworks|sources|words|templates]
-                             [--out OUT] [--talks DATA/human_desk]
+                             [--part misread|mcp|names|twice|vocabulary|families|branches|consumers|frameworks|sources|words]
+                             [--part templates] [--out OUT] [--talks DATA/human_desk]
 
 The last line on stdout is one JSON object. `misread`: shapes of logs that are read wrongly, or that lose something which
 `sniff` does not list, of `n_shapes` (benchmarks/first_hour_misread.py); `shapes` names what is wrong with each, an empty list
@@ -25,7 +25,9 @@ of eight whose pulled events are those of the dump, also after a kill (benchmark
 `words_ari_margin`: ARI of families of sessions without calls minus that of TF-IDF with k-means, on the worst of several sets
 (benchmarks/first_hour_words.py); two of them are made from --talks. It needs scikit-learn, and is measured where --part asks
 for it. `templates_margin`: grouping accuracy of line templates minus that of Drain on the worst of four made logs
-(benchmarks/first_hour_templates.py).
+(benchmarks/first_hour_templates.py). `branches_ari`: ARI of families against what should have been done, on the worst of six
+made logs with and without branches; `branch_names`: share of their names that no other family of the log has
+(benchmarks/first_hour_branches.py).
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
+    first_hour_branches,
     first_hour_families,
     first_hour_frameworks,
     first_hour_mcp,
@@ -54,7 +57,7 @@ from benchmarks import (  # noqa: E402 (a script of its own, from anywhere)
 )
 from tests.consumers import table  # noqa: E402
 
-PARTS = ("misread", "mcp", "names", "twice", "vocabulary", "families", "templates")
+PARTS = ("misread", "mcp", "names", "twice", "vocabulary", "families", "branches", "templates")
 """What is measured where no part is named."""
 
 
@@ -101,6 +104,10 @@ def main() -> int:
         named = first_hour_families.measure()
         left |= {"families": named.pop("names")}
         measured |= named
+    if "branches" in parts:
+        branched = first_hour_branches.measure()
+        left |= {"branches": branched.pop("branches")}
+        measured |= branched
     if "templates" in parts:
         measured |= first_hour_templates.measure()
     if "words" in parts:

@@ -94,6 +94,11 @@ def _sets(talks: Path | None) -> Iterator[tuple[str, WordSet]]:
     yield "shop", requests(corpus.SHOP, 2000, 4)
     yield "shop_small", requests(corpus.SHOP, 300, 5)
     yield "home", requests(corpus.HOME, 1000, 6)
+    for seed in _SEEDS:
+        yield f"bank_few_{seed}", requests(corpus.BANK, 300, 10 + seed)
+        yield f"assistant_few_{seed}", requests(corpus.ASSISTANT, 500, 20 + seed)
+        yield f"shop_few_{seed}", requests(corpus.SHOP, 130, 30 + seed)
+        yield f"home_few_{seed}", requests(corpus.HOME, 120, 40 + seed)
     if talks is not None:
         whole = _talks(talks)
         openings = {each: next(((role, text) for role, text in talk if role == "user" and len(text.split()) >= _OPENING), None)

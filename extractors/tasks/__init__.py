@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from extractors.tasks.arguments import calls_of, fill_slots, values_of
+from extractors.tasks.branches import id_of, part_branches
 from extractors.tasks.details import details, family_table, rated, signatures
 from extractors.tasks.goal_slots import goal_slots
-from extractors.tasks.goals import continued, find_goals, id_of, kinds_of
+from extractors.tasks.goals import continued, find_goals, kinds_of
 from extractors.tasks.names import asked_by
 from extractors.tasks.provenance import trace
 from extractors.tasks.requests import find_requests, same_request, stated_requests
@@ -58,7 +59,8 @@ def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame,
         lambda row: id_of(row["service"], [row["label"]]), return_dtype=pl.String)
     named = goals.with_columns(goal_id=ids, kind=kinds, goal="words", asks="label")
     slots = goal_slots(goals, turns, calls, values_of(calls), memoize)
-    filled = named.join(kinds_of(goals).select("session_id", "family"), on="session_id").join(slots, on=["session_id", "place"])
+    families = part_branches(kinds_of(goals), turns, effects)
+    filled = named.join(families, on="session_id").join(slots, on=["session_id", "place"])
     later = continued(filled.filter(~_is_reset(starts_from or {})), sessions)
     return filled.join(later, on="goal_id", how="left").select(list(frame_schema(Goal))).sort("session_id", "place")
 
@@ -89,7 +91,8 @@ def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, ef
         details(members, calls, traced, reckoners).join(of_tasks.rename({"name": "task"}), on="task", how="left")
         .join(signatures(_best(members, "task"), calls, effects, traced).rename({"group": "task"}), on="task", how="left"))
     tasks = _tasks(members, sides.tasks, slots.join(task_details, on="task", how="full", coalesce=True), starts_from)
-    kinds = kinds_of(goals.rename({"asks": "label"}))
+    kinds = kinds_of(goals.rename({"asks": "label"})).drop("family").join(
+        goals.select("session_id", "family").unique(), on="session_id")
     signed = signatures(_best(members, "family"), calls, effects, traced)
     return Tasks(tasks, decisions, goals, family_table(members, kinds, of_families, signed))
 

@@ -18,7 +18,9 @@ import polars as pl
 from extractors.tasks.words import document_words, masked
 
 _LEAST = 3
-"""Words of fewer pieces are left: they can tell no kind."""
+"""Words of fewer pieces are left: they can tell no kind, where calls teach which kinds there are."""
+FEW = 2
+"""The same where words alone do: with few sessions of a kind, words that two of them share tell most."""
 
 
 class Pieces(NamedTuple):
@@ -39,8 +41,8 @@ class Pieces(NamedTuple):
     """The word of each such number; a pair of words has a space."""
 
 
-def cut_conversations(turns: pl.DataFrame) -> Pieces:
-    """Pieces of the turns' sessions; a frame without users' words gives none."""
+def cut_conversations(turns: pl.DataFrame, least: int = _LEAST) -> Pieces:
+    """Pieces of the turns' sessions; a frame without users' words gives none. Words of fewer than `least` pieces are left."""
     spoken = turns.filter(pl.col("role").is_null() | pl.col("role").is_in(["user", "assistant"])).sort("session_id", "position")
     user = (pl.col("kind") == "message") & (pl.col("role") == "user")
     begins = user & ~user.shift(1, fill_value=False).over("session_id")
@@ -62,7 +64,7 @@ def cut_conversations(turns: pl.DataFrame) -> Pieces:
     side = pl.when(pl.col("document") % 2 == 1).then(pl.lit("u ")).otherwise(pl.lit("a "))
     counted = document_words(texts.select("document", "text")).with_columns(
         (pl.col("document") // 2).alias("piece"), (side + pl.col("word")).alias("word"))
-    counted = counted.filter(pl.len().over("word") >= _LEAST).select("piece", "word", "n").sort("piece", "word")
+    counted = counted.filter(pl.len().over("word") >= least).select("piece", "word", "n").sort("piece", "word")
     vocabulary = counted.select(pl.col("word").unique().sort()).with_row_index("number")
     regardless = vocabulary.select(pl.col("word").str.slice(2).alias("word"))
     plain = regardless.select(pl.col("word").rank("dense") - 1).to_series().to_numpy().astype(np.int64)

@@ -186,7 +186,9 @@ def rated(members: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def family_table(members: pl.DataFrame, kinds: pl.DataFrame, family_rates: pl.DataFrame,
                  signatures: pl.DataFrame) -> pl.DataFrame:
     """Frame of `Family`, by family. `kinds`: session_id, family, kinds; `family_rates`: of `rated`; `signatures`: by group."""
-    asks = kinds.sort("family", "session_id").group_by("family", maintain_order=True).agg(pl.col("kinds").first())
+    counted_kinds = kinds.group_by("family", "kinds").agg(pl.len().alias("n"), pl.col("session_id").min())
+    asks = counted_kinds.sort("family", "n", "session_id", descending=[False, True, False]).group_by(
+        "family", maintain_order=True).agg(pl.col("kinds").first())
     example = members.sort("family", "good", "probability", "session_id", descending=[False, True, True, False],
                            nulls_last=True)
     counted = example.group_by("family", "service", maintain_order=True).agg(

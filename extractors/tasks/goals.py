@@ -14,13 +14,12 @@ kind later on, unless its clause names other entities; in openings, goals that c
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import polars as pl
 
 from extractors.tasks.arguments import slots_of
-from extractors.tasks.courses import LOOSE, Pieces, cut_conversations, read_kinds
+from extractors.tasks.branches import id_of
+from extractors.tasks.courses import FEW, LOOSE, Pieces, cut_conversations, read_kinds
 from extractors.tasks.likeness import group_sessions
 from extractors.tasks.words import WORD, document_words, is_identifier, masked
 
@@ -64,19 +63,14 @@ def find_goals(requests: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame)
 
 
 def kinds_of(goals: pl.DataFrame) -> pl.DataFrame:
-    """session_id, kinds (labels in order; one that comes back counts once where goals are courses), family."""
+    """session_id, service, kinds (labels in order; one that comes back counts once where goals are courses), family."""
     return (
         goals.sort("session_id", "place").group_by("session_id", "service", maintain_order=True)
         .agg(pl.when(pl.col("begins").n_unique() > 1).then(pl.col("label").unique(maintain_order=True).implode()).otherwise(
             pl.col("label").implode()).first().alias("kinds"))
         .with_columns(pl.struct("service", "kinds").map_elements(
             lambda row: id_of(row["service"], row["kinds"]), return_dtype=pl.String).alias("family"))
-        .select("session_id", "kinds", "family"))
-
-
-def id_of(*parts: object) -> str:
-    """Make an id of what it stands for, a hash: a kind of request is a family of one label."""
-    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
+        .select("session_id", "service", "kinds", "family"))
 
 
 def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
@@ -85,7 +79,7 @@ def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
     named = _naming(own)
     if named is None and not own.is_empty():
         return None
-    cut = cut_conversations(turns)
+    cut = cut_conversations(turns) if named is not None else cut_conversations(turns, FEW)
     if not cut.n_words or (named is None and cut.frame["session_id"].n_unique() < _FEW):
         return None
     if named is None:

@@ -4,9 +4,10 @@ In: pieces of conversations (`courses.Pieces`). Out: a group of each piece's ses
 of runs of four letters inside words (one stem, one misspelling), reduced by randomised SVD (Halko, Martinsson and Tropp 2011)
 to 150 directions. Each is linked to its nearest ones by cosine; communities of that graph (Louvain; Blondel et al. 2008) are
 groups. They are made too many on purpose: a link within one must be `_RESOLUTION` times as likely as by chance (Reichardt and
-Bornholdt 2006). `mixtures` merges those that use words alike, and so decides how many there are; `drop_combinations` takes out
-those that only go through several others. Does not see synonyms, negation, or kinds that differ in one word among many that
-they share. A kind that people ask for in two wholly different ways comes out as two."""
+Bornholdt 2006). `mixtures` merges those that use words alike, and so decides how many there are, in two ways; the one whose
+groups are better separated is taken (simplified silhouette; Hruschka, de Castro and Campello 2004). `drop_combinations` takes
+out those that only go through several others. Does not see synonyms, negation, or kinds that differ in one word among many
+that they share. A kind that people ask for in two wholly different ways comes out as two."""
 
 from __future__ import annotations
 
@@ -17,21 +18,21 @@ import numpy as np
 import polars as pl
 
 from extractors.tasks.courses import Pieces, drop_combinations
-from extractors.tasks.mixtures import merge_groups
+from extractors.tasks.mixtures import merge_by_words, merge_groups
 
 _MOST_FEATURES = 6000
 _MOST_SESSIONS = 5000
 """More sessions than this are sampled evenly; the others are read afterwards by what these taught."""
 _DIRECTIONS = 150
 _NEAREST = 20
-_RESOLUTION = 12.0
+_RESOLUTION = 20.0
 _LETTERS = 4
 """Letters in a run, the word's edges included."""
 _PAIR = 3
 """Characters of a pair of single characters: in scripts without spaces such pairs are the words."""
 _COMMON = 0.5
 """A word or run in more of the sessions tells nothing."""
-_LEAST = 3
+_LEAST = 2
 """Sessions that hold a feature, and sessions of a group, at least."""
 
 
@@ -42,7 +43,9 @@ def group_sessions(pieces: Pieces) -> np.ndarray:
     cells = _cells(pieces, owner, step)
     vectors = _directions(_weighed(cells))
     groups = np.full(len(first), -1)
-    groups[::step] = _settled(vectors, merge_groups(_present(cells), _communities(_nearest(vectors))))
+    present, communities = _present(cells), _communities(_nearest(vectors))
+    merged = (_settled(vectors, merge(present, communities)) for merge in (merge_groups, merge_by_words))
+    groups[::step] = max(merged, key=lambda numbers: _separation(vectors, numbers))
     return drop_combinations(pieces, groups[owner])
 
 
@@ -181,3 +184,18 @@ def _settled(points: np.ndarray, groups: np.ndarray) -> np.ndarray:
         groups = np.where(np.isin(groups, large), groups, nearest)
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse])
+
+
+def _separation(points: np.ndarray, groups: np.ndarray) -> float:
+    """Return how much nearer points are to the others of their group than to the nearest other group, by cosine, on average."""
+    n_groups = int(groups.max()) + 1
+    if n_groups < 2:
+        return -1.0
+    sums = np.zeros((n_groups, points.shape[1]))
+    np.add.at(sums, groups, points)
+    others = sums[groups] - points
+    own = (points * others).sum(1) / np.maximum(np.linalg.norm(others, axis=1), 1e-9)
+    own[np.bincount(groups)[groups] == 1] = 0.0
+    likeness = points @ (sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)).T
+    likeness[np.arange(len(points)), groups] = -np.inf
+    return round(float((own - likeness.max(1)).mean()), 6)

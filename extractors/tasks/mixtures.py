@@ -5,8 +5,13 @@ words at rates of its own, which lie around the common rates (a Dirichlet prior;
 likelihood of all words, with a uniform prior over the sizes of groups, decides without a threshold (Heller and Ghahramani,
 "Bayesian hierarchical clustering", 2005; Côme and Latouche 2015): two groups become one if that makes it larger, the best pair
 first. How near the rates of groups are to the common ones is estimated from the groups themselves (empirical Bayes). Then each
-session joins the group that explains its words best. Does not see word order, or that words of one sentence depend on each
-other."""
+session joins the group that explains its words best.
+
+One concentration for all words is wrong where there are few sessions of each kind: common words, which are alike in all groups,
+then outweigh the few that tell kinds apart. `merge_by_words` gives each word its own: how often it occurs in a group is
+beta-binomial, around its common rate (empirical Bayes again). Sizes say nothing there. It parts the ways of asking for one kind
+where there are many sessions, so `likeness` chooses between the two. Does not see word order, or that words of one sentence
+depend on each other."""
 
 from __future__ import annotations
 
@@ -31,6 +36,60 @@ def merge_groups(present: np.ndarray, groups: np.ndarray) -> np.ndarray:
         results.append((_likelihood(present, merged, concentration * common), merged, concentration * common))
     _, merged, pseudo = max(results, key=lambda result: result[0])
     return _numbered(_reassigned(present, merged, pseudo))
+
+
+_OWN_CONCENTRATIONS = 2.0 ** np.arange(-1, 11)
+"""How near a word's rates in the groups may be to its common rate; with the highest it tells no kind."""
+
+
+def merge_by_words(present: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Merge groups for as long as that makes the words likelier, with a concentration of each word's own.
+
+    Arguments as in `merge_groups`; numbers from 0, by first appearance."""
+    groups = _numbered(groups)
+    counts, sizes = _counts(np.asarray(present, dtype=np.float64), groups), np.bincount(groups).astype(np.float64)
+    rates = (counts.sum(0) + 0.5) / (len(groups) + 1.0)
+    concentrations = _own_concentrations(counts, sizes, rates)
+    telling = concentrations < _OWN_CONCENTRATIONS[-1]
+    if not telling.any():
+        return np.zeros_like(groups)
+    counts, with_word = counts[:, telling], (rates * concentrations)[telling]
+    priors = (with_word, concentrations[telling] - with_word)
+    own = _by_word(counts, sizes, *priors).sum(1)
+    gains = np.full((len(sizes), len(sizes)), -np.inf)
+    for group in range(1, len(sizes)):
+        others = np.arange(group)
+        merged = _by_word(counts[group] + counts[others], sizes[group] + sizes[others], *priors).sum(1)
+        gains[group, :group] = np.round(merged - own[group] - own[others], 6)
+    alive = np.ones(len(sizes), dtype=bool)
+    while alive.sum() > 1:
+        one, other = np.unravel_index(int(gains.argmax()), gains.shape)
+        if gains[one, other] <= 0:
+            break
+        counts[other] += counts[one]
+        sizes[other] += sizes[one]
+        own[other] = _by_word(counts[[other]], sizes[[other]], *priors).sum()
+        groups = np.where(groups == one, other, groups)
+        alive[one] = False
+        gains[one, :] = gains[:, one] = -np.inf
+        others = np.flatnonzero(alive & (np.arange(len(sizes)) != other))
+        merged = _by_word(counts[other] + counts[others], sizes[other] + sizes[others], *priors).sum(1)
+        gains[np.maximum(others, other), np.minimum(others, other)] = np.round(merged - own[other] - own[others], 6)
+    return _numbered(groups)
+
+
+def _own_concentrations(counts: np.ndarray, sizes: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Return the likeliest concentration of each word, of `_OWN_CONCENTRATIONS`."""
+    likelihoods = np.stack([_by_word(counts, sizes, concentration * rates, concentration * (1 - rates)).sum(0)
+                            for concentration in _OWN_CONCENTRATIONS])
+    return np.asarray(_OWN_CONCENTRATIONS[np.round(likelihoods, 6).argmax(0)])
+
+
+def _by_word(counts: np.ndarray, sizes: np.ndarray, with_word: np.ndarray, without: np.ndarray) -> np.ndarray:
+    """Return the log marginal likelihood of each word in each group: groups x words."""
+    n = np.broadcast_to(sizes[:, None], counts.shape)
+    words = _rises(with_word[None, :], counts) + _rises(without[None, :], n - counts)
+    return np.asarray(words - _rises((with_word + without)[None, :], n))
 
 
 def _numbered(groups: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from typing import Annotated, NamedTuple
 import polars as pl
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from extractors.tasks.names import FamilyNames, NamedGoal, RequestKind, families_of, filled, kinds_in, spoken
+from extractors.tasks.names import FamilyNames, NamedGoal, RequestKind, families_of, filled, is_branch, kinds_in, spoken
 from extractors.tasks.words import phrases_of
 from warehouse.errors import Unavailable
 from warehouse.records import Decision, FamilyName, Sentence, frame
@@ -80,7 +80,7 @@ def reworded(goals: pl.DataFrame, tools: pl.DataFrame, mined: FamilyNames, ask: 
                                 reason=judged.reason, detail=judged.detail))
     sentences = [Sentence(goal_id=goal, sentence=text, written_by=model if goal in written else None)
                  for goal, text in sorted(sentence_of.items())]
-    named = {kind.kind: rows[kind.kind] for kind in kinds}
+    named = {kind.kind: rows[kind.kind] for kind in kinds} | {name: row for name, row in rows.items() if is_branch(row)}
     return FamilyNames(families_of(goals, named), frame(Sentence, sentences)), frame(Decision, decisions)
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from extractors.tasks.branches import branch_ids
 from extractors.tasks.words import masked, split_words
 from warehouse.records import Decision, FamilyName, Sentence, frame
 
@@ -106,7 +107,28 @@ def names_of(goals: pl.DataFrame, tools: pl.DataFrame, calls: pl.DataFrame | Non
         named[kind.kind] = FamilyName(
             service=kind.service, family=kind.kind, kinds=[kind.kind], name=name, sentence=_typical(kind, name))
         sentences += [Sentence(goal_id=goal.goal_id, sentence=_sentence_of(kind, goal, name)) for goal in kind.goals]
-    return FamilyNames(families_of(goals, named), frame(Sentence, sentences).sort("goal_id"))
+    return FamilyNames(families_of(goals, named | _branches(goals, tools)), frame(Sentence, sentences).sort("goal_id"))
+
+
+def is_branch(row: FamilyName) -> bool:
+    """Whether a family has the goals of one kind that ended in other work than the kind's own (`branches`)."""
+    return len(row.kinds) == 1 and row.kinds != [row.family]
+
+
+def _branches(goals: pl.DataFrame, tools: pl.DataFrame) -> dict[str, FamilyName]:
+    """Name the branches that are no kind: each by the tool that marks it."""
+    single = goals.filter((pl.len().over("session_id") == 1) & ~pl.col("family").is_in(goals["kind"].unique().implode()))
+    named: dict[str, FamilyName] = {}
+    by_family = single.sort("service", "family", "goal_id").group_by("service", "family", maintain_order=True)
+    for (service, family), own in by_family:
+        label = own["asks"].mode().sort()[0]
+        mark = next((tool for tool in tools.filter(pl.col("service") == service)["tool"].unique().sort()
+                     if family in branch_ids(str(service), label, tool)), None)
+        if mark is not None:
+            kind = next(iter(kinds_in(own.with_columns(pl.lit(family).alias("kind"), pl.lit(mark).alias("asks")), tools)))
+            named[str(family)] = FamilyName(service=str(service), family=str(family), kinds=[own["kind"].mode().sort()[0]],
+                                            name=spoken(mark), sentence=_typical(kind, spoken(mark)))
+    return named
 
 
 def tools_called(goals: pl.DataFrame, calls: pl.DataFrame) -> dict[str, tuple[str, ...]]:
@@ -439,7 +461,7 @@ def renamed(goals: pl.DataFrame, names: FamilyNames, corrections: pl.DataFrame) 
     if own:
         together = {row["family"]: FamilyName(**row) for row in families_of(goals, kinds | {
             name: row for name, row in own.items() if name in kinds}).to_dicts()}
-        touched = {name for name, row in rows.items() if own.keys() & set(row.kinds)}
+        touched = {name for name, row in rows.items() if own.keys() & set(row.kinds) and not is_branch(row)}
         rows |= {name: together[name] for name in touched if name in together} | own
     decisions = []
     for subject, correction in sorted(by_family.items()):

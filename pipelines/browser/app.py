@@ -17,9 +17,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pipelines.browser import corrections, editing, reviews, shown
-from pipelines.browser.exports import FORMATS, LISTS, exported
+from pipelines.browser.exports import LISTS, exported
 from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, AccessGuard, Guarded
 from pipelines.browser.pages import PAGES, Browser
+from pipelines.inspection.list_files import FORMATS
 from pipelines.settings import account_name
 from warehouse.errors import InputError, Missing, TraceroomError
 

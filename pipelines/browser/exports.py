@@ -1,35 +1,27 @@
 """Lists of the browser as files: all rows of a list under the same filters, as CSV or JSON.
 
-`/sessions.csv?words=refund` holds every row of `/sessions?words=refund`. Lists in cells are JSON. A cell of CSV that a
-spreadsheet would take for a formula begins with an apostrophe (CWE-1236). Does not hold what a page adds beside its list.
+`/sessions.csv?words=refund` holds every row of `/sessions?words=refund`. Lists that share a page have an address of their own
+(`/services.csv`). Does not hold what a page adds beside its list.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from starlette.responses import Response, StreamingResponse
 
-from pipelines.browser import corrections, episodes, policies
-from pipelines.browser.library import Library
+from pipelines.browser import corrections, episodes, policies, trajectories
+from pipelines.browser.library import Library, find_environment
 from pipelines.inspection import searching, views
 from pipelines.inspection.coverage import unknowns
-from warehouse.vocabulary import outcome_of
+from pipelines.inspection.list_files import FORMATS, plain, written
+from warehouse.errors import InputError
+from warehouse.vocabulary import TERMS, outcome_of
 
 Row = dict[str, Any]
-FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
-"""Ending of an address -> its media type."""
-_FORMULA = re.compile("[\t\r\n]|[\\s\x00\u200b\ufeff]*[=+\\-@＝＋－＠]")
-"""What a spreadsheet calculates, also after blanks that it drops."""
 _HIDDEN = ("began", "sorted_by", "lasted", "place")
 """Columns that only order a list."""
-_FIRST_ROWS = 64
 
 
 def _sessions(library: Library, wanted: Mapping[str, str]) -> list[Row]:
@@ -41,60 +33,46 @@ def _of_page(rows: Callable[..., views.Paged]) -> Callable[[Library, Mapping[str
     return lambda library, wanted: rows(library, wanted, size=None).rows
 
 
+def _environment(library: Library, wanted: Mapping[str, str]) -> Row:
+    if not wanted.get("id"):
+        raise InputError("the address names no environment", hint="open it from the page of one")
+    return find_environment(library, wanted["id"])
+
+
+def _players(library: Library, wanted: Mapping[str, str]) -> list[Row]:
+    players = _environment(library, wanted)["audit"].get("published", {}).get("players", {})
+    return [{"player": name, **counts} for name, counts in players.items()]
+
+
+def _results(library: Library, wanted: Mapping[str, str]) -> list[Row]:
+    rooms = [room for room in trajectories.rolled_out(library) if wanted.get("id", "") in ("", room["environment"])]
+    return [{"environment": room["environment"], **row} for room in rooms for row in room["policies"]]
+
+
+def _by_task(library: Library, wanted: Mapping[str, str]) -> list[Row]:
+    rooms = [room["environment"] for room in trajectories.rolled_out(library)]
+    return [row for room in rooms if wanted.get("id", "") in ("", room)
+            for row in trajectories.policies_by_task(library, room, size=None).rows]
+
+
 LISTS: Mapping[str, Callable[[Library, Mapping[str, str]], list[Row]]] = {
     "/sessions": _sessions, "/families": _of_page(views.families), "/tasks": _of_page(searching.tasks),
     "/rejected": _of_page(views.rejected),
     "/corrections": lambda library, wanted: corrections.corrections(library, size=None).rows,
     "/unknowns": lambda library, wanted: library.with_store(lambda store: unknowns(store, library.out)),
     "/episodes": lambda library, wanted: episodes.episodes(library, wanted, size=None).rows,
-    "/policies": lambda library, wanted: policies.compared_rows(library, wanted)}
+    "/policies": lambda library, wanted: policies.compared_rows(library, wanted),
+    "/services": lambda library, wanted: views.overview(library)["services"],
+    "/funnel": lambda library, wanted: views.funnel(library),
+    "/tools": lambda library, wanted: _environment(library, wanted)["tools"], "/audit": _players, "/results": _results,
+    "/rollouts": _by_task,
+    "/glossary": lambda library, wanted: [term._asdict() for term in TERMS]}
 """Address of a list -> all its rows under the filters of the address."""
 
 
 def exported(library: Library, path: str, wanted: Mapping[str, str]) -> Response:
     """Return a list as a file. `path`: its address with the ending of a format."""
     name, _, ending = path.rpartition(".")
-    rows = [_plain(row) for row in LISTS[name](library, wanted)]
-    body = as_csv(rows) if ending == "csv" else _as_json(rows)
-    return StreamingResponse(body, media_type=FORMATS[ending], headers={
+    rows = [plain({key: row[key] for key in row if key not in _HIDDEN}) for row in LISTS[name](library, wanted)]
+    return StreamingResponse(written(rows, ending), media_type=FORMATS[ending], headers={
         "content-disposition": f'attachment; filename="{name.strip("/")}.{ending}"'})
-
-
-def _plain(row: Row) -> Row:
-    return {name: _value(value) for name, value in row.items() if name not in _HIDDEN}
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return value if value is None or isinstance(value, str | int | float | bool | list | dict) else str(value)
-
-
-def _as_json(rows: list[Row]) -> Iterator[str]:
-    yield "["
-    for place, row in enumerate(rows):
-        yield f"{',' if place else ''}\n{json.dumps(row, ensure_ascii=True, default=str)}"
-    yield "\n]\n"
-
-
-def as_csv(rows: list[Row]) -> Iterator[str]:
-    """Yield rows as CSV, with the names of the columns first."""
-    columns = list(dict.fromkeys(name for row in rows[:_FIRST_ROWS] for name in row))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(map(_cell, columns))
-    for row in rows:
-        writer.writerow([_cell(row.get(name)) for name in columns])
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
-    yield text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, list | dict):
-        value = json.dumps(value, ensure_ascii=False, default=str)
-    if isinstance(value, str):
-        value = value.encode("utf-8", "replace").decode()
-        return f"'{value}" if _FORMULA.match(value) else value
-    return value

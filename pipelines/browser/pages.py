@@ -241,7 +241,7 @@ class Browser:
             match = _POLICY.search(file.read(_HEAD))
         policy = html.unescape(match[1]) if match else "default-src 'none'"
         return FileResponse(path, media_type="text/html", headers={
-            "content-security-policy": f"{policy}; frame-ancestors 'none'; sandbox allow-scripts"})
+            "content-security-policy": f"{policy}; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"})
 
     def close(self) -> None:
         """Close the warehouse, and take away what was made to be looked at."""

@@ -150,19 +150,20 @@ def rolled_out(library: Library) -> list[Row]:
     return listed
 
 
-def policies_by_task(library: Library, name: str, after: str | None = None) -> Paged:
-    """Return a page of (policy, task) of a room, what succeeds least first: how often, and an episode to inspect."""
+def policies_by_task(library: Library, name: str, after: str | None = None, size: int | None = SIZE) -> Paged:
+    """Return a page of (policy, task) of a room, what succeeds least first: how often, and an episode to inspect. `size`
+    None: all of them."""
     folder = library.out / ROLLOUTS / name
     episodes = episodes_by_task(library, folder)
     rows = sorted(known_difficulty(folder) if (folder / DIFFICULTY).is_file() else [],
                   key=lambda row: (row["n_succeeded"] / row["n"], row["task_id"], row["policy"]))
     begin = next((key for key in begins(after, 1) if isinstance(key, int) and key > 0), 0)
     shown = []
-    for place, row in enumerate(rows[begin:begin + SIZE + 1], begin + 1):
+    for place, row in enumerate(rows[begin:None if size is None else begin + size + 1], begin + 1):
         own = [each for each in episodes.get(row["task_id"], ()) if each["policy"] == row["policy"]]
         worst = next((each for each in own if not is_good(each["reward"])), own[0] if own else None)
         shown.append({**row, "place": place, "episode": worst, "goal": goal_of(library, row["task_id"])})
-    return paged(shown, ("place",))
+    return Paged(shown, None) if size is None else paged(shown, ("place",))
 
 
 def goal_of(library: Library, task_id: str) -> str | None:

@@ -21,6 +21,7 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from pipelines.inspection.list_files import FORMATS, plain, written
 from pipelines.screen import many
 
 Row = dict[str, Any]
@@ -38,6 +39,8 @@ class ReportTable(NamedTuple):
     """Columns of numbers."""
     note: str = ""
     """What is not shown."""
+    files: tuple[tuple[str, str], ...] = ()
+    """(ending, address that holds the file itself) of the same rows, numbers as numbers."""
 
 
 class Figure(NamedTuple):
@@ -78,7 +81,15 @@ def table(caption: str, rows: Sequence[Row], right: Sequence[str] = (), besides:
     headings = tuple(rows[0]) if rows else ()
     note = f"And {besides:,} more: traceroom show lists them." if besides > 0 else ""
     return ReportTable(
-        caption, headings, [tuple(_cell(row[name]) for name in headings) for row in rows], frozenset(right), note)
+        caption, headings, [tuple(_cell(row[name]) for name in headings) for row in rows], frozenset(right), note,
+        tuple((ending, _address(rows, ending)) for ending in FORMATS) if rows else ())
+
+
+def _address(rows: Sequence[Row], ending: str) -> str:
+    """Return an address that is the file: nothing is fetched, and no script is needed."""
+    text = "".join(written([plain(row) for row in rows], ending))
+    media = FORMATS[ending].partition(";")[0]
+    return f"data:{media};base64,{base64.b64encode(text.encode()).decode()}"
 
 
 def _cell(value: Any) -> str:
@@ -206,8 +217,12 @@ def page(identity: Row, totals: Row, sections: list[Section]) -> str:
         (f"{new:,}", "tasks made new", f"{totals['n_from_failures']:,} of failures"),
         (f"{totals['n_published']:,}", "published tasks", f"in {many(totals['n_environments'], 'environment')}")]
     return environment.from_string(_part("page.html.jinja")).render(
-        policy=policy, style=Markup(style), script=Markup(script), safe=Markup, many=many, identity=identity, totals=totals,
-        tiles=tiles, sections=sections)
+        policy=policy, style=Markup(style), script=Markup(script), safe=Markup, many=many, file_name=_file_name,
+        identity=identity, totals=totals, tiles=tiles, sections=sections)
+
+
+def _file_name(caption: str) -> str:
+    return "-".join(re.findall(r"[a-z0-9]+", caption.lower()))
 
 
 def _hash(text: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -66,8 +69,22 @@ def test_a_run_has_a_report_that_says_what_show_says(sample_run: Path, tmp_path:
     named = {name for value in page.all_of("aria-labelledby") for name in value.split()}
     assert named <= set(ids) and {link[1:] for link in page.all_of("href") if link.startswith("#")} <= set(ids)
     assert page.tags.count("script") == 1 and page.tags.count("style") == 1 and page.tags.count("h1") == 1
-    assert not [value for name in ("src", "href", "action") for value in page.all_of(name) if re.match(r"\w+:(?!,)", value)]
+    fetched = re.compile(r"(?!data:(?:,$|text/csv;|application/json;))\w+:")
+    assert not [value for name in ("src", "href", "action") for value in page.all_of(name) if fetched.match(value)]
     assert str(sample_run) not in text, "no path of this machine"
+
+
+def test_each_table_of_the_report_is_a_file_too(sample_run: Path, tmp_path: Path) -> None:
+    page = Parsed(written(sample_run, tmp_path))
+    links = [link for link in page.all_of("href") if link.startswith("data:") and link != "data:,"]
+    files = dict(zip(page.all_of("download"), links, strict=True))
+    assert len(files) == 2 * page.tags.count("table"), "each table as CSV and as JSON, each under its own name"
+    texts = {name: base64.b64decode(link.partition(",")[2]).decode() for name, link in files.items()}
+    families = json.loads(texts["families-the-largest-first.json"])
+    assert families and all(isinstance(row["sessions"], int) for row in families)
+    listed = list(csv.DictReader(io.StringIO(texts["families-the-largest-first.csv"])))
+    assert [row["family"] for row in listed] == [row["family"] for row in families]
+    assert all(family["family"] in page.texts for family in families)
 
 
 def test_a_warehouse_of_nothing_has_a_report_that_says_so(tmp_path: Path) -> None:

@@ -114,9 +114,19 @@ def test_a_list_is_exported_under_its_filters_and_no_cell_is_a_formula(client: T
     link = 'href="/sessions.csv?outcome=succeeded"'
     assert link in client.get("/sessions", params={"outcome": "succeeded"}).text
     assert [row["reason"] for row in client.get("/rejected.json").json()] == ["no_known_success"]
-    for path in ("families", "tasks", "rejected", "corrections", "unknowns", "episodes", "policies"):
+    for path in ("families", "tasks", "rejected", "corrections", "unknowns", "episodes", "policies", "services", "funnel",
+                 "results", "rollouts", "glossary"):
         for ending in ("csv", "json"):
             assert client.get(f"/{path}.{ending}").status_code == 200, (path, ending)
+
+
+def test_lists_that_share_a_page_are_files_of_their_own(client: TestClient) -> None:
+    assert [(row["service"], row["n_sessions"]) for row in client.get("/services.json").json()] == [("desk", 4)]
+    assert [(row["stage"], row["kept"], row["n"]) for row in client.get("/funnel.json").json()] == [("rewards", False, 1)]
+    assert {row["name"] for row in client.get("/glossary.json").json()} == {term.name for term in TERMS}
+    page = client.get("/").text
+    assert 'href="/services.csv"' in page and 'href="/funnel.json"' in page
+    assert client.get("/tools.csv").status_code == 400 and client.get("/tools.csv", params={"id": "none"}).status_code == 404
 
 
 def test_system_prompts_are_folded_and_calls_stand_in_a_waterfall(client: TestClient) -> None:

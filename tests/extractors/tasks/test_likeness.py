@@ -10,7 +10,7 @@ from benchmarks import first_hour_words_corpus as corpus
 from benchmarks.first_hour_words import WordSet, families_of, requests
 from benchmarks.mining_scores import ari
 from extractors.tasks import find
-from extractors.tasks.mixtures import merge_groups
+from extractors.tasks.mixtures import merge_by_words, merge_groups
 from tests.extractors.tasks.test_goals import NONE, WORDS, begins, talk
 from tests.extractors.tasks.test_tasks import chances, frames
 
@@ -38,6 +38,29 @@ def test_sessions_that_use_words_alike_are_one_group_and_no_words_change_nothing
     present, _ = mixture(1, 80)
     assert set(merge_groups(present, np.arange(80) % 6).tolist()) == {0}
     assert merge_groups(np.zeros((4, 3), dtype=bool), np.array([7, 7, 2, 2])).tolist() == [0, 0, 1, 1]
+
+
+def test_words_that_tell_kinds_apart_part_groups_of_few_sessions_and_common_words_do_not() -> None:
+    chance = np.random.default_rng(5)
+    kinds = np.repeat(np.arange(20), 4)
+    telling = np.kron(np.eye(20, dtype=bool), np.ones((4, 2), dtype=bool)) & (chance.random((80, 40)) < 0.9)
+    present = np.hstack([telling, chance.random((80, 30)) < 0.5])   # beside them, words that all use as often as not
+    pieces = kinds * 2 + np.arange(80) % 2
+    fine, coarse = merge_by_words(present, pieces), merge_groups(present, pieces)
+    assert ari(kinds.tolist(), fine.tolist()) > 0.9 > ari(kinds.tolist(), coarse.tolist())
+
+
+def test_groups_that_use_every_word_alike_are_one_by_words_too() -> None:
+    present = np.tile(np.random.default_rng(6).random((10, 30)) < 0.4, (6, 1))
+    assert set(merge_by_words(present, np.repeat(np.arange(6), 10)).tolist()) == {0}
+    assert set(merge_by_words(np.zeros((4, 3), dtype=bool), np.array([7, 7, 2, 2])).tolist()) == {0}
+
+
+def test_few_sessions_of_each_kind_fall_into_their_kinds() -> None:
+    words = requests(corpus.BANK, 240, 13)
+    families = families_of(words)
+    ids = sorted(words.kinds)
+    assert ari([words.kinds[each] for each in ids], [families[each] for each in ids]) > 0.33, "k-means told the number: .33"
 
 
 def test_two_goals_that_often_come_together_are_no_kind_of_their_own() -> None:
