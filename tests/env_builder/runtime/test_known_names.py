@@ -222,7 +222,15 @@ def test_an_attempt_elsewhere_counts_as_done() -> None:
     ("the lift timed out after 9 s", None, True),
     ("door D-7 not found", None, True), ("door D-7 not found", False, False), ("invalid code", None, True),
     ("The errors of last year are listed below.", None, False), ('{"status": "open"}', None, False),
-    ('{"status": 404, "door": "D-404"}', None, False), ("done", True, True)])
+    ('{"status": 404, "door": "D-404"}', None, False), ("done", True, True),
+    ('{"errors": [{"status": "404", "detail": "no such door"}]}', None, True), ('{"errors": 3, "doors": 12}', None, False),
+    ('{"data": {"door": "D-1"}, "error": null}', None, False), ('{"data": {"door": "D-1"}, "errors": []}', None, False),
+    ('{"status": "error", "message": "no such door"}', None, True), ('{"status": "error", "door": "D-1"}', None, False),
+    ('{"status": "fail"}', None, False), ('{"code": 404, "message": "no such door"}', None, True),
+    ('{"code": 404, "title": "Doors"}', None, False),
+    ("ValueError: the door is open", False, True), ('<error code="404">no door</error>', None, True),
+    ('[{"error": "no such door"}]', None, True), ('["Error: no such door"]', None, True), ('["error", "warning"]', None, False),
+    ('[{"door": "D-1"}]', None, False)])
 def test_answers_that_say_so_are_failures(content: str, flagged: bool | None, fails: bool) -> None:
     assert failed(content, parse(content), flagged) is fails
 
