@@ -284,6 +284,7 @@ def _cluster(
     """Classes of records, and the tools that show them by their key; not those that take what several records share."""
     classes: dict[str, EntityClass] = {}
     tools: dict[str, DocumentTool] = {}
+    keys: dict[str, set[str]] = defaultdict(set)
     fields_of = {tool: _fields(calls, envelopes[tool]) for tool, calls in readers.items()}
     own = {tool: _self_field(calls, key_of[tool].argument, envelopes[tool]) for tool, calls in readers.items()}
     for tool, calls in sorted(readers.items(), key=lambda item: (-len(item[1]), item[0])):
@@ -293,13 +294,15 @@ def _cluster(
                 readers[other], envelopes[other], own[tool][0]) for other in others if own[tool][0]):
             continue
         shapes = _shapes(calls, envelopes[tool], fields)
-        name = next((each.name for each in classes.values()
-                     if _similar(each.fields, fields) and _alike(each.shapes, shapes)), None)
+        named = {str(call.arguments[key_of[tool].argument]) for call in calls}
+        name = next((each.name for each in classes.values() if _similar(each.fields, fields) and _alike(each.shapes, shapes)
+                     and (len(fields) > 1 or named & keys[each.name])), None)  # one field alone may stand in anything
         if name is None:
             name = tool
             classes[name] = EntityClass(name, fields, *own[tool], shapes)
         else:
             classes[name] = classes[name]._replace(fields=classes[name].fields & fields)
+        keys[name].update(named)
         tools[tool] = DocumentTool(tool, name, key_of[tool].argument, not key_of[tool].agrees, key_of[tool].agrees)
     return classes, tools
 
@@ -346,7 +349,8 @@ def _join(
 ) -> DocumentTool | None:
     fields = _fields(calls, envelope)
     shapes = _shapes(calls, envelope, fields)
-    fitting = [each for each in classes.values() if each.fields and each.fields <= fields and _alike(each.shapes, shapes)]
+    fitting = [each for each in classes.values() if each.fields and each.fields <= fields and _alike(each.shapes, shapes)
+               and (len(each.fields) > 1 or each.fields == fields)]
     if not fitting:
         return None
     entity = max(fitting, key=lambda entity_class: (len(entity_class.fields), entity_class.name))

@@ -192,6 +192,16 @@ def judged(kind: str, parameters: dict[str, Any], attempt: dict[str, Any], diffe
     return check.judge(ready, EpisodeView(Episode((call,), difference, (call,), frozenset({"open"}), None, (call,))))
 
 
+@pytest.mark.parametrize("repeats", [True, False])
+def test_what_was_learnt_of_a_possible_write_answers_no_second_call(repeats: bool) -> None:
+    take = {"tool": "take", "effect": "unknown", "presumed": "read", "relation": {}, "repeats": repeats,
+            "rules": [{"rule": "recorded"}]}
+    room = EpisodeState(World([], []), {"take": take}, View(None, frozenset()))
+    assert room.call("take", {"n": 2}).tier == "unknown"
+    room.learn("take", {"n": 2}, "8 are left")
+    assert room.call("take", {"n": 2}).tier == ("recorded" if repeats else "unknown")
+
+
 def test_an_attempt_elsewhere_counts_as_done() -> None:
     nothing = {"documents": {}, "write_calls": []}
     end = {"documents": {}, "write_calls": [["open", '{"door":"D-1","note":"as asked"}']]}

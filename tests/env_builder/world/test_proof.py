@@ -94,6 +94,7 @@ def test_in_one_world_a_tool_is_blamed_for_what_only_changes_after_it() -> None:
     ("lookup", "Deletes expired entries too.", True), ("sweep", "Removes old files.", True),
     ("peek", "Every peek is logged.", True), ("refunds", "", True),
     ("mail__search_letters", "", False), ("mail__send_letter", "", True), ("can_send_letters", "", False),
+    ("withdraw_funds", "", True), ("check_in_guest", "", True), ("check_balance", "", False), ("ship_status", "", False),
     ("delete.letter", "", True), ("DELETE /letters/{id}", "", True), ("letters.search", "", False)])
 def test_reads_english_names_and_descriptions(name: str, description: str, changes: bool) -> None:
     assert tells_of_a_change(name, description) is changes
@@ -214,3 +215,11 @@ def test_tools_whose_fields_hold_values_of_another_shape_show_different_records(
     calls += [call("item_named", {"name": f"pen {n}"}, canonical({"item": f"I{n}"}), f"s{n}", 1) for n in range(5)]
     shown = documents.find(calls).tools
     assert shown["list_add"].entity_class != shown["item_named"].entity_class
+
+
+def test_tools_that_share_one_field_show_one_class_only_if_the_same_names_are_looked_up() -> None:
+    calls = [call("gate_state", {"gate": f"G{n}"}, canonical({"state": f"open by {n}"}), f"s{n}") for n in range(5)]
+    calls += [call("lamp_state", {"lamp": f"L{n}"}, canonical({"state": f"lit by {n}"}), f"s{n}", 1) for n in range(5)]
+    calls += [call("gate_now", {"name": f"G{n}"}, canonical({"state": f"open by {n}"}), f"s{n}", 2) for n in range(5)]
+    shown = documents.find(calls).tools
+    assert shown["gate_now"].entity_class == shown["gate_state"].entity_class != shown["lamp_state"].entity_class
