@@ -103,8 +103,8 @@ def tools_that_keep(steps: list[LoggedStep]) -> dict[str, list[str]]:
                 acts[step.call.tool] |= names(step.call.arguments)
     suspects = _suspects(changed, n_kept)
     quiet = {tool for tool, n in n_kept.items() if n >= MINIMUM_KEPT and tool not in suspects}
-    return {asked: sorted(tool for tool in quiet if tool not in acts or own.keeps(tool, acts[tool]))
-            for asked, own in kept_of.items()}
+    return {reader: sorted(tool for tool in quiet if tool not in acts or own.keeps(tool, acts[tool]))
+            for reader, own in kept_of.items()}
 
 
 def _shown_names(steps: list[LoggedStep]) -> dict[str, frozenset[str]]:
@@ -123,10 +123,10 @@ class _KeptAround:
         self._n: Counter[str] = Counter()
         self._n_near: Counter[str] = Counter()
 
-    def add(self, asked: LoggedStep, between: list[LoggedStep]) -> None:
+    def add(self, question: LoggedStep, between: list[LoggedStep]) -> None:
         """Count the acts that worked between two equal answers to a question."""
         acts = [step.call for step in between if step.acting and not step.call.failed]
-        here = ids_in(asked.call.content) | ids_in(asked.call.key) if acts else frozenset()
+        here = ids_in(question.call.content) | ids_in(question.call.key) if acts else frozenset()
         self._n.update({act.tool for act in acts})
         self._n_near.update({act.tool for act in acts if not here.isdisjoint(names(act.arguments))})
 
