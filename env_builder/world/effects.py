@@ -229,7 +229,7 @@ _CHANGING = _words(
     "confirm enroll register unregister subscribe unsubscribe activate deactivate enable disable lock unlock block unblock "
     "suspend resume renew extend start stop restart pause redeem apply merge split unlink attach detach escalate rm mkdir "
     "mv touch push commit deploy publish waive rotate toggle switch reboot withdraw deposit donate reimburse unfollow unlike "
-    "join leave login logout authenticate append prepend paste swap adjust undo redo pop enqueue dequeue shuffle install "
+    "join leave append prepend paste swap adjust undo redo pop enqueue dequeue shuffle install "
     "uninstall connect disconnect mute unmute unpublish pin unpin hide unhide ban unban promote demote dismiss terminate "
     "abort retweet upvote downvote reassign rebook acknowledge resolve snooze postpone freeze unfreeze dispatch unload")
 _CHANGING_OR_NOUNS = _words(
