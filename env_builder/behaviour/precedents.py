@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from env_builder.behaviour.evidence import NOTHING, Induced, Rule, ToolEvidence
 from env_builder.runtime.precedents import PastCall, PastCalls, followed, situations
+from env_builder.runtime.relevance import ids_in, names
 from env_builder.world.beginnings import shrunk
 from env_builder.world.replay import LoggedStep
 
@@ -59,7 +60,7 @@ class Foretold(NamedTuple):
 def rules_by_tool(steps: list[LoggedStep]) -> dict[str, Rule]:
     """Return the rule of each tool whose calls other sessions foretell."""
     keeps = tools_that_keep(steps)
-    examples = list(_examples(steps, frozenset(keeps)))
+    examples = list(_examples(steps, {tool: frozenset(kept) for tool, kept in keeps.items()}))
     record = _Record(examples)
     cuts = _cuts(examples, record)
     barred = {(step.call.tool, step.call.content) for step in steps if step.acting and step.shown}
@@ -69,30 +70,70 @@ def rules_by_tool(steps: list[LoggedStep]) -> dict[str, Rule]:
         answers = sorted(set(rows.values()))
         place = {outcome: index for index, outcome in enumerate(answers)}
         if rows:
-            rules[tool] = {"rule": "precedent", "keeps": keeps, "answers": [list(outcome) for outcome in answers],
+            rules[tool] = {"rule": "precedent", "keeps": keeps[tool], "answers": [list(outcome) for outcome in answers],
                            "situations": {name: place[outcome] for name, outcome in sorted(rows.items())}}
     return rules
 
 
-def tools_that_keep(steps: Iterable[LoggedStep]) -> list[str]:
-    """Return the tools that are not needed to explain why a question was answered anew within a session."""
+def tools_that_keep(steps: list[LoggedStep]) -> dict[str, list[str]]:
+    """Return, by tool that is asked, the tools that are not needed to explain why a question was answered anew in a session.
+
+    An act is one only if the tool's own questions were answered as before around some that worked: if acts of its tool ever
+    name what the asked tool shows, around such acts.
+    """
     n_kept: Counter[str] = Counter()
+    kept_of: dict[str, _KeptAround] = {tool: _KeptAround(shown) for tool, shown in _shown_names(steps).items()}
     changed: set[frozenset[str]] = set()
+    acts: dict[str, set[str]] = defaultdict(set)
     for _, session in groupby(steps, key=lambda step: step.call.session_id):
         last: dict[tuple[str, str], tuple[int, str]] = {}
-        tools: list[str] = []
+        past: list[LoggedStep] = []
         for step in session:
             question = (step.call.tool, step.call.key)
-            since, content = last.get(question, (len(tools), step.call.content))
-            between = frozenset(tools[since:])
+            since, content = last.get(question, (len(past), step.call.content))
+            between = frozenset(other.call.tool for other in past[since:])
             if content == step.call.content:
                 n_kept.update(between)
+                kept_of[step.call.tool].add(step, past[since:])
             else:
                 changed.add(between)
-            last[question] = len(tools), step.call.content
-            tools.append(step.call.tool)
+            last[question] = len(past), step.call.content
+            past.append(step)
+            if step.acting and not step.call.failed:
+                acts[step.call.tool] |= names(step.call.arguments)
     suspects = _suspects(changed, n_kept)
-    return sorted(tool for tool, n in n_kept.items() if n >= MINIMUM_KEPT and tool not in suspects)
+    quiet = {tool for tool, n in n_kept.items() if n >= MINIMUM_KEPT and tool not in suspects}
+    return {reader: sorted(tool for tool in quiet if tool not in acts or own.keeps(tool, acts[tool]))
+            for reader, own in kept_of.items()}
+
+
+def _shown_names(steps: list[LoggedStep]) -> dict[str, frozenset[str]]:
+    """Return what the answers of each tool name that not all of them name."""
+    shown: dict[str, list[frozenset[str]]] = defaultdict(list)
+    for step in steps:
+        shown[step.call.tool].append(ids_in(step.call.content))
+    return {tool: frozenset[str]().union(*own) - frozenset.intersection(*own) for tool, own in shown.items()}
+
+
+class _KeptAround:
+    """How often questions of one tool were answered as before around acts of others, and around such as name what it shows."""
+
+    def __init__(self, shown: frozenset[str]) -> None:
+        self._shown = shown
+        self._n: Counter[str] = Counter()
+        self._n_near: Counter[str] = Counter()
+
+    def add(self, question: LoggedStep, between: list[LoggedStep]) -> None:
+        """Count the acts that worked between two equal answers to a question."""
+        acts = [step.call for step in between if step.acting and not step.call.failed]
+        here = ids_in(question.call.content) | ids_in(question.call.key) if acts else frozenset()
+        self._n.update({act.tool for act in acts})
+        self._n_near.update({act.tool for act in acts if not here.isdisjoint(names(act.arguments))})
+
+    def keeps(self, tool: str, named: set[str]) -> bool:
+        """Return whether acts of a tool, which name these, are known to leave the answers alone."""
+        near = not self._shown.isdisjoint(named)
+        return (self._n_near if near else self._n)[tool] >= MINIMUM_KEPT
 
 
 def _suspects(changed: set[frozenset[str]], n_kept: Counter[str]) -> set[str]:
@@ -104,12 +145,12 @@ def _suspects(changed: set[frozenset[str]], n_kept: Counter[str]) -> set[str]:
     return suspects
 
 
-def _examples(steps: Iterable[LoggedStep], keeps: frozenset[str]) -> Iterator[Example]:
+def _examples(steps: Iterable[LoggedStep], keeps: dict[str, frozenset[str]]) -> Iterator[Example]:
     for session_id, session in groupby(steps, key=lambda step: step.call.session_id):
         past: PastCalls = ()
         for step in session:
             call = step.call
-            here = tuple(situations(call.tool, call.key, past, keeps))
+            here = tuple(situations(call.tool, call.key, past, keeps[call.tool]))
             yield Example(session_id, call.tool, call.key, (call.content, call.failed), here)
             past = followed(past, PastCall(call.tool, call.key, call.content, call.failed))
 

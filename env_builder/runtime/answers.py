@@ -1,10 +1,11 @@
 """How an answer's text is read: as JSON where it is, and as a failure where it says so.
 
 A call counts as failed where the log flags it, or where its answer says so in the way most tools do: the text begins with
-"error", a traceback, `(False, …`, an HTTP status from 400 on, or an apology that it did not work, or is a JSON object with an
-`error` field, with `ok` or `success` false, or with a status from 400 on. Where the log has no flag, a short text that begins
-with "invalid", "unable to" and the like, ends with "not found", or says "timed out", is a failure too. Does not see: a refusal
-in other words.
+"error", the name of an exception and a colon, a traceback, `(False, …`, an HTTP status from 400 on, or an apology that it did
+not work, or is a JSON object with an `error` that is not empty, with `ok` or `success` false, with a status or code from 400
+on, with the status "error" and a message, or with `errors` and no data, or it is a list or an XML element of an error alone.
+Where the log has no flag, a short text that begins with "invalid", "unable to" and the like, ends with "not found", or says
+"timed out", is a failure too. Does not see: a refusal in other words.
 """
 
 from __future__ import annotations
@@ -16,10 +17,17 @@ from typing import Any
 
 from .caching import cached
 
-_REQUEST = frozenset(("status", "headers", "body", "detail", "message", "reason", "title", "type"))
+_REQUEST = frozenset((
+    "status", "headers", "body", "detail", "message", "reason", "title", "type", "code", "statusCode", "status_code", "errors",
+    "data", "meta", "jsonapi", "instance"))
+"""Fields of an answer that tells how a request went, and of no record."""
+_CODES = "status", "code", "statusCode", "status_code"
+_WHY = frozenset(("message", "detail", "reason", "errors"))
+_REFUSED = frozenset(("error", "fail", "failure"))
 _STATUS = "|".join(f"{status.value} {re.escape(status.phrase)}" for status in HTTPStatus if status >= HTTPStatus.BAD_REQUEST)
 _FAILURE = re.compile(
-    r"\s*(?:error|err\b|exception\b|traceback \(most recent|\(False,|sorry,? (?:that|this|it) (?:did not|didn't|failed)"
+    r"\s*(?:<?error|err\b|<?exception\b|<fault\b|[A-Za-z_.]+(?:Error|Exception)\s?:"
+    r"|traceback \(most recent|\(False,|sorry,? (?:that|this|it) (?:did not|didn't|failed)"
     rf"|HTTP(?:/[\d.]+)? [45]\d\d\b|{_STATUS})", re.IGNORECASE)
 _LIKELY_FAILURE = re.compile(
     r"\s*(?:fail(?:ed|ure)\b|unable to\b|could not\b|invalid\b|(?:permission|access) denied|forbidden\b|unauthori[sz]ed\b"
@@ -90,10 +98,30 @@ def failed(content: str, parsed: Any, flagged: bool | None = None) -> bool:
     if flagged:
         return True
     if isinstance(parsed, dict):
-        status = parsed.get("status")
-        refused = type(status) is int and 400 <= status < 600 and parsed.keys() <= _REQUEST
-        says_so = "error" in parsed or parsed.get("ok") is False or parsed.get("success") is False
-        return refused or (flagged is None and says_so)
+        return _request_failed(parsed) or (flagged is None and _says_so(parsed))
+    if isinstance(parsed, list):
+        return flagged is None and len(parsed) == 1 and _is_refusal(parsed[0])
     if _FAILURE.match(content):
         return True
     return flagged is None and len(content) <= _LONGEST_REFUSAL and _LIKELY_FAILURE.match(content) is not None
+
+
+def _request_failed(answer: dict[str, Any]) -> bool:
+    """Return whether an object that tells of nothing but a request has a status from 400 on."""
+    codes = (answer.get(name) for name in _CODES if name == "status" or not _WHY.isdisjoint(answer))
+    return answer.keys() <= _REQUEST and any(type(code) is int and 400 <= code < 600 for code in codes)
+
+
+def _says_so(answer: dict[str, Any]) -> bool:
+    """Return whether an object says that the call failed."""
+    if answer.get("error") or answer.get("ok") is False or answer.get("success") is False:
+        return True
+    if not answer.keys() <= _REQUEST or answer.get("data"):
+        return False
+    status = answer.get("status")
+    return bool(answer.get("errors")) or (len(answer) > 1 and isinstance(status, str) and status.lower() in _REFUSED)
+
+
+def _is_refusal(element: Any) -> bool:
+    """Return whether the only element of a list says that the call failed."""
+    return _says_so(element) if isinstance(element, dict) else isinstance(element, str) and _FAILURE.match(element) is not None

@@ -32,10 +32,10 @@ from .world import Name, Overlay, Row, View, World, agreed_on, answering
 from .write_calls import FEW, NOTHING_NAMED, REACHING, Naming, WriteCall, written_by
 
 UNKNOWN = Ready({"effect": "unknown", "rules": [], "relation": {}})
-LastCall = tuple[str, str, tuple[WriteCall, ...], Overlay, PastCalls]
-"""The call that was answered last: tool, canonical arguments; and what stood before it: write calls, overlay, calls."""
 ToolCalls = tuple[tuple[str, str], ...]
 """(tool, canonical arguments) of calls."""
+LastCall = tuple[str, str, tuple[WriteCall, ...], Overlay, PastCalls, ToolCalls]
+"""The call that was answered last: tool, arguments; and what stood before it: write calls, overlay, calls, possible writes."""
 Snapshot = tuple[Overlay, tuple[WriteCall, ...], Naming, LastCall | None, int, ToolCalls, frozenset[str], ToolCalls, PastCalls]
 """All of an episode's state that a call changes: overlay, write calls, naming, the last call, the number of calls, the
 possible writes and what they make uncertain, the refused calls, the latest ones."""
@@ -217,7 +217,7 @@ class EpisodeState:
         if program.has_versions:
             program = program.at(self.view.instant)
         self._n_calls += 1
-        self._last = tool, key, self.write_calls, self._overlay, self._past
+        self._last = tool, key, self.write_calls, self._overlay, self._past, self._possible_writes
         answered = answer(program, key, arguments, self)
         spelled = self._world.spelled(tool, key) if answered is None else None
         if spelled not in (None, key):  # agents write numbers as text now and then, and services read both alike
@@ -308,10 +308,9 @@ class EpisodeState:
         if self._taught_is_shared:
             self._taught, self._taught_is_shared = self._taught.copy(), False
         if self._last is not None and self._last[:2] == (tool, key):  # as it was before it was asked
-            _, _, self.write_calls, self._overlay, self._past = self._last
+            self.write_calls, self._overlay, self._past, self._possible_writes = self._last[2:]
             self._last, self._naming = None, NOTHING_NAMED
-        answered = parse(content)
-        is_error = failed(content, answered)
+        is_error = failed(content, answered := parse(content))
         if is_error and passing:
             return
         if not is_error and program.has_notations:
@@ -338,6 +337,7 @@ class EpisodeState:
         if self._uncertain and documents:
             self._uncertain -= names(arguments).union(name for (_, name), _ in documents)
         if not program.acting:
+            self._possible_writes += ((tool, key),) if program.is_possible_write and not is_error else ()
             self._taught.see({self._programs.bare(name): text for name, text in documents}, len(self.write_calls), after == [])
         elif not is_error:
             real_answer = ToolAnswer(content, False, "recorded", documents)

@@ -179,7 +179,7 @@ def _mark_apart(service: ServiceWorld) -> None:
     """Say of each tool whose first answers differ from session to session that they do."""
     begun = history.beginnings(service.steps)
     for tool, program in service.programs.items():
-        if begun.chance(program.get("class") or tool) < SURE:
+        if min(begun.chances(program.get("class"), tool)) < SURE:
             program["alike"] = False
 
 

@@ -1,10 +1,11 @@
 """How the sessions of a service begin: does every session start from the same state, or do all share one world?
 
 A write that the next session does not see is a vote for `reset`, one that it sees for `shared`. Sees: documents that one
-session changed and another read before it wrote. Where such are few or nearly balanced, `changes_last` compares the first
-answers of sessions over time: if none ever differs from those of earlier sessions, all begin alike. Where these tell nothing
-either, the beginning is undecided, and sessions are taken to start from states of their own: what one was told then speaks for
-another only as far as sessions were told the same (`beginnings`).
+session changed and another read before it wrote, with the tool that had shown them before the change (what a write call
+confirms is the same in every session, whatever the world was like), if both texts have the same fields. Where such are few or
+nearly balanced, `changes_last` compares the first answers of sessions over time: if none ever differs from those of earlier
+sessions, all begin alike. Where these tell nothing either, the beginning is undecided, and sessions are taken to start from
+states of their own: what one was told then speaks for another only as far as sessions were told the same (`beginnings`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from itertools import groupby, pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from env_builder.runtime.answers import parsed
 from env_builder.world.calls import LoggedCall
 from env_builder.world.documents import Documents
 
@@ -36,8 +38,18 @@ class FirstChange(NamedTuple):
 
     session_id: str
     at: float | None
+    tool: str
+    """The tool that showed the document before the change."""
     before: str
     after: str
+
+
+class FirstRead(NamedTuple):
+    """What a session was shown of a document at first."""
+
+    tool: str
+    at: float | None
+    text: str
 
 
 def find(calls: list[LoggedCall], documents: Documents) -> Beginning:
@@ -46,11 +58,13 @@ def find(calls: list[LoggedCall], documents: Documents) -> Beginning:
     votes = {"reset": 0, "shared": 0}
     for name, changed in changes.items():
         for change in changed:
-            for session_id, (at, text) in first[name].items():
-                if session_id == change.session_id or (change.at is not None and at is not None and at < change.at):
+            for session_id, look in first[name].items():
+                if session_id == change.session_id or look.tool != change.tool:
                     continue
-                votes["reset"] += text == change.before
-                votes["shared"] += text == change.after
+                if change.at is not None and look.at is not None and look.at < change.at:
+                    continue
+                votes["reset"] += look.text == change.before
+                votes["shared"] += look.text == change.after
     margin, lasts = votes["shared"] - votes["reset"], changes_last(calls)
     if margin and (lasts is None or abs(margin) > DEVIATIONS * math.sqrt(sum(votes.values()))):
         return Beginning("shared" if margin > 0 else "reset", "writes", votes)
@@ -117,11 +131,11 @@ def _first_answers(calls: list[LoggedCall]) -> tuple[dict[tuple[str, str], list[
 
 def _changes(
     calls: list[LoggedCall], documents: Documents
-) -> tuple[dict[tuple[str, str], list[FirstChange]], dict[tuple[str, str], dict[str, tuple[float | None, str]]]]:
+) -> tuple[dict[tuple[str, str], list[FirstChange]], dict[tuple[str, str], dict[str, FirstRead]]]:
     """Return changes within sessions, and each session's first read, by document."""
     changes: dict[tuple[str, str], list[FirstChange]] = defaultdict(list)
-    first: dict[tuple[str, str], dict[str, tuple[float | None, str]]] = defaultdict(dict)
-    last: dict[tuple[str, str, str], str] = {}
+    first: dict[tuple[str, str], dict[str, FirstRead]] = defaultdict(dict)
+    last: dict[tuple[str, str, str], tuple[str, str]] = {}
     for call in calls:
         shown = documents.seen_in(call)
         if shown is None:
@@ -130,8 +144,13 @@ def _changes(
         at = call.called_at.timestamp() if call.called_at else None
         before = last.get((call.session_id, *name))
         if before is None and documents.tools[call.tool].is_look:
-            first[name].setdefault(call.session_id, (at, text))
-        elif before is not None and before != text:
-            changes[name].append(FirstChange(call.session_id, at, before, text))
-        last[call.session_id, *name] = text
+            first[name].setdefault(call.session_id, FirstRead(call.tool, at, text))
+        elif before is not None and before[1] != text and _form(parsed(before[1])) == _form(parsed(text)):
+            changes[name].append(FirstChange(call.session_id, at, *before, text))
+        last[call.session_id, *name] = call.tool, text
     return changes, first
+
+
+def _form(value: Any) -> Any:
+    """Return the names of a document's fields, at any depth of objects."""
+    return {name: _form(inner) for name, inner in value.items()} if isinstance(value, dict) else None

@@ -52,6 +52,11 @@ class Beginnings:
         """Return the chance that one more session is told what one session was."""
         return shrunk(self._n_foretold[kind], self._n[kind], self._overall)
 
+    def chances(self, entity_class: str | None, tool: str) -> list[float]:
+        """Return the chance of each kind of look that a tool gives: at records of its class, and at what it answers itself,
+        as far as such were counted."""
+        return [self.chance(kind) for kind in (entity_class, tool) if kind and self._n[kind]] or [self.chance(tool)]
+
     def speak_for_all(self, kind: str, n_alike: int, n: int) -> bool:
         """Return whether what `n_alike` of `n` sessions were told would be told to any other."""
         return n_alike >= SURE * n and shrunk(n_alike - 1, n - 1, self.chance(kind)) >= SURE

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import product
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from env_builder.runtime.agreements import WAYS, Agreement, Path, holds
@@ -44,6 +45,7 @@ STYLES: tuple[dict[str, Any], ...] = (
 
 
 Affix = tuple[str, str]
+Shapes = Mapping[str, frozenset[type]]
 
 
 class EntityClass(NamedTuple):
@@ -57,6 +59,8 @@ class EntityClass(NamedTuple):
     """The field whose value is the key itself."""
     affix: Affix = ("", "")
     """Characters that stand before and after the key in that field, and not in the argument that names the record."""
+    shapes: Shapes = MappingProxyType({})
+    """How the values of these fields were written by the first tool: as lists, objects or neither."""
 
 
 class Key(NamedTuple):
@@ -257,12 +261,30 @@ def _fields(calls: list[LoggedCall], envelope: str | None) -> frozenset[str]:
     return frozenset(name for name, n in counts.items() if n >= 0.98 * len(documents))
 
 
+def _shapes(calls: list[LoggedCall], envelope: str | None, fields: frozenset[str]) -> Shapes:
+    """Return how the values of each field are written; null says nothing."""
+    shapes: dict[str, set[type]] = defaultdict(set)
+    for call in calls:
+        document = unwrap(call.parsed, envelope)
+        if isinstance(document, dict):
+            for name in fields & document.keys():
+                if document[name] is not None:
+                    shapes[name].add(type(document[name]) if isinstance(document[name], list | dict) else object)
+    return {name: frozenset(own) for name, own in shapes.items()}
+
+
+def _alike(one: Shapes, other: Shapes) -> bool:
+    """Return whether both write the values of the fields that they share in one way at least."""
+    return all(one[name] & other[name] for name in one.keys() & other.keys())
+
+
 def _cluster(
     readers: dict[str, list[LoggedCall]], envelopes: dict[str, str | None], key_of: dict[str, Key]
 ) -> tuple[dict[str, EntityClass], dict[str, DocumentTool]]:
     """Classes of records, and the tools that show them by their key; not those that take what several records share."""
     classes: dict[str, EntityClass] = {}
     tools: dict[str, DocumentTool] = {}
+    keys: dict[str, set[str]] = defaultdict(set)
     fields_of = {tool: _fields(calls, envelopes[tool]) for tool, calls in readers.items()}
     own = {tool: _self_field(calls, key_of[tool].argument, envelopes[tool]) for tool, calls in readers.items()}
     for tool, calls in sorted(readers.items(), key=lambda item: (-len(item[1]), item[0])):
@@ -271,12 +293,16 @@ def _cluster(
         if not fields or any(_shares(calls, envelopes[tool], own[other][0]) and not _shares(
                 readers[other], envelopes[other], own[tool][0]) for other in others if own[tool][0]):
             continue
-        name = next((entity_class.name for entity_class in classes.values() if _similar(entity_class.fields, fields)), None)
+        shapes = _shapes(calls, envelopes[tool], fields)
+        named = {str(call.arguments[key_of[tool].argument]) for call in calls}
+        name = next((each.name for each in classes.values() if _similar(each.fields, fields) and _alike(each.shapes, shapes)
+                     and (len(fields) > 1 or named & keys[each.name])), None)  # one field alone may stand in anything
         if name is None:
             name = tool
-            classes[name] = EntityClass(name, fields, *own[tool])
+            classes[name] = EntityClass(name, fields, *own[tool], shapes)
         else:
             classes[name] = classes[name]._replace(fields=classes[name].fields & fields)
+        keys[name].update(named)
         tools[tool] = DocumentTool(tool, name, key_of[tool].argument, not key_of[tool].agrees, key_of[tool].agrees)
     return classes, tools
 
@@ -322,7 +348,9 @@ def _join(
     tool: str, calls: list[LoggedCall], classes: dict[str, EntityClass], keys: dict[str, set[str]], envelope: str | None
 ) -> DocumentTool | None:
     fields = _fields(calls, envelope)
-    fitting = [entity_class for entity_class in classes.values() if entity_class.fields and entity_class.fields <= fields]
+    shapes = _shapes(calls, envelope, fields)
+    fitting = [each for each in classes.values() if each.fields and each.fields <= fields and _alike(each.shapes, shapes)
+               and (len(each.fields) > 1 or each.fields == fields)]
     if not fitting:
         return None
     entity = max(fitting, key=lambda entity_class: (len(entity_class.fields), entity_class.name))

@@ -228,10 +228,16 @@ _CHANGING = _words(
     "assign unassign allocate transfer send notify reply submit buy purchase pay refund grant approve deny reject accept "
     "confirm enroll register unregister subscribe unsubscribe activate deactivate enable disable lock unlock block unblock "
     "suspend resume renew extend start stop restart pause redeem apply merge split unlink attach detach escalate rm mkdir "
-    "mv touch push commit deploy publish waive rotate toggle switch reboot")
+    "mv touch push commit deploy publish waive rotate toggle switch reboot withdraw deposit donate reimburse unfollow unlike "
+    "join leave append prepend paste swap adjust undo redo pop enqueue dequeue shuffle install "
+    "uninstall connect disconnect mute unmute unpublish pin unpin hide unhide ban unban promote demote dismiss terminate "
+    "abort retweet upvote downvote reassign rebook acknowledge resolve snooze postpone freeze unfreeze dispatch unload")
 _CHANGING_OR_NOUNS = _words(
     "book order file mail email message record log label tag flag mark link copy cp store post charge credit debit issue "
-    "note exchange return invite forward echo pull")
+    "note exchange return invite forward echo pull sign turn like comment share mention follow claim release hold ship "
+    "load fix bill vote star shift raise lower fund fill")
+_PARTICLES = frozenset(("in", "out", "on", "off"))
+"""Words that make another verb of the verb of looking before them: to check in."""
 """Verbs of changing that are nouns as well: they count where they stand first, unless the last word names a state."""
 _STATES = _words(
     "status state history info information details detail summary balance list availability count record card profile")
@@ -268,7 +274,7 @@ def _begins_with_a_change(words: list[str]) -> bool:
     for place, word in enumerate(words):
         stems = {word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ies") + "y"}
         if word in _LOOKING:
-            return False
+            return word == "check" and not _PARTICLES.isdisjoint(words[place + 1:place + 2])
         if stems & _CHANGING or (place == 0 and stems & _CHANGING_OR_NOUNS and words[-1] not in _STATES):
             return True
     return False

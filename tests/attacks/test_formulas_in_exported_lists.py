@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.browser.exports import LISTS, as_csv
+from pipelines.browser.exports import LISTS
+from pipelines.inspection.list_files import as_csv
 from tests.attacks.hostile_run import GROUP, MARK, hostile_run
 from tests.attacks.pages import on
 from tests.attacks.report import Report

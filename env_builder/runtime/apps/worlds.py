@@ -2,7 +2,8 @@
 
 In: the files of a `records` app, which hold what no world or what all of them tell, and for each world a folder with the same
 files and `sessions.jsonl`. Out: an app whose tasks begin in the world of their sessions. An open episode begins in all worlds
-at once: it answers what they agree on, and what was learnt tells which of them it is. Where nearly all sessions (`SURE`) are of
+at once: it answers what they agree on, or what holds for all sessions where none of them tells otherwise, and what was learnt
+tells which of them it is. Where nearly all sessions (`SURE`) are of
 one world, it begins there, until what was learnt tells another one.
 """
 
@@ -45,7 +46,7 @@ class WorldsApp(App):
 
     def reset(self, start: Start) -> AppState:
         if not start.session_ids:
-            return OpenState([world.app.reset(start) for world in self.worlds], self._usual)
+            return OpenState([world.app.reset(start) for world in self.worlds], self.common.reset(start), self._usual)
         own = [world for world in self.worlds if start.session_ids <= world.session_ids]
         return own[0].app.reset(start) if own else self.common.reset(start)
 
@@ -65,8 +66,10 @@ class WorldsApp(App):
 class OpenState(AppState):
     """An episode of a world that is not known: the same calls in each of them."""
 
-    def __init__(self, states: Sequence[AppState], scores: Sequence[int] | None = None) -> None:
+    def __init__(self, states: Sequence[AppState], common: AppState, scores: Sequence[int] | None = None) -> None:
         self.states = list(states)
+        self._common = common
+        """What holds for all sessions, of whatever world."""
         self._scores = list(scores or [0] * len(states))
         """How often a world foretold what was learnt where another one did not, less how often it was the other way round; one
         less for a world that hardly any session is of."""
@@ -79,13 +82,14 @@ class OpenState(AppState):
         return [state for state, score in zip(self.states, self._scores, strict=True) if score == most]
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
-        results = [state.call(tool, arguments, key) for state in self.states]
+        results, common = [state.call(tool, arguments, key) for state in self.states], self._common.call(tool, arguments, key)
         self._last = tool, json.dumps(arguments, sort_keys=True), results
         possible = {id(state) for state in self.possible}
         own = [result for state, result in zip(self.states, results, strict=True) if id(state) in possible]
         unknown = next((result for result in own if result.tier == "unknown"), None)
         if unknown is not None:
-            return unknown
+            holds = common.tier != "unknown" and all(result[:2] == common[:2] for result in own if result.tier != "unknown")
+            return common if holds else unknown
         return own[0] if all(result[:2] == own[0][:2] for result in own) else Result(_OPEN, True, "unknown")
 
     def learn(self, tool: str, arguments: dict[str, Any], content: str, passing: bool = False) -> None:
@@ -95,18 +99,18 @@ class OpenState(AppState):
                 self._scores = [score + {True: 1, False: -1, None: 0}[was_right]
                                 for score, was_right in zip(self._scores, foretold, strict=True)]
         self._last = None
-        for state in self.states:
+        for state in (*self.states, self._common):
             state.learn(tool, arguments, content, passing)
 
     def snapshot(self) -> Any:
-        return tuple([state.snapshot() for state in self.states])
+        return tuple([state.snapshot() for state in (*self.states, self._common)])
 
     def restore(self, snapshot: Any) -> None:
-        for state, own in zip(self.states, snapshot, strict=True):
+        for state, own in zip((*self.states, self._common), snapshot, strict=True):
             state.restore(own)
 
     def fork(self) -> OpenState:
-        return OpenState([state.fork() for state in self.states], self._scores)
+        return OpenState([state.fork() for state in self.states], self._common.fork(), self._scores)
 
     def difference(self) -> dict[str, Any]:
         return self.possible[0].difference()
@@ -129,14 +133,14 @@ class OpenState(AppState):
         return tuple(call for call in refused if all(call in other for other in others))
 
     def close(self) -> None:
-        for state in self.states:
+        for state in (*self.states, self._common):
             state.close()
 
     def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
         return self.possible[0].examples(tool, arguments)
 
     def bind(self, bound: dict[str, Any]) -> None:
-        for state in self.states:
+        for state in (*self.states, self._common):
             state.bind(bound)
 
 

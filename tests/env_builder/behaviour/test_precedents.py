@@ -14,6 +14,9 @@ from env_builder.runtime.canonical import canonical
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.precedents import PastCall, situations
 from env_builder.runtime.world import View, World
+from env_builder.world import documents, effects, replay
+from env_builder.world.replay import LoggedStep
+from tests.env_builder.world.calls import call
 from warehouse.records import Session, Tool, Turn, empty, frame
 
 SPEEDS = ("slow", "fast", "off")
@@ -116,3 +119,22 @@ def test_a_snapshot_takes_what_was_told_back() -> None:
 def test_the_rule_is_data() -> None:
     assert json.loads(json.dumps(rules())) == rules()
     assert precedents.rules_by_tool(built().services["main"].steps) == rules()
+
+
+def berths(moored: str, n_sessions: int = 4) -> list[LoggedStep]:
+    """List the free berths, moor a ship at one, and list them again, in each session."""
+    calls = [each for n in range(n_sessions) for each in (
+        call("free", {"quay": "east"}, '{"berths": ["B-11", "B-12"]}', f"s{n}", 0),
+        call("moor", {"ship": f"S-9{n}", "at": moored}, canonical({"ship": f"S-9{n}", "tug": n}), f"s{n}", 1),
+        call("free", {"quay": "east"}, '{"berths": ["B-11", "B-12"]}', f"s{n}", 2))]
+    calls += [call("free", {"quay": "west"}, '{"berths": ["B-21"]}', "t", 0),
+              call("moor", {"ship": "S-99", "at": "B-21"}, canonical({"ship": "S-99", "tug": 1}), "t", 1)]
+    shown = documents.find(calls)
+    programs = replay.skeletons(calls, shown, effects.find(calls, shown, False, {}), False)
+    programs["moor"]["effect"] = "write"
+    return list(replay.steps(calls, shown, programs))
+
+
+def test_an_act_leaves_a_list_alone_only_if_acts_that_name_its_rows_did() -> None:
+    assert "moor" not in precedents.tools_that_keep(berths("B-77"))["free"], "nobody knows what becomes of a berth in the list"
+    assert "moor" in precedents.tools_that_keep(berths("B-12"))["free"]

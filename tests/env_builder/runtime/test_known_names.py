@@ -192,6 +192,16 @@ def judged(kind: str, parameters: dict[str, Any], attempt: dict[str, Any], diffe
     return check.judge(ready, EpisodeView(Episode((call,), difference, (call,), frozenset({"open"}), None, (call,))))
 
 
+@pytest.mark.parametrize("repeats", [True, False])
+def test_what_was_learnt_of_a_possible_write_answers_no_second_call(repeats: bool) -> None:
+    take = {"tool": "take", "effect": "unknown", "presumed": "read", "relation": {}, "repeats": repeats,
+            "rules": [{"rule": "recorded"}]}
+    room = EpisodeState(World([], []), {"take": take}, View(None, frozenset()))
+    assert room.call("take", {"n": 2}).tier == "unknown"
+    room.learn("take", {"n": 2}, "8 are left")
+    assert room.call("take", {"n": 2}).tier == ("recorded" if repeats else "unknown")
+
+
 def test_an_attempt_elsewhere_counts_as_done() -> None:
     nothing = {"documents": {}, "write_calls": []}
     end = {"documents": {}, "write_calls": [["open", '{"door":"D-1","note":"as asked"}']]}
@@ -222,7 +232,15 @@ def test_an_attempt_elsewhere_counts_as_done() -> None:
     ("the lift timed out after 9 s", None, True),
     ("door D-7 not found", None, True), ("door D-7 not found", False, False), ("invalid code", None, True),
     ("The errors of last year are listed below.", None, False), ('{"status": "open"}', None, False),
-    ('{"status": 404, "door": "D-404"}', None, False), ("done", True, True)])
+    ('{"status": 404, "door": "D-404"}', None, False), ("done", True, True),
+    ('{"errors": [{"status": "404", "detail": "no such door"}]}', None, True), ('{"errors": 3, "doors": 12}', None, False),
+    ('{"data": {"door": "D-1"}, "error": null}', None, False), ('{"data": {"door": "D-1"}, "errors": []}', None, False),
+    ('{"status": "error", "message": "no such door"}', None, True), ('{"status": "error", "door": "D-1"}', None, False),
+    ('{"status": "fail"}', None, False), ('{"code": 404, "message": "no such door"}', None, True),
+    ('{"code": 404, "title": "Doors"}', None, False),
+    ("ValueError: the door is open", False, True), ('<error code="404">no door</error>', None, True),
+    ('[{"error": "no such door"}]', None, True), ('["Error: no such door"]', None, True), ('["error", "warning"]', None, False),
+    ('[{"door": "D-1"}]', None, False)])
 def test_answers_that_say_so_are_failures(content: str, flagged: bool | None, fails: bool) -> None:
     assert failed(content, parse(content), flagged) is fails
 

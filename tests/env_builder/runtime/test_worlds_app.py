@@ -49,6 +49,12 @@ def test_an_open_episode_answers_what_all_worlds_tell(worlds: WorldsApp) -> None
     assert [show(state, key) for key in "abd"] == ['{"owner": "Ann"}', None, None]
 
 
+def test_an_open_episode_answers_what_holds_for_all_sessions_where_no_world_tells_otherwise() -> None:
+    worlds = [SessionsApp(app(a="Ann", b="Bob"), frozenset(("s1",))), SessionsApp(app(c="Cay"), frozenset(("s2",)))]
+    state = WorldsApp(app(a="Amy", b="Bob", d="Dan"), worlds).reset(Start(None))
+    assert [show(state, key) for key in "abcd"] == [None, '{"owner": "Bob"}', None, '{"owner": "Dan"}']
+
+
 @pytest.fixture
 def mostly_one() -> WorldsApp:
     return WorldsApp(app(), [

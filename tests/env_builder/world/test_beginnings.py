@@ -40,6 +40,13 @@ def test_what_one_session_saw_is_judged_by_the_looks_of_its_kind() -> None:
     assert begun.speak_for_all("status", 20, 20), "these agree, whatever the rest of the kind"
 
 
+def test_what_a_write_call_answers_is_judged_beside_the_looks_of_the_class_that_it_shows() -> None:
+    begun = Beginnings([*looks("locker", *"a" * 12), *looks("rent", *"abcabc"), *looks("rules", *"a" * 9)])
+    assert min(begun.chances("locker", "rent")) == begun.chance("rent") < begun.chance("locker")
+    assert begun.chances("locker", "close") == [begun.chance("locker")], "it was never called before the session acted"
+    assert begun.chances(None, "close") == [begun.chance("close")]
+
+
 def test_where_no_look_was_repeated_nobody_speaks_for_others() -> None:
     assert not Beginnings([FirstLook("status", f"q{n}", f"s{n}", "a") for n in range(40)]).speak_for_all("status", 1, 1)
 

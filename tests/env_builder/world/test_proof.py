@@ -94,6 +94,7 @@ def test_in_one_world_a_tool_is_blamed_for_what_only_changes_after_it() -> None:
     ("lookup", "Deletes expired entries too.", True), ("sweep", "Removes old files.", True),
     ("peek", "Every peek is logged.", True), ("refunds", "", True),
     ("mail__search_letters", "", False), ("mail__send_letter", "", True), ("can_send_letters", "", False),
+    ("withdraw_funds", "", True), ("check_in_guest", "", True), ("check_balance", "", False), ("ship_status", "", False),
     ("delete.letter", "", True), ("DELETE /letters/{id}", "", True), ("letters.search", "", False)])
 def test_reads_english_names_and_descriptions(name: str, description: str, changes: bool) -> None:
     assert tells_of_a_change(name, description) is changes
@@ -185,3 +186,40 @@ def test_three_equal_answers_prove_a_read_though_most_answers_differ() -> None:
     assert described.effect["door_state"] != "read" or "door_state" in described.presumed
     hinted = found(door_looked_at(3), door_state=Declared("unknown"))
     assert hinted.effect["door_state"] != "read" or "door_state" in hinted.presumed
+
+
+def test_what_a_write_call_confirms_in_every_session_does_not_speak_for_one_world() -> None:
+    """Sessions begin anew: each orders something, under the number that in others an order has from the beginning."""
+    calls = []
+    for n in range(9):
+        made = call("place", {"what": f"chair {n}", "size": n}, canonical({"order": "O-7", "state": "pending"}), f"s{n}", 0)
+        cancelled = call("cancel", {"order": "O-7"}, canonical({"order": "O-7", "state": "cancelled"}), f"s{n}", 1)
+        calls += [made, cancelled] if n % 2 else [cancelled]
+    beginning = begin.find(calls, documents.find(calls))
+    assert beginning.votes == {"reset": 0, "shared": 0}
+    assert beginning.starts_from == "reset"
+
+
+def test_a_changed_record_that_the_next_session_looks_at_speaks_for_one_world() -> None:
+    def shown(state: str) -> str:
+        return canonical({"order": "O-7", "state": state})
+
+    calls = [call("get", {"order": "O-7"}, shown("open"), "s0", 0), call("cancel", {"order": "O-7"}, shown("void"), "s0", 1),
+             call("get", {"order": "O-7"}, shown("void"), "s1", 0)]
+    assert begin.find(calls, documents.find(calls)).votes == {"reset": 0, "shared": 1}
+
+
+def test_tools_whose_fields_hold_values_of_another_shape_show_different_records() -> None:
+    calls = [call("list_add", {"item": f"I{n}"}, canonical({"item": [f"I{each}" for each in range(n + 1)]}), f"s{n}")
+             for n in range(5)]
+    calls += [call("item_named", {"name": f"pen {n}"}, canonical({"item": f"I{n}"}), f"s{n}", 1) for n in range(5)]
+    shown = documents.find(calls).tools
+    assert shown["list_add"].entity_class != shown["item_named"].entity_class
+
+
+def test_tools_that_share_one_field_show_one_class_only_if_the_same_names_are_looked_up() -> None:
+    calls = [call("gate_state", {"gate": f"G{n}"}, canonical({"state": f"open by {n}"}), f"s{n}") for n in range(5)]
+    calls += [call("lamp_state", {"lamp": f"L{n}"}, canonical({"state": f"lit by {n}"}), f"s{n}", 1) for n in range(5)]
+    calls += [call("gate_now", {"name": f"G{n}"}, canonical({"state": f"open by {n}"}), f"s{n}", 2) for n in range(5)]
+    shown = documents.find(calls).tools
+    assert shown["gate_now"].entity_class == shown["gate_state"].entity_class != shown["lamp_state"].entity_class
