@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from extractors.privacy.letters import words_in
 from extractors.tasks.branches import branch_ids
 from extractors.tasks.words import masked, split_words
 from warehouse.records import Decision, FamilyName, Sentence, frame
@@ -42,6 +43,14 @@ _LEAST_TELLING = 2
 """Different telling words that make a sentence a name."""
 _ALIKE = 5
 """Letters by which words are compared: forms of one word mostly begin alike."""
+_LITTLE = words_in("""
+    from with this that these those have your yours mine what when where which would could should about been them they then
+    there were will also just only some more into does than after before because
+    nicht eine einen einem einer meine meinen mein ihre habe haben hatte kann wurde auch noch aber oder wenn dass sind diese
+    dieser dieses nach über pour avec dans vous votre nous mais plus suis être cette elle sont depuis
+    para como pero este esta estos usted desde sobre della delle degli sono come questo questa dalla meus minha você pelo
+    voor naar deze heeft hebben mijn""")
+"""Words of four letters and more that say nothing of what is asked for; of the languages that are logged most."""
 _OTHER = "other requests"
 _OFTEN = 3
 """A short beginning of fewer goals than this is no greeting."""
@@ -214,7 +223,7 @@ def _name(kind: RequestKind, taken: set[str]) -> str:
     """Return its tools, or else the first name of what its goals share that names no other kind of the service."""
     if kind.tools:
         return " + ".join(map(spoken, kind.tools))
-    for name in (*_shared_sentences(kind), *map(spoken, kind.called), _shared_words(kind)):
+    for name in (*_shared_sentences(kind), *map(spoken, kind.called), _shared_words(kind), _common_words(kind)):
         if name and (short := shortened(name, LONGEST_NAME)) not in taken:
             taken.add(short)
             return short
@@ -247,7 +256,7 @@ def _telling(kind: RequestKind, name: str) -> set[str]:
 
 
 def _is_telling(kind: RequestKind, word: str) -> bool:
-    return len(word) >= _TELLING and kind.weights.get(word.lower(), 0.0) > 0.0
+    return len(word) >= _TELLING and word.lower() not in _LITTLE and kind.weights.get(word.lower(), 0.0) > 0.0
 
 
 def _shared_words(kind: RequestKind) -> str:
@@ -259,6 +268,15 @@ def _shared_words(kind: RequestKind) -> str:
     for word in words:
         forms.setdefault(word[:_ALIKE], word)
     return " ".join(list(forms.values())[:_MOST_WORDS])
+
+
+def _common_words(kind: RequestKind) -> str:
+    """Return up to two words that half of its goals hold, though others do too."""
+    forms = Counter(word for goal in kind.goals for word in goal.distinct
+                    if len(word) >= _TELLING and word.isalpha() and word not in _LITTLE
+                    and kind.shared.get(word[:_ALIKE], 0.0) >= _SHARED)
+    ordered = sorted(forms, key=lambda word: (-kind.shared[word[:_ALIKE]], -forms[word], word))
+    return " ".join(list({word[:_ALIKE]: word for word in reversed(ordered)}.values())[::-1][:2])
 
 
 def _typical(kind: RequestKind, name: str) -> str:

@@ -56,7 +56,9 @@ def kind_of_sentences(*sentences: str) -> pl.DataFrame:
     (("My aunt Olga is unwell", "we moved to Graz", "I lost a parcel", "what now?"),
      (("own0", "getBooking", "read"), ("own1", "getBooking", "read"), ("own2", "endBooking", "write"),
       ("own3", "endBooking", "write"), ("own3", "getBooking", "read")), "end booking"),
-    (("Olga and 41 lamps",), (), "other requests")])
+    (("Olga and 41 lamps",), (), "other requests"),
+    (("trains from Graz", "from Rome by trains", "trains, from Oslo", "trains from Lima"), (), "trains"),
+    (("from Graz", "from Rome, by bus", "it comes from Oslo", "from Lima to here"), (), "other requests")])
 def test_a_name_says_what_members_share_and_quotes_none_of_them(
         sentences: tuple[str, ...], calls: tuple[tuple[str, str, str], ...], name: str) -> None:
     called_tools = pl.DataFrame(
