@@ -41,6 +41,8 @@ _PATHS = (("messages",), ("channel_values", "messages"), ("checkpoint", "channel
           ("state", "messages"), ("output", "messages"), ("outputs", "messages"), ("result", "messages"), ("data", "messages"),
           ("events",), ("steps",), ("conversations",), ("conversation",), ("chat_history",), ("history",))
 """Where a record may hold its messages."""
+_STATES = frozenset({"values", "channel_values", "checkpoint"})
+"""Fields of a record that is a thread's state at one time."""
 _THREAD = (("thread",), ("configurable",), ("config", "configurable"), ("metadata",))
 """Where a record may name its thread, and the names there."""
 _THREAD_ID = ("thread_id", "threadId", "session_id", "sessionId", "id")
@@ -121,7 +123,8 @@ def _tell_each(records: list[LogRecord], emit: Emit) -> None:
 
 
 def _tell(record: LogRecord, value: Any, messages: list[Any], emit: Emit) -> None:
-    """Tell the conversation that a record holds."""
+    """Tell the conversation that a record holds. Its time is that of its first part; of a thread's state that of its last,
+    which made the state."""
     dialect = dialect_of(messages)
     if dialect is None and not any("role" in each for each in objects_in(messages)):
         raise RejectedRecord("no_messages", "the record holds no list of a framework's messages; leave it out or repair it")
@@ -130,10 +133,11 @@ def _tell(record: LogRecord, value: Any, messages: list[Any], emit: Emit) -> Non
                   "name": emit.envelope.identity(value), "model": object_of(value).get("model")}
     if not isinstance(fixed["model"], str):
         fixed["model"] = None
-    started, position = emit.envelope.time(value) or microseconds(first_of(object_of(value), _TIMES)), 0
-    for place, part in enumerate(_parts(value, messages, dialect.read if dialect else _common)):
-        if place == 0 and part.get("happened_at") is None:
-            part["happened_at"] = started
+    position, parts = 0, _parts(value, messages, dialect.read if dialect else _common)
+    timed = len(parts) - 1 if not _STATES.isdisjoint(object_of(value)) else 0
+    for place, part in enumerate(parts):
+        if place == timed and part.get("happened_at") is None:
+            part["happened_at"] = emit.envelope.time(value) or microseconds(first_of(object_of(value), _TIMES))
         emit.event(record, place=place, position=position, **{**fixed, **part})
         position += part["kind"] in SPOKEN
     rate(emit, record, value, fixed["session_id"])
