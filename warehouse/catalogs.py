@@ -209,6 +209,9 @@ class DuckDBFile(Catalog):
     def _refusal(self, message: str, write: bool) -> StoreError:
         if "set lock on file" in message:
             return StoreError(f"another program has it open ({message})", str(self), "close it and run again")
+        if not self._path.parent.is_dir():
+            return StoreError("the folder was moved, removed or replaced", str(self),
+                              "put it back, then run again: what was committed stays in it")
         if any(words in message for words in _NO_ACCESS):
             return StoreError(f"it cannot be opened ({message})", str(self), ACCESS_HINT)
         return NotAWarehouse(f"DuckDB cannot open it ({message})", str(self), "move the file away, or choose another --out")

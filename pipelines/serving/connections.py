@@ -39,6 +39,8 @@ MOST_COMING = 64 * 1024 * 1024
 """Bytes of longer bodies that may come in at a time."""
 UNREAD_S = 60.0
 """Seconds in which a client must read some of an answer."""
+MOST_DRAINED = 32 << 20
+"""Bytes of a body that is refused which are read all the same, so that its client gets the answer."""
 SPARE_FILES = 256
 """Open files that are no connections."""
 SWEEP_TICKS = 10
@@ -73,6 +75,8 @@ class BodyReader:
                     body += event.get("body", b"")
                     more = event.get("more_body", False)
                     if len(body) > self._most:
+                        body.clear()
+                        await _drained(receive, more)
                         return BodyRefused(413, f"the request is longer than {self._most} bytes")
                     if more and len(body) > SHORT:
                         self._n_coming += len(body) - n_counted
@@ -84,6 +88,15 @@ class BodyReader:
         finally:
             self._n_coming -= n_counted
         return bytes(body)
+
+
+async def _drained(receive: Receive, more: bool) -> None:
+    """Read the rest of a body that is refused, and keep none of it: a client that still sends sees no answer, but a reset."""
+    n_drained = 0
+    while more and n_drained < MOST_DRAINED:
+        event = await receive()
+        more = event["type"] != "http.disconnect" and event.get("more_body", False)
+        n_drained += len(event.get("body", b""))
 
 
 class GuardedServer(uvicorn.Server):

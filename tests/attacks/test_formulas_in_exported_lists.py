@@ -20,6 +20,10 @@ FORMULAS = [f"{space}{begin}{rest}" for begin in BEGINS for rest in ("1+1", "SUM
             for space in ("", " ", "\t", "\r", "\n", "\u00a0", "\ufeff", "\u200b", "\"", "'", "\x00")]
 
 
+OF_ENVIRONMENTS = ("/tools", "/audit")
+"""Lists whose address names an environment."""
+
+
 def is_formula(cell: str) -> bool:
     """Return whether a spreadsheet would calculate a cell, or would do so after the blanks that it drops."""
     return cell.lstrip(" \t\r\n\u00a0\ufeff\u200b\x00\u3000").startswith(BEGINS) or cell.startswith(("\t", "\r", "\n"))
@@ -32,10 +36,12 @@ def attack(folder: Path, share: float) -> Report:
     problems = [f"{cell[:40]!r}" for row in rows for cell in row if is_formula(cell)]
     problems += [] if len(rows) == len(FORMULAS) + 1 else [f"{len(rows) - 1} of {len(FORMULAS)} rows"]
     server = on(hostile_run())
+    environment = min(each.name for each in (hostile_run() / "environments").iterdir())
     for path in LISTS:
-        status, headers, text = server.ask(f"{path}.csv")
+        query = f"?id={environment}" if path in OF_ENVIRONMENTS else ""
+        status, headers, text = server.ask(f"{path}.csv{query}")
         assert status == 200 and "attachment" in headers["content-disposition"], (path, status)
-        _, _, document = server.ask(f"{path}.json")
+        _, _, document = server.ask(f"{path}.json{query}")
         cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
         problems += [f"{path}: {cell[:60]!r}" for cell in cells if is_formula(cell)]
         n_rows = len(list(csv.reader(io.StringIO(text)))) - 1
