@@ -117,4 +117,4 @@ def attack(folder: Path, share: float) -> Report:
 
 @pytest.mark.slow
 def test_nothing_of_a_person_stays_under_a_pseudonym(tmp_path: Path) -> None:
-    assert attack(tmp_path, 0.1).problems == ()
+    assert attack(tmp_path, 0.05).problems == ()
