@@ -25,7 +25,8 @@ _MOST_SESSIONS = 5000
 """More sessions than this are sampled evenly; the others are read afterwards by what these taught."""
 _DIRECTIONS = 150
 _NEAREST = 20
-_RESOLUTION = 20.0
+_RESOLUTION, _RESOLUTION_OF_FEW, _FEW = 12.0, 20.0, 1000
+"""The second holds below so many sessions: of a kind with few of them most of the `_NEAREST` are of other kinds."""
 _LETTERS = 4
 """Letters in a run, the word's edges included."""
 _PAIR = 3
@@ -134,10 +135,11 @@ def _nearest(points: np.ndarray) -> list[dict[int, float]]:
 
 def _communities(links: list[dict[int, float]]) -> np.ndarray:
     """Communities of a weighed graph by greedy modularity at `_RESOLUTION`, level upon level."""
+    resolution = _RESOLUTION if len(links) >= _FEW else _RESOLUTION_OF_FEW
     membership = list(range(len(links)))
     graph = links
     while True:
-        placed = _moved(graph)
+        placed = _moved(graph, resolution)
         names = {name: i for i, name in enumerate(sorted(set(placed)))}
         placed = [names[name] for name in placed]
         membership = [placed[group] for group in membership]
@@ -150,10 +152,10 @@ def _communities(links: list[dict[int, float]]) -> np.ndarray:
         graph = [dict(sorted(each.items())) for each in merged]
 
 
-def _moved(graph: list[dict[int, float]]) -> list[int]:
+def _moved(graph: list[dict[int, float]], resolution: float) -> list[int]:
     """Each node in the community of its neighbours that gains most, until none moves."""
     degree = [sum(others.values()) for others in graph]
-    total = (sum(degree) or 1.0) / _RESOLUTION
+    total = (sum(degree) or 1.0) / resolution
     placed, within = list(range(len(graph))), list(degree)
     moving = True
     while moving:
