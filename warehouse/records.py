@@ -766,9 +766,12 @@ def drop_silent_flags(turns: pl.DataFrame) -> pl.DataFrame:
     return turns.with_columns(pl.when(raised).then(pl.col("is_error")).alias("is_error"))
 
 
-_VALUE = r"^\s*(?:\{|null\s*$|true\s*$|false\s*$|-?\d[\d.eE+-]*\s*$)"
-_SENTENCE = r"^[^\s{\[\"'<(0-9-][^\n]{2,199}$"
+_OBJECT, _VALUE = r"^\s*\{", r"^\s*(?:\{|null\s*$|true\s*$|false\s*$|-?\d[\d.eE+-]*\s*$)"
+_SENTENCE = r"^[^\s{\[\"'<(0-9-][^\n]*[^\S\n][^\n]*$"
+"""Several words in one line: an id or a name of one word is an answer like any other."""
+_LONGEST_SENTENCE = 200
 _VALUES_SHARE = 0.5
+"""Share of a tool's answers that are objects or values, from which on a sentence is none of its answers."""
 
 
 def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:
@@ -776,7 +779,8 @@ def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:
 
     Where no flag of a service says anything (`drop_silent_flags`), a tool that mostly answers with an object or a value (null,
     a number) and else with a sentence refuses so: most frameworks give an exception's text as the answer. Tools that answer
-    with lists are left alone, as a sentence may say that there is nothing. Does not see: refusals among answers in sentences.
+    with lists are left alone, as a sentence may say that there is nothing. Where few of its answers are objects, a sentence may
+    be a text that it keeps: there it must occur twice in the service. Does not see: refusals among answers in sentences.
     """
     turns = drop_silent_flags(turns)
     tool = [name for name in ("service", "tool") if name in turns.columns]
@@ -784,6 +788,8 @@ def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:
     n = content.is_not_null().sum().over(tool)
     is_valued = (content.str.contains(_VALUE).sum().over(tool) >= _VALUES_SHARE * n) & (
         content.str.contains(r"^\s*\[").sum().over(tool) == 0)
-    is_sentence = content.str.contains(_SENTENCE) & ~content.str.contains(_VALUE)
-    refused = pl.col("is_error").is_null() & is_valued & is_sentence
+    is_sentence = content.str.contains(_SENTENCE) & (content.str.len_chars() <= _LONGEST_SENTENCE)
+    has_objects = content.str.contains(_OBJECT).sum().over(tool) >= _VALUES_SHARE * n
+    is_repeated = pl.len().over([*tool[:-1], "content"]) > 1
+    refused = pl.col("is_error").is_null() & is_valued & is_sentence & (has_objects | is_repeated)
     return turns.with_columns(pl.when(refused.fill_null(False)).then(True).otherwise("is_error").alias("is_error"))

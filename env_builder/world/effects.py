@@ -236,9 +236,9 @@ _CHANGING_OR_NOUNS = _words(
     "book order file mail email message record log label tag flag mark link copy cp store post charge credit debit issue "
     "note exchange return invite forward echo pull sign turn like comment share mention follow claim release hold ship "
     "load fix bill vote star shift raise lower fund fill")
+"""Verbs of changing that are nouns as well: they count where they stand first, unless the last word names a state."""
 _PARTICLES = frozenset(("in", "out", "on", "off"))
 """Words that make another verb of the verb of looking before them: to check in."""
-"""Verbs of changing that are nouns as well: they count where they stand first, unless the last word names a state."""
 _STATES = _words(
     "status state history info information details detail summary balance list availability count record card profile")
 _IS_CHANGED = re.compile(

@@ -317,7 +317,8 @@ _SHARED_RESULTS = ("observation", "function_response", "function-response", "too
 
 
 def _is_shared(message: Row) -> bool:
-    return isinstance(message.get("from"), str) and "value" in message
+    who = message.get("from")
+    return isinstance(who, str) and "value" in message and who.lower() in (*_SHARED_ROLES, *_SHARED_CALLS, *_SHARED_RESULTS)
 
 
 def _shared(message: Row) -> list[Row]:
@@ -364,7 +365,7 @@ def _words(words: str, role: Any) -> list[Row]:
 
 
 def _is_step(message: Row) -> bool:
-    return "role" not in message and ("task" in message or ("observations" in message and "tool_calls" in message))
+    return "role" not in message and "observations" in message and "tool_calls" in message
 
 
 def _step(message: Row) -> list[Row]:

@@ -1,10 +1,10 @@
 """Name families, and write goals as sentences, from the names of tools and the users' own words.
 
 A kind that tools name is called by them. Another is called by the words that at least half of its goals share, in the order of
-its most typical sentence; else by a tool that half of its stretches call; else by words that half of its goals share and others
-rarely have. So no name quotes one session. Sentences are the users' words without greetings, with the values of slots marked. A
-person's correction of a family's name takes precedence, also in families of several kinds. Sees words of any script that has
-spaces. Does not see meaning, values in another form, or whether a corrected name fits."""
+its most typical sentence; else by a tool that half of its stretches call; else by words that half of its goals share, first
+such as others rarely have. So no name quotes one session. Sentences are the users' words without greetings, with the values of
+slots marked. A person's correction of a family's name takes precedence, also in families of several kinds. Sees words of any
+script that has spaces. Does not see meaning, values in another form, or whether a corrected name fits."""
 
 from __future__ import annotations
 

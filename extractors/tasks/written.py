@@ -16,6 +16,7 @@ import polars as pl
 from extractors.routines import READS
 from extractors.tasks.arguments import by_agent, opens_session
 from extractors.tasks.names import spoken, worded
+from warehouse.records import refusals_flagged
 
 _READING = ("read", "pure", "constant")
 MOST_CALLS = 12
@@ -26,7 +27,7 @@ _LONGEST = 200
 
 def filed(turns: pl.DataFrame) -> pl.DataFrame:
     """Columns session_id, filed: what users did in the application before the agent's first step."""
-    own = turns.sort("session_id", "position").filter(opens_session() & ~_failed())
+    own = refusals_flagged(turns).sort("session_id", "position").filter(opens_session() & ~_failed())
     return _texts(own, "filed", with_answer=True)
 
 
@@ -34,7 +35,7 @@ def written(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
     """Columns session_id, written: the agent's calls that may have changed something, in order."""
     reading = effects.filter(pl.col("effect").is_in(_READING)).select("service", "tool")
     safe = pl.col("tool").str.extract(r"^([A-Z]+) /").is_in(READS).fill_null(False)
-    own = turns.filter((pl.col("kind") == "call") & by_agent() & ~_failed() & ~safe).join(
+    own = refusals_flagged(turns).filter((pl.col("kind") == "call") & by_agent() & ~_failed() & ~safe).join(
         reading, on=["service", "tool"], how="anti")
     few = own.filter(pl.len().over("session_id") <= MOST_CALLS).sort("session_id", "position")
     return _texts(few, "written", with_answer=False)

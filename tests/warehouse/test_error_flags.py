@@ -36,6 +36,14 @@ def test_a_sentence_of_a_tool_that_answers_with_values_is_a_refusal() -> None:
     assert refusals_flagged(made)["is_error"].to_list() == [None, True, None, None]
 
 
+def test_a_text_that_a_tool_keeps_and_a_name_of_one_word_are_no_refusals() -> None:
+    notes = answers("note_of", ["null", "null", "leave it at the door", "ring twice, please", "null"])
+    ids = answers("find_user", ["null", "mia_li_3668", "null", "mia_li_3668"])
+    assert not refusals_flagged(pl.concat([notes, ids]))["is_error"].any()
+    refusing = answers("drop_user", ["null", "token is not valid", "null", "token is not valid"])
+    assert refusals_flagged(refusing)["is_error"].to_list() == [None, True, None, True]
+
+
 def test_a_sentence_is_no_refusal_of_a_tool_that_lists_or_speaks_or_whose_log_flags() -> None:
     lists = answers("search", ['[{"id": 1}]', "No events were there.", "[]"])
     speaks = answers("book", ["Booked R1.", "Booked R2.", '{"code": 3}'])

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from extractors.configuration import Source
+from extractors.formats.format import Head
+from extractors.formats.framework_messages import FORMAT
 from extractors.inventory import SourceFile
 from extractors.reading import read
 from extractors.sessions import assemble
@@ -58,3 +60,11 @@ def test_a_record_of_no_messages_is_rejected_and_the_others_are_read(tmp_path: P
     reading = read(SourceFile(tmp_path / "log.jsonl", "log.jsonl", Source()))
     rejected = reading.decisions.filter(~reading.decisions["kept"])
     assert reading.events.height > 3 and rejected["reason"].to_list() == ["no_messages"]
+
+
+@pytest.mark.parametrize("record", [
+    {"id": "b7", "steps": [{"task": "compile", "seconds": 4}, {"task": "test", "seconds": 9}]},
+    {"id": "t1", "events": [{"from": "0xa1", "to": "0xb2", "value": 5}, {"from": "0xb2", "to": "0xc3", "value": 2}]},
+    {"id": "m1", "history": [{"source": "sensor 4", "type": "reading", "content": "21.5"}]}])
+def test_lists_of_another_kind_are_not_claimed(record: dict[str, object]) -> None:
+    assert not FORMAT.claims(Head("lines", [record]))
