@@ -133,7 +133,7 @@ def kept(ask: Ask, model: str, folder: Path) -> Ask:
     def ask_once(prompt: str) -> str:
         path = folder / f"{digest(model + chr(0) + prompt)}.json"
         if path.is_file():
-            with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # it is no answer: it is sought anew
+            with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # damaged: requested again
                 return str(json.loads(path.read_text("utf-8"))["reply"])
         reply = ask(prompt)
         folder.mkdir(parents=True, exist_ok=True)

@@ -771,7 +771,7 @@ _SENTENCE = r"^[^\s{\[\"'<(0-9-][^\n]*[^\S\n][^\n]*$"
 """Several words in one line: an id or a name of one word is an answer like any other."""
 _LONGEST_SENTENCE = 200
 _VALUES_SHARE = 0.5
-"""Share of a tool's answers that are objects or values, from which on a sentence is none of its answers."""
+"""Share of a tool's answers that are objects or values, from which on a sentence is a refusal."""
 
 
 def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:

@@ -76,7 +76,7 @@ def rules_by_tool(steps: list[LoggedStep]) -> dict[str, Rule]:
 
 
 def tools_that_keep(steps: list[LoggedStep]) -> dict[str, list[str]]:
-    """Return, by tool that is asked, the tools that are not needed to explain why a question was answered anew in a session.
+    """Return, by tool that is asked, the tools that are not needed to explain why an answer changed within a session.
 
     An act is one only if the tool's own questions were answered as before around some that worked: if acts of its tool ever
     name what the asked tool shows, around such acts.

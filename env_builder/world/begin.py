@@ -5,7 +5,7 @@ session changed and another read before it wrote, with the tool that had shown t
 confirms is the same in every session, whatever the world was like), if both texts have the same fields. Where such are few or
 nearly balanced, `changes_last` compares the first answers of sessions over time: if none ever differs from those of earlier
 sessions, all begin alike. Where these tell nothing either, the beginning is undecided, and sessions are taken to start from
-states of their own: what one was told then speaks for another only as far as sessions were told the same (`beginnings`).
+states of their own: an answer to one then speaks for another only as far as answers to sessions agree (`beginnings`).
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _parts(value: Any, messages: list[Any], read_message: Read) -> list[Row]:
 
 
 def _instructions(value: Any) -> list[Row]:
-    """Instructions that stand beside the messages."""
+    """Instructions in a field next to the messages."""
     system = first_of(object_of(value), ("system", "system_prompt", "instructions"))
     return [{"role": "system", "content": system, "type": "system"}] if isinstance(system, str) else []
 
@@ -244,7 +244,7 @@ def _is_sdk_ui(message: Row) -> bool:
 
 
 def _sdk_ui(message: Row) -> list[Row]:
-    """Read a message of the AI SDK's UI: its parts in order, else its text and the calls beside it."""
+    """Read a message of the AI SDK's UI: its parts in order, else its text and its calls."""
     role = message.get("role")
     parts = message.get("parts")
     if not isinstance(parts, list):
@@ -442,7 +442,7 @@ def _is_blocks(message: Row) -> bool:
 
 
 def _llama(message: Row) -> list[Row]:
-    """Read a message of LlamaIndex: blocks, and what the provider gave beside them."""
+    """Read a message of LlamaIndex: blocks, and further fields of the provider."""
     extra, blocks = object_of(message.get("additional_kwargs")), objects_in(message.get("blocks"))
     words = "".join(written(each.get("text")) or "" for each in blocks if each.get("block_type") == "text")
     own = [{"type": "tool-call", "toolCallId": each.get("tool_call_id"), "toolName": each.get("tool_name"),

@@ -7,8 +7,8 @@ Branches are marked by tools that exclude each other: many sessions of the famil
 and together they are in most sessions that changed anything. So a step that some sessions add, a retry, a look in passing, a
 refusal and a failed call part nothing, since they exclude no other work. The share of a branch must be more than mistakes
 make. A session that changed nothing, or that has marks of two branches, is of the family that its words alone gave, or of the
-largest branch. Where tools name kinds, the branch that ends in a tool is of that tool's family. Where nobody
-knows what calls change each branch needs several steps of its own.
+largest branch. Where tools name kinds, the branch that ends in a tool is of that tool's family. Where it is
+unknown which calls change, each branch needs several steps of its own.
 
 Does not see: branches of clicks, where one job done in two ways looks the same; branches that one tool does with other values;
 one that adds work to all of another's; branches within a session of several goals; why a session went which way."""
@@ -34,7 +34,7 @@ _BOTH = 0.1
 _COVERED = 0.8
 """Share of the working sessions that must have the mark of one branch, and of one only."""
 _OWN_STEPS = 2
-"""Steps of its own that a branch needs where nobody knows what steps change."""
+"""Steps of its own that a branch needs where it is unknown which steps change."""
 _OWN_SHARE = 0.5
 """The same as a share of the branch's usual steps: one job done in two ways shares more of them."""
 _MOSTLY = 0.5
@@ -57,7 +57,7 @@ class RequestFamily(NamedTuple):
     label: str
     """What names the kind."""
     is_silent: bool
-    """Nobody spoke and nothing answered."""
+    """No messages, and no answers of tools."""
     is_known: bool
     """It is known what the service's tools write."""
     work: list[SessionWork]

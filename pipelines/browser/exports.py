@@ -1,7 +1,7 @@
 """Lists of the browser as files: all rows of a list under the same filters, as CSV or JSON.
 
 `/sessions.csv?words=refund` holds every row of `/sessions?words=refund`. Lists that share a page have an address of their own
-(`/services.csv`). Does not hold what a page adds beside its list.
+(`/services.csv`). Does not hold what a page has in addition to its list.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ class Registry:
         return dict(tombstone)
 
     def _paper(self, name: str, kind: TypeAdapter[T], content: bytes) -> T:
-        """Parse a list or a statement of the registry. Raises ReleaseBroken where it is none."""
+        """Parse a list or a statement of the registry. Raises ReleaseBroken where it cannot be parsed."""
         try:
             return kind.validate_json(content)
         except ValueError as error:

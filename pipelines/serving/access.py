@@ -104,13 +104,13 @@ def _bare(name: str) -> str:
 
 
 def _host_of(address: str) -> str:
-    """Return the name in an origin, or in a Host header after `//`; empty if it is none."""
+    """Return the name in an origin, or in a Host header after `//`; empty if it cannot be parsed."""
     match = _ADDRESS.fullmatch(address)
     return match["name"].rstrip(".").lower() if match else ""
 
 
 def host_in(header: str) -> str:
-    """Return the name in a Host header, without its port; empty if it is none."""
+    """Return the name in a Host header, without its port; empty if it cannot be parsed."""
     return _host_of(f"//{header}")
 
 

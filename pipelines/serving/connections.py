@@ -32,7 +32,7 @@ BODY_S = 20.0
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of the longest body."""
 MOST_HEAD = 64 * 1024
-"""Bytes of the longest head of a request, beside what came with its end."""
+"""Bytes of the longest head of a request, without what came with its end."""
 SHORT = 64 * 1024
 """Bytes of a body that is always taken."""
 MOST_COMING = 64 * 1024 * 1024
