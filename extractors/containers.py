@@ -6,6 +6,7 @@ beside a database (`-wal`) holds."""
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import re
@@ -13,9 +14,13 @@ import sqlite3
 import zipfile
 import zlib
 from collections.abc import Callable
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any, BinaryIO
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import zstandard
 
 from extractors.formats.format import Head
@@ -34,6 +39,7 @@ _KEEP = 5
 _MOST_MEMBERS = 100_000
 _MOST_CELLS = 1 << 25
 """Values of a database or a table, all rows together: a few bytes of a file may stand for any number of them."""
+_ROWS_AT_ONCE = 256
 _MOST_STEPS, _STEPS = 100, 1_000_000
 """Steps of SQLite's machine that reading a database may take: so often so many."""
 
@@ -149,20 +155,51 @@ def _check_size(n_bytes: int, n_cells: int) -> None:
 
 
 def _parquet(content: bytes) -> list[dict[str, Any]]:
+    """Return a Parquet file's rows, read few at a time: equal texts lie in a file once, and below records are copied."""
     try:
-        file = io.BytesIO(content)
-        n_rows = pl.scan_parquet(file).select(pl.len()).collect().item()
-        _check_size(0, n_rows * len(pl.read_parquet_schema(file)))
-        rows = pl.read_parquet(file)
-        sizes = [_size_of(column) for column in rows]
-        _check_size(sum(size for size, _ in sizes), sum(n for _, n in sizes))
-        return rows.to_dicts()
-    except (pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        _check_size(0, file.metadata.num_rows * len(file.schema_arrow))
+        parts: list[pl.DataFrame] = []
+        n_bytes = n_cells = 0
+        for batch in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
+            parts.append(pl.DataFrame(pl.from_arrow(_uuids_as_text(batch))))
+            sizes = [_size_of(column) for column in parts[-1]]
+            n_bytes, n_cells = n_bytes + sum(size for size, _ in sizes), n_cells + sum(n for _, n in sizes)
+            _check_size(n_bytes, n_cells)
+        return [_written(row) for part in parts for row in part.to_dicts()]
+    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
         raise ValueError(f"damaged Parquet ({str(error).splitlines()[0]})") from error
 
 
+def _uuids_as_text(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch with the UUIDs of its columns as text, which Polars has as their 16 bytes."""
+    for n, field in enumerate(batch.schema):
+        if isinstance(field.type, pa.UuidType):
+            texts = pa.array([None if value is None else str(value) for value in batch.column(n).to_pylist()], pa.string())
+            batch = batch.set_column(n, field.name, texts)
+    return batch
+
+
+def _written(value: Any) -> Any:
+    """Return a table's value as JSON writes it: formats know times, numbers and texts as JSON has them."""
+    if isinstance(value, dict):
+        return {name: _written(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_written(each) for each in value]
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        with contextlib.suppress(UnicodeDecodeError):
+            return value.decode()
+    return value
+
+
 def _size_of(column: pl.Series) -> tuple[int, int]:
-    """Return the bytes of a column's texts, and the number of its values: equal texts lie in a file once, not in memory."""
+    """Return the bytes of a column's texts, and the number of its values."""
     kind = column.dtype
     if isinstance(kind, pl.Struct):
         sizes = [_size_of(column.struct.field(field.name)) for field in kind.fields]

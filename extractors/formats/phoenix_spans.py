@@ -7,8 +7,6 @@ Does not see: spans exported as OTLP (`extractors.formats.otlp` reads those); co
 from __future__ import annotations
 
 import math
-from datetime import datetime
-from typing import Any
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
@@ -60,13 +58,10 @@ def _span(record: LogRecord, value: Row, emit: Emit) -> TraceSpan:
     status = str(value.get("status_code")).upper()
     return TraceSpan(
         record=record, trace_id=hex_id(context.get("trace_id")), span_id=hex_id(context.get("span_id")),
-        parent_id=hex_id(value.get("parent_id")), name=str(value.get("name", "")), started_at=_instant(value.get("start_time")),
-        ended_at=_instant(value.get("end_time")), service=emit.envelope.service(value), raw=raw,
-        is_error={"ERROR": True, "OK": False, "UNSET": False}.get(status), message=written(value.get("status_message")) or None)
-
-
-def _instant(value: Any) -> int | None:
-    return microseconds(value.isoformat() if isinstance(value, datetime) else value)
+        parent_id=hex_id(value.get("parent_id")), name=str(value.get("name", "")),
+        started_at=microseconds(value.get("start_time")), ended_at=microseconds(value.get("end_time")),
+        service=emit.envelope.service(value), raw=raw, is_error={"ERROR": True, "OK": False, "UNSET": False}.get(status),
+        message=written(value.get("status_message")) or None)
 
 
 FORMAT = Format(name="phoenix_spans", history="spans", claims=claims, read=read, sample=sample("phoenix_spans.jsonl"), rank=25)

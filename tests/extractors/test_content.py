@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import sqlite3
 import zipfile
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
@@ -48,3 +50,21 @@ def test_a_document_that_another_process_opens_says_the_same(kind: str, n_record
     opened = records_of(content, head.layout, whole)
     assert len(given.contents) == (1 if whole else n_records) and given == opened
     assert opened.value(0) == (given.value(0)[0], None, None) and opened.value(0)[0] is not None
+
+
+def test_typed_columns_of_parquet_are_what_json_would_have(tmp_path: Path) -> None:
+    path, columns = tmp_path / "typed.parquet", {
+        "uuid()": r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        "timestamptz '2026-03-02 10:15:02+00'": "2026-03-02T10:15:02.00:00",
+        "timestamp '2026-03-02 10:15:02.5'": r"2026-03-02T10:15:02\.500000", "date '2026-03-02'": "2026-03-02",
+        "12.50::decimal(10, 2)": 12.5, "12.00::decimal(10, 2)": 12, "'{\"a\": 1}'::json": r'\{"a": 1\}', "'text'::blob": "text",
+        "map {'a': 1}": {"a": 1}, "[{'at': date '2026-03-02'}]": [{"at": "2026-03-02"}], "null": None}
+    with duckdb.connect() as connection:
+        names = {f"c{n}": expected for n, expected in enumerate(columns.values())}
+        made = ", ".join(f"{sql} as {name}" for sql, name in zip(columns, names, strict=True))
+        connection.execute(f"copy (select {made}) to '{path}' (format parquet)")
+    head = head_of(path.read_bytes())
+    assert head is not None
+    [row] = head.document
+    assert row == {name: row[name] if isinstance(expected, str) and re.fullmatch(expected, row[name]) else expected
+                   for name, expected in names.items()}
