@@ -27,8 +27,8 @@ STAGES: tuple[Stage, ...] = (
          StageTable("core.reviews", (_SESSION, ("events", "review_id"))), StageTable("core.tools")),
         ("extract",), "pipelines.building.sessions:sessions", ("[sources]", "[sessions]", "since", "services", "limit")),
     Stage(
-        "starts", "Find the commit of its repository at which each session of coding began.",
-        (StageTable("mart.starts", (_SESSION,)),
+        "starts", "Find where in its repository each session of coding began, and what became of its change.",
+        (StageTable("mart.starts", (_SESSION,)), StageTable("mart.code_changes", (_SESSION,)),
          StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id")))),
         ("extract", "sessions"), "pipelines.building.starts:starts", ("repositories_text",)),
     Stage(

@@ -109,6 +109,18 @@ comment on column mart.behaviours.fidelity is 'Of its logged calls that a progra
 comment on column mart.behaviours.abstains is 'Share of these calls that the program does not answer. None: no program.';
 comment on column mart.behaviours.cassette_fidelity is 'Of the same calls that a cassette answers (the other half''s latest answer to exactly this question): share exact. None: it answers none.';
 comment on column mart.behaviours.cassette_abstains is 'Share of these calls that were not asked in the other half. None: no call.';
+comment on table mart.code_changes is 'What became of the change that a session of coding made';
+comment on column mart.code_changes.session_id is 'Id of the session, as the log has it';
+comment on column mart.code_changes.repository is 'Its name: of the bundle or folder.';
+comment on column mart.code_changes.pull_request is 'Its number.';
+comment on column mart.code_changes.state is 'Of the pull request: merged, closed or open; none: there is none.';
+comment on column mart.code_changes.merge_commit is 'What it became on the main line.';
+comment on column mart.code_changes.reverted_by is 'The commit that took it back.';
+comment on column mart.code_changes.ci is 'How the last run of CI on the pull request''s head ended.';
+comment on column mart.code_changes.winner is 'The commit that solved what the session was asked for.';
+comment on column mart.code_changes.won_by is 'itself: what the session made was merged and stayed; likeness: another change, about the same; nothing: none is known.';
+comment on column mart.code_changes.source_files is 'Files of source that the winner changed.';
+comment on column mart.code_changes.test_files is 'Files of tests that the winner changed.';
 comment on table mart.conditions is 'A condition on which agents decline a family of requests, or a step that they take before it';
 comment on column mart.conditions.condition_id is 'Id of the condition';
 comment on column mart.conditions.service is 'Kind of service: the first of those with nearly the same tools.';

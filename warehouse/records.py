@@ -723,6 +723,32 @@ class CodeStart(Record):
     """JSON object of the files that were not as the commit has them: path -> text, null where it is not known."""
 
 
+class CodeChangeRow(Record):
+    """What became of the change that a session of coding made (`mart.code_changes`)."""
+
+    session_id: str
+    repository: str
+    """Its name: of the bundle or folder."""
+    pull_request: int | None
+    """Its number."""
+    state: str
+    """Of the pull request: merged, closed or open; none: there is none."""
+    merge_commit: str | None
+    """What it became on the main line."""
+    reverted_by: str | None
+    """The commit that took it back."""
+    ci: str | None
+    """How the last run of CI on the pull request's head ended."""
+    winner: str | None
+    """The commit that solved what the session was asked for."""
+    won_by: str
+    """itself: what the session made was merged and stayed; likeness: another change, about the same; nothing: none is known."""
+    source_files: list[str]
+    """Files of source that the winner changed."""
+    test_files: list[str]
+    """Files of tests that the winner changed."""
+
+
 class WorkspaceStep(Record):
     """What a call saw or changed of a file, or ran (`mart.workspace_steps`)."""
 

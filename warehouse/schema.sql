@@ -92,6 +92,10 @@ create table if not exists core.tools (
 create table if not exists mart.starts (
     session_id varchar primary key, repository varchar not null, commit_id varchar not null, how varchar not null,
     rivals varchar[] not null, dirty varchar not null);
+create table if not exists mart.code_changes (
+    session_id varchar primary key, repository varchar not null, pull_request bigint, state varchar not null,
+    merge_commit varchar, reverted_by varchar, ci varchar, winner varchar, won_by varchar not null,
+    source_files varchar[] not null, test_files varchar[] not null);
 create table if not exists mart.workspace_steps (
     turn_id varchar not null, place bigint not null, session_id varchar not null, position bigint not null,
     kind varchar not null, path varchar, first_line bigint, before varchar, text varchar, exit_code bigint,

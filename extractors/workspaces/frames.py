@@ -69,6 +69,14 @@ class FileEdit:
     line: int | None = None
     """The line that `after` was put behind."""
 
+    @property
+    def texts(self) -> tuple[str | None, str | None]:
+        """What gave way, and to what; of a patch all its hunks together."""
+        if self.patch is None:
+            return self.before, self.after
+        return ("\n".join(line for hunk in self.patch.hunks for line in hunk.before),
+                "\n".join(line for hunk in self.patch.hunks for line in hunk.after))
+
     def applied(self, text: str | None) -> str | None:
         """Return the file's text after the change, None where the change does not fit it."""
         if self.patch is not None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
@@ -69,10 +69,9 @@ class NoStart:
 def start_of(checkout: Checkout, frames: Iterable[Frame], repository: Repository) -> StartCommit | NoStart:
     """Return where a session began."""
     frames = list(frames)
-    root = _root(frames, repository)
-    if root is None:
+    if _root(frames, repository) is None:
         return NoStart("not_of_the_repository", "no file that the session read or edited is in the repository")
-    frames = [_below(frame, root) for frame in frames]
+    frames = below_root(frames, repository)
     stated = _stated(checkout, frames, repository)
     branch = checkout.branch or next(iter(_branches(frames)), None)
     candidates = _candidates(checkout, repository)
@@ -94,7 +93,13 @@ def start_of(checkout: Checkout, frames: Iterable[Frame], repository: Repository
     return NoStart("start_contradicts", "; ".join(tried))
 
 
-def _root(frames: list[Frame], repository: Repository) -> str | None:
+def below_root(frames: Sequence[Frame], repository: Repository) -> list[Frame]:
+    """Return frames with paths from the repository's root, as far as they lie in it."""
+    root = _root(frames, repository) or ""
+    return [_below(frame, root) for frame in frames]
+
+
+def _root(frames: Sequence[Frame], repository: Repository) -> str | None:
     """Return the folder that paths lie in, "" where they are relative; None where no path is of the repository.
 
     It is the folder below which the most paths are files of some commit."""

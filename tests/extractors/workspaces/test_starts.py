@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from dulwich.repo import Repo
 from extractors.workspaces.frames import Frame, frames
 from extractors.workspaces.repository import Repository
 from extractors.workspaces.starts import Checkout, NoStart, StartCommit, start_of
+from tests.extractors.workspaces.commits import FIRST, commit_all
 from warehouse.errors import InputError
 
-FIRST = datetime(2026, 3, 2, tzinfo=UTC)
 VERSIONS = [{"src/a.py": "x = 1\n", "README.md": "Ask jo@example.org\n"}, {"src/a.py": "x = 2\ny = 3\n"},
             {"src/b.py": "z = 1\n"}, {"src/a.py": "x = 4\ny = 3\n"}]
 """Files that each commit changed, an hour apart."""
@@ -26,15 +26,7 @@ VERSIONS = [{"src/a.py": "x = 1\n", "README.md": "Ask jo@example.org\n"}, {"src/
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("repository")
-    with Repo.init(str(path), default_branch=b"main") as repo:
-        for n, files in enumerate(VERSIONS):
-            for name, text in files.items():
-                (path / name).parent.mkdir(exist_ok=True)
-                (path / name).write_text(text)
-            porcelain.add(repo, [str(path / name) for name in files])
-            at = int((FIRST + timedelta(hours=n)).timestamp())
-            porcelain.commit(repo, f"change {n}".encode(), author=b"A <a@example.org>", committer=b"A <a@example.org>",
-                             author_timezone=0, commit_timezone=0, commit_timestamp=at, author_timestamp=at)
+    commit_all(path, *((f"change {n}", files) for n, files in enumerate(VERSIONS)))
     return path
 
 
