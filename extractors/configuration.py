@@ -128,6 +128,13 @@ class Source(_Section):
         return value
 
 
+class CodeRepository(_Section):
+    """A git repository that sessions worked on (docs/howto/repositories.md)."""
+
+    path: str
+    """A bundle, a bare clone or a checkout, from the configuration file's folder."""
+
+
 class SessionRules(_Section):
     """How sessions are cut where the log names none."""
 
@@ -249,6 +256,7 @@ class Configuration(_Section):
     privacy_policy: str | None = None
     """A TOML file that says which fields are what, and what is kept (docs/privacy.md); relative to this file."""
     sources: list[Source] = Field(default_factory=list)
+    repositories: list[CodeRepository] = Field(default_factory=list)
     sessions: SessionRules = SessionRules()
     gates: Gates = Gates()
     audit: Audit = Audit()
@@ -284,6 +292,7 @@ def load(path: Path | str) -> Configuration:
     return configuration.model_copy(update={
         "sources": [each.model_copy(update={"paths": list(map(absolute, each.paths or _inbox(each)))})
                     for each in configuration.sources],
+        "repositories": [CodeRepository(path=absolute(each.path)) for each in configuration.repositories],
         "behaviour": configuration.behaviour.model_copy(update={"programs": absolute(folder)} if folder else {}),
         "rewards": configuration.rewards.model_copy(update={"rubrics": absolute(rubrics) if rubrics else None}),
         "release": configuration.release.model_copy(
@@ -307,5 +316,6 @@ def _problem(error: ValidationError, place: str) -> tuple[str, str, str]:
     section: Any = Configuration
     if len(first["loc"]) > 1:
         name = str(first["loc"][0])
-        section = Source if name == "sources" else Configuration.model_fields[name].annotation
+        lists: dict[str, Any] = {"sources": Source, "repositories": CodeRepository}
+        section = lists[name] if name in lists else Configuration.model_fields[name].annotation
     return f"there is no key '{key}'", place, f"remove it, or use one of: {', '.join(section.model_fields)}"

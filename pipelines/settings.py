@@ -52,6 +52,8 @@ class Settings(BaseModel):
     """A TOML file that describes the sources."""
     privacy: bool | None = None
     """Pseudonymise personal data before anything is stored; None: as the configuration says, by default on."""
+    repositories: tuple[str, ...] = ()
+    """Git repositories that sessions worked on, beside those of the configuration: bundles, bare clones, checkouts."""
     image: bool = True
     """Build a container image of each environment, if an engine answers."""
     base_image: str | None = None
@@ -99,6 +101,17 @@ class Settings(BaseModel):
             return _read_configuration(self.configuration)
 
     @property
+    def repository_paths(self) -> tuple[str, ...]:
+        """All repositories, each once."""
+        return tuple(dict.fromkeys((*self.repositories, *(each.path for each in self.configured.repositories))))
+
+    @property
+    def repositories_text(self) -> str:
+        """What the branches and tags of each repository stand for."""
+        from extractors.workspaces.repository import Repository  # loads dulwich
+        return json.dumps([[opened.name, opened.digest] for opened in map(Repository.open, self.repository_paths)])
+
+    @property
     def behaviour_text(self) -> str:
         """Other inputs of the tools' behaviour: the programs that people corrected, and the name of the model."""
         config = self.configured.behaviour
@@ -144,6 +157,9 @@ class Settings(BaseModel):
                                      "set TRACEROOM_MODEL and TRACEROOM_MODEL_URL, or remove ask = true")
             programs(config.behaviour.programs)
             rubrics(config.rewards.rubrics)
+        for path in self.repository_paths:
+            if not Path(path).exists():
+                raise InputError("there is no such repository", path, "give a bundle, a bare clone or a checkout")
         self.must_be_folder()
         from pipelines.running import engines  # loads DuckDB
         engines.refuse_unknown()

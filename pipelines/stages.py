@@ -27,6 +27,11 @@ STAGES: tuple[Stage, ...] = (
          StageTable("core.reviews", (_SESSION, ("events", "review_id"))), StageTable("core.tools")),
         ("extract",), "pipelines.building.sessions:sessions", ("[sources]", "[sessions]", "since", "services", "limit")),
     Stage(
+        "starts", "Find where in its repository each session of coding began, and what became of its change.",
+        (StageTable("mart.starts", (_SESSION,)), StageTable("mart.code_changes", (_SESSION,)),
+         StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id")))),
+        ("extract", "sessions"), "pipelines.building.starts:starts", ("repositories_text",)),
+    Stage(
         "world", "Rebuild the world over time, the answers that tools gave, and the program of each tool.",
         (StageTable("mart.services"), StageTable("mart.worlds", (_SESSION,)),
          StageTable("mart.facts", (("events", "event_id"), _SESSION)),

@@ -706,6 +706,73 @@ class Dataset(Record):
     sha256: str
 
 
+class CodeStart(Record):
+    """Where a session of coding began (`mart.starts`)."""
+
+    session_id: str
+    repository: str
+    """Its name: of the bundle or folder."""
+    commit_id: str
+    """The commit that was checked out."""
+    how: str
+    """said: its log or git's output names the commit; branch, time: the last commit of its branch, or of any, at that time;
+    files: the latest one that fits what was read and edited."""
+    rivals: list[str]
+    """Other commits of that time that fit as well, the latest first."""
+    dirty: str
+    """JSON object of the files that were not as the commit has them: path -> text, null where it is not known."""
+
+
+class CodeChangeRow(Record):
+    """What became of the change that a session of coding made (`mart.code_changes`)."""
+
+    session_id: str
+    repository: str
+    """Its name: of the bundle or folder."""
+    pull_request: int | None
+    """Its number."""
+    state: str
+    """Of the pull request: merged, closed or open; none: there is none."""
+    merge_commit: str | None
+    """What it became on the main line."""
+    reverted_by: str | None
+    """The commit that took it back."""
+    ci: str | None
+    """How the last run of CI on the pull request's head ended."""
+    winner: str | None
+    """The commit that solved what the session was asked for."""
+    won_by: str
+    """itself: what the session made was merged and stayed; likeness: another change, about the same; nothing: none is known."""
+    source_files: list[str]
+    """Files of source that the winner changed."""
+    test_files: list[str]
+    """Files of tests that the winner changed."""
+
+
+class WorkspaceStep(Record):
+    """What a call saw or changed of a file, or ran (`mart.workspace_steps`)."""
+
+    turn_id: str
+    """The call (`core.turns`)."""
+    place: int
+    """Of the call's steps, from 0."""
+    session_id: str
+    position: int
+    """Place of the call in its session."""
+    kind: Literal["read", "edit", "run"]
+    """read: lines that it showed; edit: what it changed; run: a command."""
+    path: str | None
+    """Path of the file, as the call has it."""
+    first_line: int | None
+    """Of lines: the number of the first, from 1; of inserted ones: of the line before."""
+    before: str | None
+    """Of an edit: the text that gave way."""
+    text: str | None
+    """Of lines seen: these; of an edit: the text that replaced it; of what ran: the command."""
+    exit_code: int | None
+    """Of what ran: 0 where it went well; null where the log does not tell."""
+
+
 class Decision(Record):
     """What became of one entity at one stage (`mart.decisions`): nothing vanishes."""
 

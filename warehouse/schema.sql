@@ -89,6 +89,17 @@ create table if not exists core.tools (
     service varchar not null, tool varchar not null, description varchar, input_schema varchar not null,
     declared boolean not null, annotations varchar, n_calls bigint not null, primary key (service, tool));
 
+create table if not exists mart.starts (
+    session_id varchar primary key, repository varchar not null, commit_id varchar not null, how varchar not null,
+    rivals varchar[] not null, dirty varchar not null);
+create table if not exists mart.code_changes (
+    session_id varchar primary key, repository varchar not null, pull_request bigint, state varchar not null,
+    merge_commit varchar, reverted_by varchar, ci varchar, winner varchar, won_by varchar not null,
+    source_files varchar[] not null, test_files varchar[] not null);
+create table if not exists mart.workspace_steps (
+    turn_id varchar not null, place bigint not null, session_id varchar not null, position bigint not null,
+    kind varchar not null, path varchar, first_line bigint, before varchar, text varchar, exit_code bigint,
+    primary key (turn_id, place));
 create table if not exists mart.services (
     service varchar primary key, starts_from varchar not null, decided_by varchar, votes varchar not null,
     worlds varchar not null);

@@ -56,3 +56,7 @@ DEFINITIONS = {term.name: term.definition for term in TERMS}
 def outcome_of(probability: float | None) -> str:
     """Return the outcome of a session, by its probability of success."""
     return UNDECIDED if probability is None else SUCCEEDED if probability >= SUCCEEDED_FROM else FAILED
+CHECKOUT = "checkout"
+"""`tool` of the log events that state a session's checkout; their content is a JSON object: folder, branch, commit."""
+TEST_RUN, CI_JOB = "test_run", "ci_job"
+"""`tool` of the log events of a file of test results, and of the log of a job of CI."""

@@ -26,6 +26,7 @@ from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import anthropic_parts
 from extractors.formats.sampling import tokens
 from extractors.formats.values import dumped, objects_in, word_of
+from warehouse.vocabulary import CHECKOUT
 
 _HARNESS = re.compile(r"\s*(<(local-command-[a-z]+|system-reminder|bash-[a-z]+|task-notification|user-memory-input)>"
                       r"|\[Request interrupted by user|Caveat: The messages below were generated)")
@@ -74,9 +75,17 @@ class _LineEmitter:
         self._positions: dict[str | None, int] = {}
         self._answers: dict[tuple[str | None, str], list[Row]] = {}
         """Events of each answer so far."""
+        self._checkouts: dict[str | None, Row] = {}
+        """Folder and branch of each conversation, as last emitted."""
 
     def tell(self, line: TranscriptLine) -> None:
         value = line.value
+        checkout = {ours: value[name] for ours, name in (("folder", "cwd"), ("branch", "gitBranch"))
+                    if isinstance(value.get(name), str) and value[name]}
+        if checkout and line.taken and self._checkouts.get(line.conversation) != checkout:
+            self._checkouts[line.conversation] = checkout
+            self._emit.event(line.record, "log", "checkout", session_id=line.conversation, tool=CHECKOUT, lossy=[],
+                             content=dumped(checkout), happened_at=microseconds(value.get("timestamp")))
         synthetic = line.has_message and value["message"].get("model") == "<synthetic>"
         if not line.has_message or synthetic or value.get("isMeta") is True or value.get("isCompactSummary") is True:
             kind = "synthetic" if synthetic else "meta" if value.get("isMeta") is True else value.get("subtype")

@@ -21,6 +21,7 @@ from extractors.formats.instants import microseconds
 from extractors.formats.provider_parts import responses_parts
 from extractors.formats.sampling import sampling, tokens
 from extractors.formats.values import dumped, loaded, object_of, word_of
+from warehouse.vocabulary import CHECKOUT
 
 _TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})
 _HARNESS = re.compile(r"\s*(<([a-z_]+(?: [a-z_]+)*)>.*</\2>\s*$|# AGENTS\.md instructions)", re.DOTALL)
@@ -98,6 +99,11 @@ class _RolloutReader:
             text = base.get("text") if isinstance(base, dict) else base if base is not None else payload.get("instructions")
             if isinstance(text, str) and text:
                 self._add(record, "system", {**message_part("system", text), "happened_at": at})
+            git = object_of(payload.get("git"))
+            checkout = {"folder": payload.get("cwd"), "branch": git.get("branch"), "commit": git.get("commit_hash")}
+            if checkout := {name: value for name, value in checkout.items() if isinstance(value, str) and value}:
+                self._add(record, "checkout", {"kind": "log", "tool": CHECKOUT, "content": dumped(checkout), "happened_at": at,
+                                               "lossy": []})
         elif kind == "turn_context":
             self._model = payload["model"] if isinstance(payload.get("model"), str) else self._model
             self._drawn = sampling({"effort": payload.get("effort")})

@@ -13,7 +13,7 @@ from extractors.formats.application import read_payloads
 from extractors.formats.format import Format, Head, sample
 from extractors.formats.values import object_in
 
-_OTHERS = ("AUDIT: ",)
+_OTHERS = ("AUDIT: ", "Z ##[group]")
 """What a line holds whose notation has a format of its own."""
 
 

@@ -147,11 +147,15 @@ class Carrier:
             return made if made.text != plain else made._replace(text=text)
         if "\\u" not in text:
             return self._walk(text)
+        escapes = {chr(int(match[1], 16)): match[0] for match in _ESCAPED.finditer(text)}
         plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
         made = self._walk(plain)
-        if plain.isascii() or not text.isascii():
-            return made
-        return made._replace(text="".join(each if each < "\x80" else json.dumps(each)[1:-1] for each in made.text))
+        if made.text == plain:
+            return made._replace(text=text)
+        is_all = text.isascii()   # escaped is then every letter, those of pseudonyms too
+        return made._replace(text="".join(
+            each if each < "\x80" else escapes[each] if each in escapes and each not in text
+            else json.dumps(each)[1:-1] if is_all else each for each in made.text))
 
     def _walk(self, text: str) -> Carried:
         pieces: list[str] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
-from pipelines.commands.options import Json, Out, RunConfig
+from pipelines.commands.options import Json, Out, RepositoryPaths, RunConfig
 from pipelines.screen import bars, console, data, many, printable, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError
@@ -32,6 +32,7 @@ def run(
     without: Annotated[list[str] | None, typer.Option(
         "--exclude", help="Skip this folder inside LOGS. May be repeated.")] = None,
     config: Annotated[str | None, typer.Option(help="TOML file that describes the sources.")] = None,
+    repository: RepositoryPaths = None,
     privacy: Annotated[Literal["on", "off"] | None, typer.Option(
         help="Pseudonymise personal data before it is stored; overrides --config. Default: on.", show_default=False)] = None,
     image: Annotated[bool, typer.Option("--image/--no-image", help="Build container images.")] = True,
@@ -58,6 +59,7 @@ def run(
 
     settings = Settings(
         logs=tuple(logs or ()), out=out, only=tuple(only or ()), without=tuple(without or ()), configuration=config,
+        repositories=tuple(repository or ()),
         privacy=None if privacy is None else privacy == "on", image=image, base_image=base_image,
         warehouse_url=warehouse, since=since, services=tuple(service or ()), limit=limit).checked()
     unmatched = something_to_read(settings)

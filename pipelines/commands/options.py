@@ -14,6 +14,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to s
 Out = Annotated[str, typer.Option("--out", help="Output folder of the run: warehouse, environments, rewards, datasets.")]
 RunConfig = Annotated[str | None, typer.Option("--config", help="TOML file that the run used.", show_default=False)]
 
+RepositoryPaths = Annotated[list[str] | None, typer.Option(
+    "--repository", help="Git repository that the sessions worked on: a bundle, a bare clone or a checkout. May be repeated.",
+    show_default=False)]
+
 Directory = Annotated[Path, typer.Argument(
     help="Environment folder: OUT/environments/NAME.", autocompletion=complete_environment)]
 Rewards = Annotated[Path | None, typer.Option(help="Rewards folder. Default: OUT/rewards/NAME.", show_default=False)]

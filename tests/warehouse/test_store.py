@@ -28,6 +28,8 @@ TABLES = {
     "core.feedback": records.Feedback, "core.row_changes": records.RowChange, "core.corrections": records.Correction,
     "core.reviews": records.Review,
     "core.tools": records.Tool,
+    "mart.starts": records.CodeStart, "mart.code_changes": records.CodeChangeRow,
+    "mart.workspace_steps": records.WorkspaceStep,
     "mart.services": records.Service, "mart.worlds": records.SessionWorld,
     "mart.leakage": records.Leakage, "mart.outcomes": records.Outcome,
     "mart.signals": records.SignalWorth, "mart.conditions": records.ConditionRow,

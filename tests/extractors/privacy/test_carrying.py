@@ -191,3 +191,9 @@ def test_who_did_something_has_a_pseudonym_that_joins() -> None:
     who = made["name"].to_list()
     assert who[0] != "zquiggl" and made["content"][0] == f"ask {who[0]}"
     assert {"bob", "Zebulon Quiggl"}.isdisjoint(who) and who[3:] == ["update", "cookie:05f36b79"]
+
+
+def test_an_escape_in_code_stays_one() -> None:
+    code = 'assert xml == "<!--\\ufffd-->"  # é'
+    made = cleaned(("result", code), ("result", f"{code} by Siobhan"), ("result", json.dumps(PERSON)))
+    assert made[0] == code and made[1].startswith(code) and "Siobhan" not in made[1]

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""What is made of sessions of coding agents and their repositories.
+
+    benchmarks/coding.py DATA [--privacy on|off]
+
+DATA holds a folder for each repository, with logs/, repo.bundle and truth/. Each is run through `traceroom run LOGS
+--repository BUNDLE` into an empty folder; truth/ is read afterwards, to score. Figures:
+
+    starts_right          sessions whose start is the true commit, or has the same files; of all sessions that truth knows
+    starts_right_time     the same of the baseline that takes the latest commit of the main branch at that time
+    starts_wrong_unsaid   sessions with a start that is another; those without one have a reason
+    starts_none           sessions without a start
+    merges_right          sessions whose change is known to be merged or not, with the commit that it became
+    reverts_right         sessions whose change is known to be reverted or not, with the commit that did it
+    winners_right         of sessions about a task: those whose winner is the commit that truth names
+    winners_right_merged  the same of the baseline that takes the session's own merged commit
+    chores_with_tests     of the other sessions: those with a winner that changes source and tests
+
+Tables go to stderr; the last line on stdout is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from extractors.workspaces.repository import Repository  # noqa: E402
+
+OF_SESSIONS = ("starts_right", "starts_right_time", "starts_wrong_unsaid", "starts_none", "merges_right", "reverts_right")
+OF_TASKS = ("winners_right", "winners_right_merged")
+OF_CHORES = ("chores_with_tests",)
+
+
+def main() -> int:
+    """Measure every repository of the data set and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--privacy", choices=("on", "off"), default="on")
+    options = parser.parse_args()
+    folders = sorted(path.parent for path in options.data.glob("*/repo.bundle"))
+    if not folders:
+        parser.error(f"{options.data} has no folder with repo.bundle; name a data set")
+    counts = [_counts(folder, options.privacy) for folder in folders]
+    totals = {name: sum(each[name] for each in counts) for name in counts[0]}
+    figures = {name: round(totals[name] / totals[of], 4) for of, names in (
+        ("n_sessions", OF_SESSIONS), ("n_tasks", OF_TASKS), ("n_chores", OF_CHORES)) for name in names}
+    print(json.dumps({"benchmark": "coding", "privacy": options.privacy, **{
+        name: totals[name] for name in ("n_sessions", "n_tasks", "n_chores")}, "figures": figures}))
+    return 0
+
+
+def _counts(folder: Path, privacy: str) -> dict[str, int]:
+    """Return how many sessions of a repository begin where they did."""
+    with tempfile.TemporaryDirectory() as out:
+        command = [sys.executable, "-P", "-m", "pipelines", "run", str(folder / "logs"), "--repository",
+                   str(folder / "repo.bundle"), "--privacy", privacy, "--no-image", "--out", out]
+        subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+        with duckdb.connect(str(Path(out) / "warehouse.published.duckdb"), read_only=True) as warehouse:
+            starts = dict(warehouse.sql("select session_id, commit_id from mart.starts order by all").fetchall())
+            changes = {row["session_id"]: row for row in warehouse.sql(
+                "select * from mart.code_changes order by session_id").pl().iter_rows(named=True)}
+    truth, tasks = (_rows(folder / "truth" / f"{name}.jsonl") for name in ("sessions", "tasks"))
+    fixes = {task["task_id"]: task["fix_commit"] for task in tasks}
+    with Repository.open(folder / "repo.bundle") as repository:
+        counts = dict.fromkeys(("n_sessions", "n_tasks", "n_chores", *OF_SESSIONS, *OF_TASKS, *OF_CHORES), 0)
+        for session in truth:
+            start, by_time = starts.get(session["session_id"]), _latest(session, repository)
+            counts["n_sessions"] += 1
+            counts["starts_right"] += (is_right := start is not None and _is_same(start, session["base_commit"], repository))
+            counts["starts_right_time"] += by_time is not None and _is_same(by_time, session["base_commit"], repository)
+            counts["starts_none"] += start is None
+            counts["starts_wrong_unsaid"] += start is not None and not is_right
+            _count_change(counts, session, changes.get(session["session_id"], {}), fixes)
+    print(folder.name, counts, file=sys.stderr)
+    return counts
+
+
+def _count_change(counts: dict[str, int], session: dict[str, Any], change: dict[str, Any], fixes: dict[str, str]) -> None:
+    merged, fix = session.get("merge_commit"), fixes.get(session["task_id"])
+    counts["merges_right"] += change.get("merge_commit") == merged
+    counts["reverts_right"] += change.get("reverted_by") == session.get("reverted_by")
+    if fix is None:
+        counts["n_chores"] += 1
+        counts["chores_with_tests"] += bool(change.get("source_files") and change.get("test_files"))
+        return
+    counts["n_tasks"] += 1
+    counts["winners_right"] += change.get("winner") == fix
+    counts["winners_right_merged"] += merged == fix
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def _is_same(commit_id: str, other: str, repository: Repository) -> bool:
+    trees = {each: repository.commits[each].tree_id for each in (commit_id, other) if each in repository.commits}
+    return commit_id == other or (len(trees) == 2 and len(set(trees.values())) == 1)
+
+
+def _latest(session: dict[str, Any], repository: Repository) -> str | None:
+    """Return the latest commit of the main branch when a session began."""
+    tip, began = repository.branch("main"), datetime.fromisoformat(session["started_at"])
+    return next((commit.commit_id for commit in repository.history(tip or "") if commit.at <= began), None)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

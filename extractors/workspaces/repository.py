@@ -1,0 +1,225 @@
+"""A git repository, read only: its commits, branches, trees and files.
+
+In: a bundle (`git bundle create`), a bare clone or a checkout. Nothing of a repository is executed: neither its hooks nor its
+configuration are read. Sees every commit that a branch or tag reaches. Does not see submodules, files of git-lfs (it sees their
+pointers), or what a shallow clone lacks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+from warehouse.errors import InputError
+
+MOST_BYTES = 1 << 29
+"""Of a bundle, which is held in memory; a larger one is given as a bare clone."""
+_BUNDLE = b"# v"
+_FOLDER, _LINK, _REGULAR = 0o040000, 0o120000, 0o100000
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit."""
+
+    commit_id: str
+    tree_id: str
+    parents: tuple[str, ...]
+    at: datetime
+    """When it was committed."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """A file of a tree."""
+
+    blob_id: str
+    mode: int
+    """As git has it: 0o100644, 0o100755, 0o120000 (a link)."""
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether it is a file, not a link or a submodule."""
+        return self.mode & 0o170000 == _REGULAR
+
+
+class Repository:
+    """A repository as of when it was opened. Errors: InputError for what is none, and where objects are missing or damaged."""
+
+    def __init__(self, name: str, objects: Any, refs: dict[str, str]) -> None:
+        self.name = name
+        self._objects = objects
+        self.refs = refs
+        """Full name of a branch or tag -> commit."""
+        self.commits: dict[str, Commit] = {}
+        """Every commit that a branch or tag reaches, the parents before their children."""
+        self._read_commits()
+        self.files = lru_cache(maxsize=4096)(self._files)
+        """Tree -> its files by path (`TreeFile`); `files(commit.tree_id)`."""
+        self.text = lru_cache(maxsize=4096)(self._text)
+        """Blob -> its text, None where it is no UTF-8."""
+
+    @classmethod
+    def open(cls, path: str | Path) -> Repository:
+        """Open a bundle, a bare clone or a checkout."""
+        path = Path(path)
+        try:
+            if path.is_dir():
+                return cls._of_folder(path)
+            with path.open("rb") as file:
+                if file.read(len(_BUNDLE)) == _BUNDLE:
+                    return cls._of_bundle(path)
+        except ModuleNotFoundError as error:
+            raise InputError("reading a repository needs dulwich", str(path), "pip install traceroom[code]") from error
+        except OSError as error:
+            raise InputError(f"the repository cannot be opened ({error.strerror})", str(path),
+                             "give a bundle, a bare clone or a checkout") from error
+        raise InputError("this is no git repository", str(path), "give a bundle, a bare clone or a checkout")
+
+    @classmethod
+    def _of_bundle(cls, path: Path) -> Repository:
+        from dulwich.bundle import read_bundle
+        from dulwich.object_store import MemoryObjectStore
+
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"the bundle holds more than {MOST_BYTES >> 20} MiB", str(path),
+                             "give a bare clone: git clone --mirror BUNDLE FOLDER")
+        objects = MemoryObjectStore()
+        try:
+            with read_bundle(io.BytesIO(path.read_bytes())) as bundle:
+                if bundle.prerequisites:
+                    raise InputError("the bundle lacks the commits that it goes on from", str(path),
+                                     "write a whole one: git bundle create FILE --all")
+                bundle.store_objects(objects)
+                refs = {name.decode("utf-8", "replace"): commit.decode() for name, commit in bundle.references.items()}
+        except _DAMAGED as error:
+            raise InputError(f"the bundle is damaged ({type(error).__name__})", str(path), "write it again") from error
+        return cls(path.stem, objects, refs)
+
+    @classmethod
+    def _of_folder(cls, path: Path) -> Repository:
+        from dulwich.errors import NotGitRepository
+        from dulwich.object_store import DiskObjectStore
+        from dulwich.refs import DiskRefsContainer
+
+        root = path / ".git" if (path / ".git").is_dir() else path
+        if not (root / "objects").is_dir():
+            raise InputError("this folder is no git repository", str(path), "give a bundle, a bare clone or a checkout")
+        try:
+            refs = {name.decode("utf-8", "replace"): commit.decode()
+                    for name, commit in DiskRefsContainer(str(root)).as_dict().items()}
+            return cls(path.name.removesuffix(".git"), DiskObjectStore(str(root / "objects")), refs)
+        except (NotGitRepository, ValueError) as error:
+            raise InputError(f"the repository is damaged ({error})", str(path), "run `git fsck`, or clone it again") from error
+
+    def _read_commits(self) -> None:
+        """Walk from every branch and tag; a parent stands before its children."""
+        self.refs = {name: commit_id for name, ref in sorted(self.refs.items())
+                     if (commit_id := self._commit_of(ref)) is not None}
+        for tip in self.refs.values():
+            waiting = [(tip, False)]
+            while waiting:
+                commit_id, has_parents = waiting.pop()
+                if commit_id in self.commits:
+                    continue
+                commit = self._commit(commit_id)
+                if commit is None:
+                    continue
+                if has_parents:
+                    self.commits[commit_id] = commit
+                else:
+                    waiting.append((commit_id, True))
+                    waiting += [(parent, False) for parent in reversed(commit.parents)]
+
+    def _commit_of(self, ref: str) -> str | None:
+        """Return the commit that a ref stands for, through tags."""
+        for _ in range(_TAGS_DEEP):
+            kind = self._object(ref)
+            if kind is None or kind.type_name != b"tag":
+                return ref if kind is not None and kind.type_name == b"commit" else None
+            ref = kind.object[1].decode()
+        return None
+
+    def _commit(self, commit_id: str) -> Commit | None:
+        raw = self._object(commit_id)
+        if raw is None or raw.type_name != b"commit":
+            return None   # beyond the end of a shallow clone
+        return Commit(commit_id, raw.tree.decode(), tuple(parent.decode() for parent in raw.parents),
+                      datetime.fromtimestamp(raw.commit_time, UTC), raw.message.decode("utf-8", "replace"))
+
+    def _object(self, object_id: str) -> Any:
+        try:
+            return self._objects[object_id.encode()]
+        except KeyError:
+            return None
+
+    def _files(self, tree_id: str) -> dict[str, TreeFile]:
+        return dict(self._walk(tree_id, ""))
+
+    def _walk(self, tree_id: str, above: str) -> Iterator[tuple[str, TreeFile]]:
+        tree = self._object(tree_id)
+        for entry in tree.iteritems() if tree is not None else ():
+            path = above + entry.path.decode("utf-8", "surrogateescape")
+            if entry.mode == _FOLDER:
+                yield from self._walk(entry.sha.decode(), f"{path}/")
+            else:
+                yield path, TreeFile(entry.sha.decode(), entry.mode)
+
+    def content(self, blob_id: str) -> bytes | None:
+        """Return the bytes of a file, None where the repository lacks it."""
+        blob = self._object(blob_id)
+        return None if blob is None else bytes(blob.data)
+
+    def _text(self, blob_id: str) -> str | None:
+        content = self.content(blob_id)
+        try:
+            return None if content is None else content.decode()
+        except UnicodeDecodeError:
+            return None
+
+    def resolve(self, short: str) -> str | None:
+        """Return the commit whose id begins so, None where none or several do."""
+        matching = [commit_id for commit_id in self.commits if commit_id.startswith(short)]
+        return matching[0] if len(matching) == 1 else None
+
+    def branch(self, name: str) -> str | None:
+        """Return the last commit of a branch, here or on the server it was cloned from."""
+        return next((self.refs[ref] for ref in (f"refs/heads/{name}", f"refs/remotes/origin/{name}", name)
+                     if ref in self.refs), None)
+
+    def history(self, tip: str) -> list[Commit]:
+        """Return a commit and all before it, the latest first."""
+        reached: dict[str, Commit] = {}
+        waiting = [tip]
+        while waiting:
+            commit = self.commits.get(waiting.pop())
+            if commit is not None and commit.commit_id not in reached:
+                reached[commit.commit_id] = commit
+                waiting += commit.parents
+        return [commit for commit in reversed(self.commits.values()) if commit.commit_id in reached]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        close = getattr(self._objects, "close", None)
+        if close is not None:
+            close()
+
+    @property
+    def digest(self) -> str:
+        """Digest of what the branches and tags stand for, and with that of every object."""
+        return hashlib.sha256("\n".join(f"{name} {commit}" for name, commit in sorted(self.refs.items())).encode()).hexdigest()
+
+
+_TAGS_DEEP = 8
+_DAMAGED = (ValueError, TypeError, LookupError, AssertionError, EOFError, zlib.error)
+"""What the reader of a damaged bundle raises."""

@@ -1,0 +1,24 @@
+"""Makes a small repository in a folder: commits on the main branch, an hour apart."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from dulwich import porcelain
+from dulwich.repo import Repo
+
+FIRST = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def commit_all(folder: Path, *commits: tuple[str, dict[str, str]]) -> None:
+    """Commit each of the messages with the files that it changes."""
+    with Repo.init(str(folder), default_branch=b"main") as repo:
+        for n, (message, files) in enumerate(commits):
+            for name, text in files.items():
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_text(text)
+            porcelain.add(repo, [str(folder / name) for name in files])
+            at = int((FIRST + timedelta(hours=n)).timestamp())
+            porcelain.commit(repo, message.encode(), author=b"A <a@example.org>", committer=b"A <a@example.org>",
+                             author_timezone=0, commit_timezone=0, commit_timestamp=at, author_timestamp=at)
