@@ -113,7 +113,7 @@ comment on table mart.code_changes is 'What became of the change that a session 
 comment on column mart.code_changes.session_id is 'Id of the session, as the log has it';
 comment on column mart.code_changes.repository is 'Its name: of the bundle or folder.';
 comment on column mart.code_changes.pull_request is 'Its number.';
-comment on column mart.code_changes.state is 'Of the pull request: merged, closed or open; none: there is none.';
+comment on column mart.code_changes.state is 'Of the pull request: merged, closed or open; `none` if the session made no such request.';
 comment on column mart.code_changes.merge_commit is 'What it became on the main line.';
 comment on column mart.code_changes.reverted_by is 'The commit that took it back.';
 comment on column mart.code_changes.ci is 'How the last run of CI on the pull request''s head ended.';

@@ -732,7 +732,7 @@ class CodeChangeRow(Record):
     pull_request: int | None
     """Its number."""
     state: str
-    """Of the pull request: merged, closed or open; none: there is none."""
+    """Of the pull request: merged, closed or open; `none` if the session made no such request."""
     merge_commit: str | None
     """What it became on the main line."""
     reverted_by: str | None
