@@ -94,10 +94,7 @@ class CommitDiff:
         self.commit = commit
         self._repository = repository
         parent = repository.commits.get(commit.parents[0]) if commit.parents else None
-        after = repository.files(commit.tree_id)
-        before = repository.files(parent.tree_id) if parent is not None else {}
-        self.files = {path: (before.get(path), after.get(path)) for path in sorted(before.keys() | after.keys())
-                      if before.get(path) != after.get(path)}
+        self.files = repository.changes(parent.tree_id if parent is not None else None, commit.tree_id)
         """Path -> the file before and after."""
 
     def of_kind(self, kind: str) -> set[str]:
@@ -195,7 +192,7 @@ class MainLine:
                         by_subject is not None and by_subject[1] == subject):
                     return commit
                 if files and commit.parents and all(
-                        self.repository.files(commit.tree_id).get(path) == before for path, (before, _) in files.items()):
+                        self.repository.file(commit, path) == before for path, (before, _) in files.items()):
                     return commit
             after = after or commit.commit_id == merge.commit_id
         return None

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,11 +39,17 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class TreeFile:
-    """A file of a tree."""
+    """A file of a tree, or a folder in it."""
 
     blob_id: str
+    """Of a folder: its tree."""
     mode: int
-    """As git has it: 0o100644, 0o100755, 0o120000 (a link)."""
+    """As git has it: 0o100644, 0o100755, 0o120000 (a link), 0o40000 (a folder)."""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return self.mode == _FOLDER
 
     @property
     def is_regular(self) -> bool:
@@ -62,8 +68,7 @@ class Repository:
         self.commits: dict[str, Commit] = {}
         """Every commit that a branch or tag reaches, the parents before their children."""
         self._read_commits()
-        self.files = lru_cache(maxsize=4096)(self._files)
-        """Tree -> its files by path (`TreeFile`); `files(commit.tree_id)`."""
+        self._entries = lru_cache(maxsize=1 << 16)(self._read_tree)
         self.text = lru_cache(maxsize=4096)(self._text)
         """Blob -> its text, None where it is no UTF-8."""
 
@@ -102,7 +107,7 @@ class Repository:
                 refs = {name.decode("utf-8", "replace"): commit.decode() for name, commit in bundle.references.items()}
         except _DAMAGED as error:
             raise InputError(f"the bundle is damaged ({type(error).__name__})", str(path), "write it again") from error
-        return cls(path.stem, objects, refs)
+        return cls(path.resolve().parent.name if path.stem in _ORDINARY else path.stem, objects, refs)
 
     @classmethod
     def _of_folder(cls, path: Path) -> Repository:
@@ -161,17 +166,59 @@ class Repository:
         except KeyError:
             return None
 
-    def _files(self, tree_id: str) -> dict[str, TreeFile]:
-        return dict(self._walk(tree_id, ""))
-
-    def _walk(self, tree_id: str, above: str) -> Iterator[tuple[str, TreeFile]]:
+    def _read_tree(self, tree_id: str) -> dict[str, TreeFile]:
+        """Return what lies in a folder itself, by name."""
         tree = self._object(tree_id)
-        for entry in tree.iteritems() if tree is not None else ():
-            path = above + entry.path.decode("utf-8", "surrogateescape")
-            if entry.mode == _FOLDER:
-                yield from self._walk(entry.sha.decode(), f"{path}/")
-            else:
-                yield path, TreeFile(entry.sha.decode(), entry.mode)
+        return {entry.path.decode("utf-8", "surrogateescape"): TreeFile(entry.sha.decode(), entry.mode)
+                for entry in (tree.iteritems() if tree is not None else ())}
+
+    def file(self, commit: Commit, path: str) -> TreeFile | None:
+        """Return the file at a path of a commit, None where there is none."""
+        *folders, name = path.split("/")
+        tree_id = commit.tree_id
+        for folder in folders:
+            entry = self._entries(tree_id).get(folder)
+            if entry is None or not entry.is_folder:
+                return None
+            tree_id = entry.blob_id
+        entry = self._entries(tree_id).get(name)
+        return entry if entry is not None and not entry.is_folder else None
+
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        """The path of every file that some commit has."""
+        paths: set[str] = set()
+        visited: set[tuple[str, str]] = set()
+        waiting = [("", commit.tree_id) for commit in self.commits.values()]
+        while waiting:
+            above, tree_id = waiting.pop()
+            if (above, tree_id) in visited:
+                continue
+            visited.add((above, tree_id))
+            for name, entry in self._entries(tree_id).items():
+                if entry.is_folder:
+                    waiting.append((f"{above}{name}/", entry.blob_id))
+                else:
+                    paths.add(above + name)
+        return frozenset(paths)
+
+    def changes(self, before: str | None, after: str | None) -> dict[str, tuple[TreeFile | None, TreeFile | None]]:
+        """Return the files in which two trees differ (None: an empty one): path -> before and after."""
+        return dict(sorted(self._changes(before, after, "")))
+
+    def _changes(self, before: str | None, after: str | None, above: str) -> Iterator[_Change]:
+        one, other = (self._entries(tree_id) if tree_id is not None else {} for tree_id in (before, after))
+        for name in one.keys() | other.keys():
+            old, new = one.get(name), other.get(name)
+            if old == new:
+                continue
+            folders = (entry.blob_id if entry is not None and entry.is_folder else None for entry in (old, new))
+            old_folder, new_folder = folders
+            if old_folder is not None or new_folder is not None:
+                yield from self._changes(old_folder, new_folder, f"{above}{name}/")
+            files = [entry if entry is not None and not entry.is_folder else None for entry in (old, new)]
+            if files != [None, None]:
+                yield above + name, (files[0], files[1])
 
     def content(self, blob_id: str) -> bytes | None:
         """Return the bytes of a file, None where the repository lacks it."""
@@ -220,6 +267,9 @@ class Repository:
         return hashlib.sha256("\n".join(f"{name} {commit}" for name, commit in sorted(self.refs.items())).encode()).hexdigest()
 
 
+_Change = tuple[str, tuple[TreeFile | None, TreeFile | None]]
 _TAGS_DEEP = 8
+_ORDINARY = ("repo", "repository", "bundle", "code", "git", "")
+"""Names of bundles that say nothing; their folder's name stands for them."""
 _DAMAGED = (ValueError, TypeError, LookupError, AssertionError, EOFError, zlib.error)
 """What the reader of a damaged bundle raises."""

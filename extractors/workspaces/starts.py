@@ -103,14 +103,13 @@ def _root(frames: Sequence[Frame], repository: Repository) -> str | None:
     """Return the folder that paths lie in, "" where they are relative; None where no path is of the repository.
 
     It is the folder below which the most paths are files of some commit."""
-    paths = {path for commit in repository.commits.values() for path in repository.files(commit.tree_id)}
     votes: Counter[str] = Counter()
     for frame in frames:
         if isinstance(frame, CommandRun):
             continue
         parts = frame.path.split("/")
         for n in range(len(parts)):
-            if "/".join(parts[n:]) in paths:
+            if "/".join(parts[n:]) in repository.paths:
                 votes["/".join(parts[:n])] += 1
     if not votes:
         return None if any(not isinstance(frame, CommandRun) for frame in frames) else ""
@@ -231,8 +230,9 @@ class _Judge:
     def problems(self, commit_id: str) -> list[str]:
         """Return the files that do not fit a commit, each with why."""
         if commit_id not in self._commits:
-            files = self._repository.files(self._repository.commits[commit_id].tree_id)
-            verdicts = ((path, self._verdict(path, files[path].blob_id if path in files else None)) for path in self._by_path)
+            commit = self._repository.commits[commit_id]
+            files = ((path, self._repository.file(commit, path)) for path in self._by_path)
+            verdicts = ((path, self._verdict(path, file.blob_id if file is not None else None)) for path, file in files)
             self._commits[commit_id] = [f"{path}: {why}" for path, why in verdicts if why is not None]
         return self._commits[commit_id]
 

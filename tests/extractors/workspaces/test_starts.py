@@ -120,6 +120,18 @@ def test_a_bundle_and_a_bare_clone_are_the_same_repository(folder: Path, reposit
             assert opened.branch("main") == repository.branch("main")
 
 
+def test_files_are_looked_up_listed_and_compared(repository: Repository) -> None:
+    first, _, third, last = (repository.commits[each] for each in ids(repository))
+    assert repository.paths == {"src/a.py", "src/b.py", "README.md"}
+    assert [repository.file(first, path) is not None for path in ("src/a.py", "src/b.py", "src", "README.md/x")] == [
+        True, False, False, False]
+    assert list(repository.changes(first.tree_id, last.tree_id)) == ["src/a.py", "src/b.py"]
+    assert repository.changes(third.tree_id, last.tree_id) == {
+        "src/a.py": (repository.file(third, "src/a.py"), repository.file(last, "src/a.py"))}
+    assert repository.changes(last.tree_id, last.tree_id) == {}
+    assert list(repository.changes(None, first.tree_id)) == ["README.md", "src/a.py"]
+
+
 @pytest.mark.parametrize("content", [b"", b"# v2 git bundle\n", b"# v2 git bundle\n0 refs/heads/x\n\nPACK", b"PK\3\4"])
 def test_what_is_no_repository_is_refused_with_a_hint(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.bundle").write_bytes(content)
