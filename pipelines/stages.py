@@ -72,7 +72,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "datasets", "Write the files of every exporter that runs by default, one per split.",
         (StageTable("mart.datasets", (("folders", "split_part(path, '/', 2)"),)),),
-        ("extract", "sessions", "outcomes", "tasks", "environments"), "pipelines.building.datasets:datasets",
+        ("extract", "sessions", "outcomes", "tasks", "environments"), "pipelines.building.datasets:datasets", ("[audit]",),
         outputs=("datasets",), intact="pipelines.building.datasets:hold"),
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from env_builder.exports import DatasetSource
 from env_builder.exports.card import count
 from env_builder.exports.exporter import PUBLISHED_TASKS
 from env_builder.exports.steps import MARKS
+from env_builder.rewards.commands import sessions_that_run_programs
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import rows_of
+from extractors.configuration import Audit
 from pipelines import progress
 from pipelines.building.decisions import all_of
 from pipelines.building.environments import move, names_of
@@ -47,8 +50,11 @@ _DRAWN = """
 """
 
 
-def source_of(store: Store, service: str, name: str, scratch: Path) -> DatasetSource:
-    """Read the tables of one service, as exporters take them. `scratch`: an existing folder that outlives the source."""
+def source_of(store: Store, service: str, name: str, scratch: Path, audit: Audit | None = None) -> DatasetSource:
+    """Read the tables of one service, as exporters take them. `scratch`: an existing folder that outlives the source.
+
+    Sessions that run programs have no label unless how they went is known (`audit`): words and manner do not tell whether what
+    they left in files is right."""
     digest = store.read("select content_digest from mart.environments where environment = $name", name=name)
     own = "where service = $service order by all"
     turns = scratch / f"{name}.turns.parquet"
@@ -56,6 +62,9 @@ def source_of(store: Store, service: str, name: str, scratch: Path) -> DatasetSo
     outcomes = store.read(
         "select * from mart.outcomes where session_id in (select session_id from core.sessions where service = $service) "
         "order by session_id", service=service)
+    tasks = store.read(f"select * from mart.tasks {own}", service=service)
+    tasks, outcomes = without_guesses(tasks, outcomes, sessions_that_run_programs(pl.scan_parquet(turns).select(
+        "service", "session_id", "kind", "tool", "arguments").collect()), audit or Audit())
     rows = []
     for turn_id, usage in store.read(_DRAWN, service=service).iter_rows():
         parsed = json.loads(usage)
@@ -67,9 +76,20 @@ def source_of(store: Store, service: str, name: str, scratch: Path) -> DatasetSo
         "turn_id", "sampling", "prompt_token_ids", "completion_token_ids", "behaviour_logprobs")})
     return DatasetSource(
         name, digest["content_digest"].item() if digest.height else None,
-        store.read(f"select * from mart.tasks {own}", service=service), pl.scan_parquet(turns), outcomes,
+        tasks, pl.scan_parquet(turns), outcomes,
         store.read(f"select * from core.tools {own}", service=service), marks=marks,
         privacy_policy=store.read("select max(policy) as policy from raw.privacy").item())
+
+
+def without_guesses(
+    tasks: pl.DataFrame, outcomes: pl.DataFrame, running: Iterable[str], audit: Audit,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return tasks and outcomes without the outcomes of sessions that run programs, as far as these are estimated only."""
+    is_known = (pl.col("probability") >= audit.good_from) | (pl.col("probability") < audit.bad_below)
+    guesses = outcomes.filter(pl.col("session_id").is_in(list(running)), ~is_known.fill_null(False))["session_id"]
+    succeeded = pl.col("succeeded_session_ids")
+    return (tasks.with_columns(succeeded.list.set_difference(guesses.to_list()).list.sort()),
+            outcomes.filter(~pl.col("session_id").is_in(guesses.implode())))
 
 
 def published_tasks(environment: Path, rewards: Path) -> pl.DataFrame:
@@ -96,7 +116,7 @@ def datasets(store: Store, settings: Settings) -> Counts:
     reports = dict(store.read("select service, report from mart.leakage").iter_rows())
     for done, (service, name) in enumerate(names_of(services).items()):
         progress.tell(STAGE, done, len(services), service)
-        source = source_of(store, service, name, scratch)
+        source = source_of(store, service, name, scratch, settings.configured.audit)
         report = json.loads(reports.get(service, "{}"))
         exports.write_leakage(drafts / name, report)
         if leaks := report.get("leaks", 0) if report.get("method") == "component" else 0:
