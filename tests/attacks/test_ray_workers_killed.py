@@ -14,7 +14,7 @@ from tests.attacks.runs import RUN, Run, Wanted
 from tests.ray_interpreter import ray_interpreter, with_our_packages
 
 _STAGES = ("extract", "environments")
-PATIENCE_S = 90.0
+PATIENCE_S = 300.0
 
 
 def struck(run: Run, stage: str, whole_run: bool, choose: random.Random) -> bool:
