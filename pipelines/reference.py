@@ -94,6 +94,7 @@ VARIABLES = {
     "TRACEROOM_SAMPLES": "`off`: no samples of rows in Dagster's database",
     "TRACEROOM_SERVE_TOKENS": "Tokens of `serve`'s clients, separated by commas; beyond this machine one is drawn and printed "
                               "without it",
+    "TRACEROOM_SERVE_TOKENS_FILE": "File of these tokens instead, one a line; read again when it has changed (docs/serving.md)",
     "TRACEROOM_UI_TOKEN": "Token for corrections in `ui`, 16 characters or more; by default a new one for each start",
     "HOME": "The user's folder, if XDG_CONFIG_HOME is not set",
     "XDG_CONFIG_HOME": "Folder in which the key is created, instead of `~/.config`",

@@ -36,7 +36,8 @@ ELSEWHERE = {
     "TRACEROOM_KEY_FILE": "compose asks for the key itself",
     "TRACEROOM_OPENENV_PYTHON": "of `serve`",
     "TRACEROOM_PULL": "a run's container may not write the inbox",
-    "TRACEROOM_RECEIVE_TOKEN": "of `receive`", "TRACEROOM_SERVE_TOKENS": "of `serve`", "TRACEROOM_UI_TOKEN": "of `ui`"}
+    "TRACEROOM_RECEIVE_TOKEN": "of `receive`", "TRACEROOM_SERVE_TOKENS": "of `serve`",
+    "TRACEROOM_SERVE_TOKENS_FILE": "of `serve`", "TRACEROOM_UI_TOKEN": "of `ui`"}
 """Variables that no run in a container needs, and why."""
 
 

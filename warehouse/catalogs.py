@@ -255,7 +255,9 @@ class DuckDBFile(Catalog):
         try:
             connection = made.connect(write=True)
             try:
+                connection.execute("begin")   # one commit instead of one for each of some hundred statements
                 made.create(connection)
+                connection.execute("commit")
                 connection.execute(f"attach {_quoted(str(self._path))} as former (read_only)")
                 for table in layout().columns:
                     connection.execute(f"insert into {table} select * from former.{table}")

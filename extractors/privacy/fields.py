@@ -150,7 +150,7 @@ def speaks_of_a_person(name: str) -> bool:
     """Whether a field's name says that a person is its value: `patient`, `primary_owner`, `kunde`, `nom`."""
     if kind_of_field(name) == "name" or name.lower() in _PERSONS:
         return True
-    words = _words_of(name)
+    words = words_of_field(name)
     words = words[:-1] if len(words) > 1 and words[-1] in ("name", "names", "1", "2") else words
     return any(" ".join(words[start:]) in _PERSONS or " ".join(words[start:]).removesuffix("s") in _PERSONS
                for start in range(len(words)))
@@ -159,16 +159,17 @@ def speaks_of_a_person(name: str) -> bool:
 @lru_cache(1 << 14)
 def is_any_name(field: str) -> bool:
     """Whether a field's name says that its value is a name, of whatever."""
-    return field.lower() in _GENERIC or _words_of(field)[-1:] in (["name"], ["naam"], ["nom"])
+    return field.lower() in _GENERIC or words_of_field(field)[-1:] in (["name"], ["naam"], ["nom"])
 
 
 @lru_cache(1 << 14)
 def is_of_no_person(name: str) -> bool:
     """Whether a field's name says that its value is something else than a person."""
-    return not _NO_PERSONS.isdisjoint(_words_of(name)) and not speaks_of_a_person(name)
+    return not _NO_PERSONS.isdisjoint(words_of_field(name)) and not speaks_of_a_person(name)
 
 
-def _words_of(name: str) -> list[str]:
+def words_of_field(name: str) -> list[str]:
+    """Return the words of a field's name, in lower case and without accents."""
     if not name.isascii():
         name = name.replace("ß", "ss").translate(_UNACCENTED)
         name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()

@@ -43,9 +43,11 @@ from extractors.privacy.letters import (
     is_plain,
     lowered,
 )
-from extractors.privacy.mentions import Judge, folded
+from extractors.privacy.mentions import PARTICLES, Judge, folded
 from extractors.privacy.policy import Policy
 from extractors.privacy.pseudonyms import day_of, spellings
+from extractors.privacy.scripts import is_joined_name
+from extractors.privacy.split_names import holds_family_names, split_names
 
 _WORD = re.compile(LETTERS)
 _BEFORE = re.compile(r"^[\W_]+")
@@ -124,6 +126,7 @@ class People:
             del self.values[value]
         if self.short and "id" not in policy.fields:
             self.fields.setdefault("id", OWN)
+        self._take_split_names(finding)
         self.facts.update(("word", word) for word in self.words)
         self.facts.update(("full", " ".join(pair)) for pair in self.full)
         self.doubtful = {word for word in self.words if is_household(word) or word in STREETS
@@ -222,6 +225,20 @@ class People:
         if len(name) > 1 and name not in self.policy.keep.values and name.lower() not in self.tools:
             self.whole.update({name, name.replace(" ", "").replace("　", "")})
             self.facts.add(("name", name))
+
+    def _take_split_names(self, finding: Finding) -> None:
+        """Take in names that two fields hold, whose words these fields have shown to be names."""
+        stay = {value for field, value in finding.pairs if self.policy.fields.get(field) == "keep"}
+        for given, family in sorted(each for each in finding.split_names if stay.isdisjoint(each)):
+            if has_unspaced(given) and has_unspaced(family):
+                if is_joined_name(family + given):
+                    self._take_whole(family + given)
+                continue
+            first, last = ([word for word in _WORD.findall(lowered(each)) if len(word) > 1 and word not in PARTICLES]
+                           for each in (given, family))
+            telling = [word for word in (*first, *last) if not is_plain(word)]
+            if first and last and telling and self.words.issuperset(telling):
+                self.full.update({(first[0], last[-1]), (first[-1], last[0])})
 
     def _take_name(self, words: tuple[str, ...]) -> None:
         if len(words) == 2:
@@ -346,6 +363,8 @@ class Finding:
         self.identities: set[str] = set()
         """Who did something, as events state it."""
         self.tools: set[str] = set()
+        self.split_names: set[tuple[str, str]] = set()
+        """Given and family names that two fields of one record hold."""
         self.segments: set[tuple[str, str]] = set()
         """Names in paths of requests, and the ids that stand behind them."""
         self._lately, self._seed = pl.Series(dtype=pl.UInt64), randbits(64)
@@ -394,6 +413,8 @@ class Finding:
             matches = plain.str.extract_all(pattern).explode().drop_nulls()
             matches = matches.filter(matches.str.len_bytes() < _LONGEST).unique()
             self.pairs.update(pair for text in matches for pair in read(text))
+        for text in texts.filter(holds_family_names(texts)):
+            self.split_names.update(split_names(text, pairs_in))
         for pattern, inner in _PLACES:
             for each in plain.str.extract_all(pattern).explode().drop_nulls().unique():
                 if (match := inner.search(each)) and (name := _introduced(_words(match[1]), True)):

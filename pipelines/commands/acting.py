@@ -247,14 +247,14 @@ def serve(
         help="Maximum concurrent episodes; extra clients get HTTP 503 with Retry-After.", min=1)] = 2048,
     per_client: Annotated[int | None, typer.Option(
         "--per-client", min=1, help="Maximum concurrent episodes of one client: of a token, else of an address.",
-        show_default="all; with tokens half of them")] = None,
+        show_default="all; with several tokens half of them")] = None,
     idle: Annotated[float, typer.Option(help="Seconds without a request after which an episode ends.", min=0.1)] = 1800.0,
 ) -> None:
     """Serve an environment to agents, one episode per session: over MCP (streamable HTTP), or to OpenEnv clients."""
     task_id = _find_task(environment, task) if task else None
     task_rows(environment)
     from pipelines import playing
-    from pipelines.serving.access import TOKENS, ServerAccess
+    from pipelines.serving.access import ServerAccess
     from pipelines.serving.sessions import TALK, Rollout, SessionLimits
 
     access = ServerAccess.of(host, allow_host or ())
@@ -274,9 +274,10 @@ def serve(
         say(f"[bold]{escape(url)}[/] answers; stop it with Ctrl-C")
         if access.exposed:
             say(f"it answers to {escape(', '.join(access.hosts))}; clients send the header Authorization: Bearer "
-                f"{f'TOKEN, one of {TOKENS}' if os.environ.get(TOKENS) else escape(access.tokens[0])}; put TLS before it")
+                f"{escape(access.tokens.for_clients())}; put TLS before it")
         if token:
             say(f"graders: {escape(url.removesuffix('mcp'))}grade, with the header Authorization: Bearer {escape(token)}")
 
-    limits = SessionLimits(episodes, idle, per_client or (max(1, episodes // 2) if len(access.tokens) > 1 else None))
+    has_several = len(access.tokens) > 1 or access.tokens.file is not None
+    limits = SessionLimits(episodes, idle, per_client or (max(1, episodes // 2) if has_several else None))
     start(environment, rollout, (host, port), access, container=container, journals=journals, limits=limits, ready=ready)

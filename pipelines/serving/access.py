@@ -9,21 +9,13 @@ Imports the standard library, and of ours only modules that do so too.
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
-import os
 import re
-import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
+from pipelines.serving.tokens import ClientTokens
 from warehouse.errors import InputError
-
-TOKENS = "TRACEROOM_SERVE_TOKENS"
-"""Tokens of clients, separated by commas."""
-LEAST_TOKEN = 16
-"""Characters of a token that somebody chose."""
-
 
 _ADDRESS = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?//"
                       r"\[?(?P<name>(?<=\[)[0-9a-fA-F:.]+(?=\])|(?<!\[)[^\s:@/?#\[\],]+)\]?(?::\d{1,5})?")
@@ -42,28 +34,34 @@ class ServerAccess(NamedTuple):
 
     hosts: tuple[str, ...] = ()
     """Names and addresses that it answers to besides, where it is exposed, those of this machine; lower case."""
-    tokens: tuple[str, ...] = ()
-    """Tokens of clients; none: a request needs no token."""
+    tokens: ClientTokens = ClientTokens()
+    """None: a request needs no token."""
     exposed: bool = False
     """Does it listen on an address that is not this machine's own?"""
 
     @classmethod
-    def of(cls, host: str, allowed_hosts: Iterable[str] = (), tokens: Sequence[str] | None = None) -> Self:
-        """Return the rules of a server on this address. `tokens`: by default those of the environment variable; an exposed
-        server without any makes one. InputError if an exposed server has no names, or a token is too short."""
+    def of(cls, host: str, allowed_hosts: Iterable[str] = (), tokens: ClientTokens | None = None) -> Self:
+        """Return the rules of a server on this address. `tokens`: by default those of the environment; an exposed server
+        without any makes one. InputError if an exposed server has no names, or a token is too short."""
         if tokens is None:
-            tokens = [token for token in map(str.strip, os.environ.get(TOKENS, "").split(",")) if token]
-        short = next((token for token in tokens if len(token) < LEAST_TOKEN or not token.isascii()), None)
-        if short is not None:
-            raise InputError(f"a token has {len(short)} characters", TOKENS,
-                             f"choose tokens of {LEAST_TOKEN} ASCII characters or more")
+            tokens = ClientTokens.of_environment()
         hosts = tuple(sorted({_bare(name) for name in allowed_hosts}))
         if is_of_this_machine(host):
-            return cls(hosts, tuple(tokens), False)
+            return cls(hosts, tokens, False)
         if not hosts:
             raise InputError("a server that others can reach needs the names that they use for it", f"--host {host}",
                              "name each with --allow-host")
-        return cls(hosts, tuple(tokens) or (secrets.token_urlsafe(),), True)
+        return cls(hosts, tokens if len(tokens) else ClientTokens.drawn(), True)
+
+    @classmethod
+    def of_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Return what `settings` gave to another process."""
+        file = settings["tokens_file"]
+        return cls(tuple(settings["hosts"]), ClientTokens(() if file else settings["tokens"], file), settings["exposed"])
+
+    def settings(self) -> dict[str, Any]:
+        """Return all of it as JSON values."""
+        return {"hosts": self.hosts, "tokens": self.tokens.values, "tokens_file": self.tokens.file, "exposed": self.exposed}
 
     def denial(self, headers: dict[bytes, bytes], needs_token: bool = True) -> AccessDenied | None:
         """Return why a request with these headers is refused, None if it is not."""
@@ -72,23 +70,23 @@ class ServerAccess(NamedTuple):
             return AccessDenied(421, "invalid Host header")
         if origin and not self._answers_to(_host_of(origin)):
             return AccessDenied(403, "invalid Origin header")
-        if needs_token and self.tokens and self._token(headers) is None:
+        if needs_token and len(self.tokens) and self._token(headers) is None:
             return AccessDenied(401, "the request needs a token: Authorization: Bearer TOKEN")
         return None
 
     def client(self, headers: dict[bytes, bytes], address: Any) -> str:
         """Return which client the request is of."""
-        number = self._token(headers) if self.tokens else None
+        number = self._token(headers) if len(self.tokens) else None
         return f"token {number}" if number is not None else str(address[0]) if address else ""
 
     def _answers_to(self, name: str) -> bool:
         return name in self.hosts or (not self.exposed and is_of_this_machine(name))
 
     def _token(self, headers: dict[bytes, bytes]) -> int | None:
-        """Return the position of the request's token among all; each is compared, so that time tells nothing."""
+        """Return the number of the client whose token the request has."""
         kind, _, token = headers.get(b"authorization", b"").partition(b" ")
-        matches = [hmac.compare_digest(token.strip(), own.encode()) for own in self.tokens]
-        return matches.index(True) if kind.lower() == b"bearer" and any(matches) else None
+        number = self.tokens.client(token.strip())
+        return number if kind.lower() == b"bearer" else None
 
 
 def is_of_this_machine(host: str) -> bool:

@@ -204,7 +204,7 @@ class McpApplication:
     def _session(self, headers: dict[bytes, bytes], client: str) -> AgentSession | None:
         """Return the client's session that the headers name, None if there is none."""
         session = self.sessions.get(headers.get(SESSION, b"").decode("latin-1"))
-        return session if session is None or not self._access.tokens or session.client == client else None
+        return session if session is None or not len(self._access.tokens) or session.client == client else None
 
     def _busy(self, session: AgentSession, client: str) -> HttpReply | None:
         if not self._turns.admits(client):

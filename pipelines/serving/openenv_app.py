@@ -179,7 +179,7 @@ async def serve(settings: dict[str, Any]) -> str | None:
     channel = await Channel.over(SocketTransport(inherited, settings["framed"]), settings["name"])
     host = ChannelHost(channel, settings)
     limits = ConcurrencyConfig(max_concurrent_envs=settings["episodes"], session_timeout=settings["idle_s"])
-    access = ServerAccess(tuple(settings["hosts"]), tuple(settings["tokens"]), settings["exposed"])
+    access = ServerAccess.of_settings(settings)
     served = create_app(host, limits)
     served.add_exception_handler(TraceroomError, _refused)
     app = GuardedApp(served, access, settings["most_of_one"])

@@ -72,7 +72,7 @@ def serve(
             "name": environment.name, "environment": str(environment.absolute()), "graded": rewards.is_dir(),
             "listen_fd": fds[0], "process_fd": fds[1], "framed": container,
             "journals": str(journals.resolve()) if journals else None, "episodes": limits.most, "idle_s": limits.idle_s,
-            "most_of_one": limits.most if limits.most_of_one is None else limits.most_of_one, **access._asdict()}
+            "most_of_one": limits.most if limits.most_of_one is None else limits.most_of_one, **access.settings()}
         server = subprocess.Popen(  # in a session of its own: a terminal's signal reaches it once, through this process
             [python, str(APP)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=fds, text=True, start_new_session=True)
         with _forward_signals(server):

@@ -60,17 +60,28 @@ def _session_with_credentials(number: int) -> str:
     return json.dumps({"session_id": f"keys-{number}", "messages": messages}) + "\n"
 
 
-def traces(folder: Path, values: set[str]) -> list[str]:
-    """Name the files in which a value stands, as they lie or as what they hold, with the values."""
-    found = {name: set(here) for name, here in left_in(folder, values).items()}
+def values_by_file(folder: Path, values: set[str]) -> dict[str, set[str]]:
+    """Return the values that each file holds, as it lies or as what it holds, of the files that hold some."""
+    by_file = {name: set(here) for name, here in left_in(folder, values).items()}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
             text = "\n".join(_contents(path)).lower()
             if here := {value for value in values if value.lower() in text}:
-                found.setdefault(path.relative_to(folder).as_posix(), set()).update(here)
+                by_file.setdefault(path.relative_to(folder).as_posix(), set()).update(here)
         if here := {value for value in values if value.lower() in path.name.lower()}:
-            found.setdefault(f"{path.relative_to(folder)} (its name)", set()).update(here)
-    return [f"{name}: {sorted(here)[:4]}" for name, here in sorted(found.items())]
+            by_file.setdefault(f"{path.relative_to(folder)} (its name)", set()).update(here)
+    return by_file
+
+
+def traces(folder: Path, values: set[str]) -> list[str]:
+    """Name the files in which a value stands, with the values."""
+    return traces_of_groups(folder, values)[0]
+
+
+def traces_of_groups(folder: Path, *groups: set[str]) -> list[list[str]]:
+    """Name the files in which a value stands for each group of values; all are searched for at once."""
+    by_file = sorted(values_by_file(folder, set().union(*groups)).items())
+    return [[f"{name}: {sorted(here & group)[:4]}" for name, here in by_file if here & group] for group in groups]
 
 
 def _contents(path: Path) -> Iterator[str]:

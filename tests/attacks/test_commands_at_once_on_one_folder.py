@@ -97,9 +97,9 @@ def behind_one_that_stands_still(work: AtOnce, out: Path, name: str) -> list[str
     return problems
 
 
-def attack(folder: Path, share: float) -> Report:
+def attack(folder: Path, share: float, wanted: Wanted | None = None) -> Report:
     """Let commands run at once, and behind a stopped one."""
-    wanted, choose = Wanted(folder / "wanted"), random.Random(27)
+    wanted, choose = wanted or Wanted(folder / "wanted"), random.Random(27)
     work, problems, n = AtOnce(folder, wanted), [], counted(TIMES, share)
     for number in range(n):
         out = wanted.copy_former(folder / f"out{number}")
@@ -115,5 +115,5 @@ def attack(folder: Path, share: float) -> Report:
 
 
 @pytest.mark.slow
-def test_commands_at_once_wait_for_each_other(tmp_path: Path) -> None:
-    assert attack(tmp_path, 0.1).problems == ()
+def test_commands_at_once_wait_for_each_other(tmp_path: Path, wanted: Wanted) -> None:
+    assert attack(tmp_path, 0.1, wanted).problems == ()

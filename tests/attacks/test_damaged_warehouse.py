@@ -71,9 +71,9 @@ def problems_of(out: Path, damaged: Path, name: str, run: Run) -> list[str]:
     return problems
 
 
-def attack(folder: Path, share: float) -> Report:
+def attack(folder: Path, share: float, wanted: Wanted | None = None) -> Report:
     """Damage each file in each way, and run each command on it."""
-    wanted, choose, problems = Wanted(folder / "wanted"), random.Random(27), []
+    wanted, choose, problems = wanted or Wanted(folder / "wanted"), random.Random(27), []
     cases = [(file, damage, command) for file in FILES for damage in DAMAGES for command in commands(folder, folder)]
     chosen = sorted(choose.sample(cases, counted(len(cases), share)), key=cases.index)
     for file, damage, command in chosen:
@@ -88,5 +88,5 @@ def attack(folder: Path, share: float) -> Report:
 
 
 @pytest.mark.slow
-def test_a_damaged_warehouse_is_named(tmp_path: Path) -> None:
-    assert attack(tmp_path, 0.015).problems == ()
+def test_a_damaged_warehouse_is_named(tmp_path: Path, wanted: Wanted) -> None:
+    assert attack(tmp_path, 0.015, wanted).problems == ()

@@ -39,9 +39,9 @@ def problems_in(stage: str, n_bytes_free: int, wanted: Wanted, folder: Path) -> 
     return [f"{stage}, {n_bytes_free} bytes free: {each}" for each in problems]
 
 
-def attack(folder: Path, share: float) -> Report:
+def attack(folder: Path, share: float, wanted: Wanted | None = None) -> Report:
     """Fill the disk in every stage, with different bytes free."""
-    wanted, choose = Wanted(folder / "wanted"), random.Random(27)
+    wanted, choose = wanted or Wanted(folder / "wanted"), random.Random(27)
     pairs = [(stage, n_bytes_free) for stage in NAMES for n_bytes_free in sorted({*_FREE_BYTES})]
     pairs = sorted(choose.sample(pairs, counted(len(pairs), share)), key=pairs.index)
     problems = [each for stage, n_bytes_free in pairs for each in problems_in(stage, n_bytes_free, wanted, folder)]
@@ -49,7 +49,7 @@ def attack(folder: Path, share: float) -> Report:
 
 
 @pytest.mark.slow
-def test_a_full_disk_in_a_stage_costs_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_in_a_stage_costs_nothing(tmp_path: Path, wanted: Wanted) -> None:
     if not may_mount():
         lacking("a disk that gets full needs a file system of its own, and only root may mount one")
-    assert attack(tmp_path, 0.04).problems == ()
+    assert attack(tmp_path, 0.04, wanted).problems == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import time
 from pathlib import Path
 
@@ -16,17 +18,22 @@ from tests.rooms import TASK, write_room
 CONNECTIONS = 500
 
 
+def still_open(sockets: dict[str, list[socket.socket]]) -> dict[str, list[socket.socket]]:
+    """Return the connections of each kind that the server has not closed."""
+    return {name: open_ones(each) for name, each in sockets.items()}
+
+
 def attack(folder: Path, share: float) -> Report:
-    """Hold connections of every kind, a third of them sending on, until the limits have passed twice over."""
-    problems, n_each = [], counted(CONNECTIONS, share, 15) // len(KINDS)
-    with command("serve", write_room(folder / "hall"), "--task", TASK) as server:
-        for name, kind in KINDS.items():
-            with held(server, n_each, kind) as sockets:
-                until = time.monotonic() + 2 * HEAD_S + BODY_S + 5
-                while (remaining := open_ones(sockets)) and time.monotonic() < until:
-                    trickle(sockets[::3])
-                    time.sleep(1)
-                problems += [f"{name}: {len(remaining)} of {n_each} are open still"] if remaining else []
+    """Hold connections of every kind at once, a third of them sending on, until the limits have passed twice over."""
+    n_each = counted(CONNECTIONS, share, 15) // len(KINDS)
+    with command("serve", write_room(folder / "hall"), "--task", TASK) as server, contextlib.ExitStack() as stack:
+        sockets = {name: stack.enter_context(held(server, n_each, kind)) for name, kind in KINDS.items()}
+        until = time.monotonic() + 2 * HEAD_S + BODY_S + 5
+        while any((remaining := still_open(sockets)).values()) and time.monotonic() < until:
+            for each in sockets.values():
+                trickle(each[::3])
+            time.sleep(0.5)
+        problems = [f"{name}: {len(each)} of {n_each} are open still" for name, each in remaining.items() if each]
         with HttpClient(server) as client:
             problems += ["the server does not answer any more"] if client.health()["status"] != "ok" else []
     return Report(n_each * len(KINDS), tuple(problems))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.serving.access import ServerAccess
+from pipelines.serving.tokens import ClientTokens
 from tests.attacks.report import Report
 from tests.attacks.servers import HELLO, HttpClient, command
 from tests.command_line import environ
@@ -59,9 +60,9 @@ def test_other_hosts_pages_and_tokens_are_refused(tmp_path: Path) -> None:
 
 def test_an_exposed_server_needs_names_and_has_a_token() -> None:
     with pytest.raises(InputError, match="--allow-host"):
-        ServerAccess.of("0.0.0.0", (), [])
-    access = ServerAccess.of("192.0.2.1", ["Rooms.Example."], [])
-    assert access.exposed and access.hosts == ("rooms.example",) and len(access.tokens[0]) > 30
+        ServerAccess.of("0.0.0.0", (), ClientTokens())
+    access = ServerAccess.of("192.0.2.1", ["Rooms.Example."], ClientTokens())
+    assert access.exposed and access.hosts == ("rooms.example",) and len(access.tokens.values[0]) > 30
     with pytest.raises(InputError, match="16 ASCII characters"):
-        ServerAccess.of("127.0.0.1", (), ["short"])
-    assert ServerAccess.of("::1", (), []).tokens == ()
+        ServerAccess.of("127.0.0.1", (), ClientTokens(["short"]))
+    assert len(ServerAccess.of("::1", (), ClientTokens()).tokens) == 0

@@ -18,11 +18,16 @@ MOST_GROWTH = 0.4
 """Of memory from the middle to the end; without a bound it is nearly doubled."""
 
 
-def attack(folder: Path, share: float) -> Report:
-    """Build an environment from logs, and play it with long texts."""
-    n, out = counted(EPISODES, share, 2), folder / "out"
-    done = process("run", "--no-image", part_of_sample(folder / "logs"), "--out", out)
+def run(folder: Path) -> Path:
+    """Build an environment from logs; return the folder of the run."""
+    done = process("run", "--no-image", part_of_sample(folder / "logs"), "--out", folder / "out")
     assert done.returncode == 0, done.stderr
+    return folder / "out"
+
+
+def attack(folder: Path, share: float, out: Path | None = None) -> Report:
+    """Play an environment that was built from logs with long texts."""
+    n, out = counted(EPISODES, share, 2), out or run(folder)
     room = min((out / "environments").iterdir())
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as executor:
         middle, end = executor.submit(holdings_of_long_texts, room, n).result()
@@ -32,5 +37,5 @@ def attack(folder: Path, share: float) -> Report:
 
 
 @pytest.mark.slow
-def test_long_texts_fill_no_memory(tmp_path: Path) -> None:
-    assert attack(tmp_path, 0.3).problems == ()
+def test_long_texts_fill_no_memory(tmp_path: Path, run_once: tuple[Path, str]) -> None:
+    assert attack(tmp_path, 0.3, run_once[0]).problems == ()

@@ -22,6 +22,8 @@ SESSIONS = 250
 SETTLE_S = 3.0
 REQUESTS, PAUSE_S = 100, 0.03
 """Of the honest client, and seconds between them."""
+MOST_TIMES = 20
+"""What a request may take, of what it takes without the flood: nearly a thousand others wait meanwhile."""
 AT_ONCE = 4
 """Requests of each session that wait at a time."""
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "read_sign", "arguments": {"at": "gate"}}}
@@ -85,6 +87,7 @@ def attack(folder: Path, share: float) -> Report:
     """Flood by one address from a process of its own, ask by another."""
     n_sessions, problems = counted(SESSIONS, share, 20), []
     with command("serve", write_room(folder / "hall"), "--episodes", "2048") as server:
+        alone = statistics.median(_times(server, REQUESTS))
         url = f"http://{server.host}:{server.port}/mcp"
         flooding = [sys.executable, "-m", f"tests.attacks.{Path(__file__).stem}", url, str(n_sessions)]
         with subprocess.Popen(flooding, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as flood:
@@ -100,7 +103,8 @@ def attack(folder: Path, share: float) -> Report:
     problems += [f"{n_failed} requests of the flood gave 5xx"] if n_failed else []
     problems += [f"the flood had {n_answered} answers meanwhile"] if n_answered < REQUESTS else []
     median = statistics.median(times)
-    problems += [f"an honest request takes {median:.2f} s"] if median > 1 else []
+    most = max(1.0, MOST_TIMES * alone)   # on a machine that is busy with others, all requests take longer
+    problems += [f"an honest request takes {median:.2f} s, alone {alone:.2f} s"] if median > most else []
     return Report(n_answered, tuple(problems), {"honest_median_s": round(median, 4)})
 
 

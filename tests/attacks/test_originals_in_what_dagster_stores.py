@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.originals import CREDENTIALS, logs_with_originals, traces
+from tests.attacks.originals import CREDENTIALS, logs_with_originals, traces, traces_of_groups
 from tests.attacks.report import Report
 from tests.command_line import environ
 from tests.conftest import ROOT
@@ -53,7 +53,7 @@ def attack(folder: Path, share: float) -> Report:
     with Store.published(written / "out" / "warehouse.duckdb") as store:
         session_ids = set(store.table("core.sessions")["session_id"])
     assert traces(written / "home", session_ids), "Dagster's databases show some rows"
-    originals, credentials = traces(written, people), traces(written, set(CREDENTIALS.values()))
+    originals, credentials = traces_of_groups(written, people, {*CREDENTIALS.values()})
     figures = {"originals_left": float(len(originals)), "credentials_left": float(len(credentials))}
     n_files = sum(len(files) for _, _, files in os.walk(written))
     return Report(n_files, (*originals, *credentials), figures)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.originals import CREDENTIALS, logs_with_originals, traces
+from tests.attacks.originals import CREDENTIALS, logs_with_originals, traces_of_groups
 from tests.attacks.report import Report, counted
 from tests.attacks.runs import RUN, Run
 from tests.attacks.servers import HttpClient, command
@@ -57,7 +57,7 @@ def attack(folder: Path, share: float) -> Report:
         (written / name).mkdir(parents=True)
     variables = {"TMPDIR": str(written / "temporary"), "XDG_CACHE_HOME": str(written / "cache")}
     everything_made(logs, written, **variables)
-    originals, credentials = (traces(written, values) for values in sought)
+    originals, credentials = traces_of_groups(written, *sought)
     n = counted(KILLS, share)
     for number in range(n):
         killed = folder / f"killed{number}"
@@ -66,8 +66,8 @@ def attack(folder: Path, share: float) -> Report:
         run = Run(folder, *RUN, logs, "--out", killed / "out", TMPDIR=str(killed), **engine)
         time.sleep(choose.uniform(0.2, 1) * EXTRACT_S)
         run.kill(whole_group=number % 3 == 0)
-        originals += traces(killed, sought[0])
-        credentials += traces(killed, sought[1])
+        for traces, more in zip((originals, credentials), traces_of_groups(killed, *sought), strict=True):
+            traces += more
         shutil.rmtree(killed)
     figures = {"originals_left": float(len(originals)), "credentials_left": float(len(credentials))}
     return Report(n + 10, (*originals, *credentials), figures)

@@ -57,7 +57,7 @@ def attack(folder: Path, share: float) -> Report:
     }
     problems = []
     for name, reply in replies.items():
-        begun = time.monotonic()
+        begun = time.process_time()
         try:
             for rule in draft(reply).unguarded():
                 value = rule.get("value") or rule["pieces"][0]
@@ -67,7 +67,7 @@ def attack(folder: Path, share: float) -> Report:
             pass
         except Exception as error:
             problems.append(f"{name}: {type(error).__name__}: {str(error)[:100]}")
-        problems += [f"{name} takes {time.monotonic() - begun:.0f} s"] if time.monotonic() - begun > 5 else []
+        problems += [f"{name} takes {time.process_time() - begun:.0f} s"] if time.process_time() - begun > 5 else []
     lists = {
         "depth": "[" * 200_000,
         "numbers": "[1, 2]",

@@ -10,6 +10,7 @@ import pytest
 
 from tests.attacks.halls import GROUP, hall, spoken
 from tests.attacks.report import Report, counted
+from tests.attacks.servers import PATIENCE_S
 
 REQUESTS = 5_000
 
@@ -34,9 +35,10 @@ def attack(folder: Path, share: float) -> Report:
             data += (
                 f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\n"
                 f"Mcp-Session-Id: {names[number % 2]}\r\n"
+                f"{'Connection: close' if number == n - 1 else 'X-Number: ' + str(number)}\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n{body}"
             ).encode()
-        answers = spoken(server, data, 5)
+        answers = spoken(server, data, PATIENCE_S)   # until the server closes the connection, after the last
         steps = [hall().steps(name) for name in names]
     ids = [
         json.loads(part.partition(b"\r\n\r\n")[2].partition(b"HTTP/1.1")[0] or b"{}").get("id")

@@ -58,9 +58,9 @@ def struck(run: Run, moment: Moment, wanted: Wanted) -> bool:
     return hit
 
 
-def attack(folder: Path, share: float) -> Report:
+def attack(folder: Path, share: float, wanted: Wanted | None = None) -> Report:
     """Kill runs at 120 moments, of the same folder up to three times over, then let one end."""
-    n, choose, wanted = counted(120, share), random.Random(27), Wanted(folder / "wanted")
+    n, choose, wanted = counted(120, share), random.Random(27), wanted or Wanted(folder / "wanted")
     waiting, problems, n_hit, number = moments(n, choose), [], 0, 0
     while waiting:
         number += 1
@@ -86,6 +86,6 @@ def attack(folder: Path, share: float) -> Report:
 
 
 @pytest.mark.slow
-def test_runs_that_are_killed_go_on(tmp_path: Path) -> None:
-    report = attack(tmp_path, 0.05)
+def test_runs_that_are_killed_go_on(tmp_path: Path, wanted: Wanted) -> None:
+    report = attack(tmp_path, 0.05, wanted)
     assert report.problems == () and report.n_tried >= 3

@@ -26,6 +26,12 @@ from tests.pipelines.conftest import ROOT, part_of_sample
 from warehouse.store import Store
 
 PATIENCE_S = 300.0
+DAEMON = """
+import dagster._daemon.controller as controller
+controller.DEFAULT_DAEMON_INTERVAL_SECONDS = 2   # between two looks at a backfill; no setting has it
+from dagster._daemon.cli import main
+main()
+"""
 DAYS = [f"2026-03-{number:02}" for number in range(2, 16)]
 KEYS = [key_of(table) for stage in STAGES if stage.name in ("extract", "sessions") for table in stage.table_names]
 
@@ -52,7 +58,7 @@ def daemon(folder: Path) -> Iterator[tuple[psutil.Process, DagsterInstance]]:
                 "TRACEROOM_IMAGE": "off"}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dagster._daemon", "run", "-m", "pipelines.definitions"], cwd=ROOT, stdout=log, stderr=log,
+            [sys.executable, "-c", DAEMON, "run", "-m", "pipelines.definitions"], cwd=ROOT, stdout=log, stderr=log,
             env=environ() | settings)
     started = psutil.Process(process.pid)
     try:

@@ -18,23 +18,23 @@ import pytest
 from tests.conftest import lacking
 from tests.pipelines.ingestion import HEADER, access, digest, held, in_a_process, rating, session
 
-CHUNK_BYTES, ROWS = 12_000, 600
+CHUNK_BYTES, ROWS = 7_000, 600
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return some MB of logs in all layouts: rotated, repeated, packed, damaged."""
+    """Return some hundred kB of logs in all layouts: rotated, repeated, packed, damaged."""
     folder = tmp_path_factory.mktemp("logs")
-    lines = [session(number) for number in range(2000)]
-    (folder / "a.jsonl").write_text("".join(lines[:1250]) + '{"session_id": "torn", "messages"\n')
-    (folder / "b.jsonl").write_text("".join(lines[1150:]) + lines[-1][:40])
-    (folder / "again.jsonl").write_text("".join(lines[:600]))
-    (folder / "packed.jsonl.gz").write_bytes(gzip.compress("".join(map(session, range(5000, 5600))).encode(), mtime=0))
-    (folder / "access.log").write_text("".join(map(access, range(1500))))
-    (folder / "access.log.1").write_text("".join(map(access, range(800))) + access(7))
-    (folder / "ratings.csv").write_text(HEADER + "".join(map(rating, range(1000))))
+    lines = [session(number) for number in range(1000)]
+    (folder / "a.jsonl").write_text("".join(lines[:625]) + '{"session_id": "torn", "messages"\n')
+    (folder / "b.jsonl").write_text("".join(lines[575:]) + lines[-1][:40])
+    (folder / "again.jsonl").write_text("".join(lines[:300]))
+    (folder / "packed.jsonl.gz").write_bytes(gzip.compress("".join(map(session, range(5000, 5300))).encode(), mtime=0))
+    (folder / "access.log").write_text("".join(map(access, range(750))))
+    (folder / "access.log.1").write_text("".join(map(access, range(400))) + access(7))
+    (folder / "ratings.csv").write_text(HEADER + "".join(map(rating, range(500))))
     (folder / "notes.md").write_text("# About these logs")
-    (folder / "damaged.gz").write_bytes(gzip.compress("".join(map(session, range(7000, 7600))).encode(), mtime=0)[:3000])
+    (folder / "damaged.gz").write_bytes(gzip.compress("".join(map(session, range(7000, 7300))).encode(), mtime=0)[:1500])
     return folder
 
 

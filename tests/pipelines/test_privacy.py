@@ -162,3 +162,13 @@ def test_the_owner_is_told_a_pseudonym(traceroom: Traceroom) -> None:
     email = json.loads(traceroom("pseudonym", "sio.ok@corp.io", "--json", TRACEROOM_KEY=KEY).stdout)
     assert email["kind"] == "email" and "@" in email["pseudonym"]
     assert "no kind 'colour'" in traceroom("pseudonym", "red", "--kind", "colour", TRACEROOM_KEY=KEY).stderr
+
+
+def test_a_release_looks_for_names_that_only_split_fields_hold(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(session(1, "hello", '{"first_name": "Maria", "last_name": "Lopez"}'))
+    where = settings(folder, tmp_path / "out")
+    read(where)
+    with Store.open(where.warehouse, write=False) as store:
+        assert guard.names_in(store) == {"maria lopez"}

@@ -125,15 +125,21 @@ def until(holds: Callable[[], bool]) -> None:
 def kill_and_resume(
     logs: Path, out: Path, stage: str, delay_s: float, traceroom: Traceroom, by: signal.Signals = signal.SIGKILL
 ) -> subprocess.CompletedProcess[str]:
-    """Kill a run some time after it said that a stage is done, then run again; gives how the first one ended."""
-    run = start(*RUN, logs, "--out", out)
-    assert run.stderr is not None
-    for line in run.stderr:
-        if line.startswith(f"{stage}:"):
+    """Kill a run some time after it said that a stage is done, then run again; gives how the first one ended. A run that ends
+    before it is killed, as this process had to wait, is begun anew."""
+    for _ in range(5):
+        run = start(*RUN, logs, "--out", out)
+        assert run.stderr is not None
+        for line in run.stderr:
+            if line.startswith(f"{stage}:"):
+                break
+        time.sleep(delay_s)
+        run.send_signal(by)
+        _, errors = run.communicate()
+        if run.returncode:
             break
-    time.sleep(delay_s)
-    run.send_signal(by)
-    _, errors = run.communicate()
+        shutil.rmtree(out)
+        delay_s /= 2
     done = traceroom(*RUN, logs, "--out", out)
     assert done.returncode == 0, done.stderr
     return subprocess.CompletedProcess(run.args, run.returncode, "", errors)
