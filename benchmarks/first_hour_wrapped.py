@@ -4,7 +4,8 @@ In: the records of every built-in sample and of the shapes in a folder, written 
 `benchmarks.first_hour_containers`. A pair of records and container is right if what is read of it equals what is read of the
 same records as JSON lines: kinds, sessions, times, roles, texts, tools, arguments, results, errors, feedback. It is rejected if
 the file or a record is, with a reason. It is wrong otherwise.
-Sees: what a container states itself is no difference: a time for a record that has none, numbers and flags as text. Does not
+Sees: what a container states itself is no difference: a time for a record that has none, numbers and flags as text, no field
+for a null. Does not
 see: log events of files that hold more than those, but for how many are read.
 """
 
@@ -125,11 +126,18 @@ def _events(reading: Reading, text: str) -> Events:
     return events
 
 
+def _without_nulls(value: Any) -> Any:
+    """Return a value without the fields that hold nothing: a table has all fields in every row."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
 def _plain(value: Any) -> str:
     """Return a value with numbers and flags as text has them, and keys in one order."""
     if isinstance(value, str) and value[:1] in ("{", "["):
         try:
-            value = orjson.dumps(orjson.loads(value), option=orjson.OPT_SORT_KEYS).decode()
+            value = orjson.dumps(_without_nulls(orjson.loads(value)), option=orjson.OPT_SORT_KEYS).decode()
         except orjson.JSONDecodeError:
             return str(value)
     text = _NUMBER.sub(r"\1", str(value))

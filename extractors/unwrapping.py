@@ -28,6 +28,8 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _MOST_BYTES = 64 << 20
 _DEEPEST_TIME = 3
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d+(?:[eE][+-]?\d+)?)?")
+_NAMES = ("id", "version")
+"""Ends of columns' names whose numbers count nothing."""
 _BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
 _MEMBER_LAYOUTS = ("lines", "document", "table")
 _DATE, _LONGS, _REALS = "$date", ("$numberInt", "$numberLong"), ("$numberDouble", "$numberDecimal")
@@ -257,8 +259,8 @@ class Cells(Step):
         if not any(each is None or isinstance(each, str | bytes) for row in rows for each in row.values()):
             return None
         return cls(
-            tuple(name for name, cells in columns.items() if cells and not name.lower().endswith("id") and all(
-                map(_is_number, cells))),
+            tuple(name for name, cells in columns.items() if cells and (
+                name == "id" or not name.lower().endswith(_NAMES)) and all(map(_is_number, cells))),
             tuple(name for name, cells in columns.items() if cells and all(map(_is_quoted, cells))),
             tuple(name for name, cells in columns.items() if any(map(_is_object, cells)) and not all(
                 isinstance(spelled(each), dict | list) for each in cells)),

@@ -37,6 +37,8 @@ _ANY_RANK = 100
 _OF_BUSINESS = ("cloudevents", "segment")
 """Formats of events whose payload is an event's own, whatever it looks like, unless a product's names are in it."""
 _OF_TEXT = ("text_log", "access_log", "syslog")
+_SEEKERS = ("mcp",)
+"""Formats that look for their records inside others, and so miss what these state."""
 _LEAST_SHARE, _LEAST_CARRIED = 0.5, 0.02
 """Least share of a file's records that hold one of another format: where no format reads the others, and where one does."""
 _MOST_POINTS = 50
@@ -153,12 +155,13 @@ class _Node(NamedTuple):
 def find_wrapped(head: Head, content: bytes, claimed: Format | None) -> Wrapped | None:
     """Return the format of the records inside a file, None where it has none or `claimed` reads the file as it is."""
     is_carrier = claimed is not None and (_is_general(claimed) or claimed.name in _CARRIERS)
+    is_seeker = claimed is not None and claimed.name in _SEEKERS
     for notation, values in _beginnings(head, content, claimed is None):
         root = _Node(values, (), 0)
         if (kind := notation_of(values)) is not None:
             root = next(_node(root, Decoded(kind)), root)
             claimed = recognise(Head("lines", [each for each in root.values if isinstance(each, dict)][:_KEEP]))
-        if root.steps or notation or claimed is None or is_carrier:
+        if root.steps or claimed is None or is_carrier:
             # than one that reads any application's log, only a stricter format is better
             is_carried = is_carrier and not root.steps
             for most in (_GENERAL_RANK,) if is_carried else (_GENERAL_RANK, _ANY_RANK):
@@ -167,6 +170,12 @@ def find_wrapped(head: Head, content: bytes, claimed: Format | None) -> Wrapped 
                     best = best._replace(wrapping=replace(best.wrapping, carrier=claimed.name))
                 if best is not None and not (claimed is not None and claimed.name in _OF_BUSINESS and best.format.rank >= 40):
                     return best
+        if claimed is not None and (is_seeker or head.layout == "text") and not is_carrier and (
+                best := _search(root, head, notation, _GENERAL_RANK, _LEAST_SHARE)) is not None:
+            inside = [each for value in values for each in best.wrapping.values(value)]
+            if best.format is claimed and _points(claimed, inside) > _points(
+                    claimed, [each for each in head.text if "{" in each] if head.layout == "text" else values):
+                return best
         if claimed is not None and claimed.whole and isinstance(head.document, list) and head.layout == "document" and (
                 _points(claimed, values) > _points(claimed, [head.document])):   # a list of what is a file each
             return Wrapped(claimed, Wrapping(root.steps), values[:_KEEP])
@@ -186,15 +195,22 @@ def _of_cells(root: _Node, claimed: Format) -> Wrapped | None:
         return None
     opened = [each for row in objects for each in cells.apply(row)]
     best = _recognised(opened, "table", _ANY_RANK)
-    if best is None or _points(best, opened) <= _points(claimed, objects):
+    if best is None or not _is_better(best, opened, claimed, objects):
         return None
     return Wrapped(best, Wrapping((cells,)), opened[:_KEEP])
+
+
+def _is_better(log_format: Format, opened: Sequence[Any], claimed: Format, rows: Sequence[Any]) -> bool:
+    """Return whether rows tell more with their cells opened; as much is enough for a format that does not know tables."""
+    points, others = _points(log_format, opened), _points(claimed, rows)
+    return points > others or (points == others and not claimed.claims(Head("table", [*rows[:_KEEP]])))
 
 
 def _points(log_format: Format, values: Sequence[Any]) -> tuple[float, int]:
     """Return how much a format reads of records: events by kind less what it rejects, and the values that they hold."""
     emit = Emit("", "", log_format.name, Envelope())
-    log_format.read([LogRecord(str(n), n + 1, value) for n, value in enumerate(values[:_MOST_POINTS])], emit)
+    log_format.read([LogRecord(str(n), n + 1, value) for n, value in enumerate(values[:_MOST_POINTS])
+                     if not isinstance(value, Unparsed)], emit)
     n_events = sum(_LOG_POINTS if row["kind"] == "log" else 1 for row in emit.events)
     n_filled = sum(value not in (None, "", [], {}, "{}") for row in emit.events for value in row.values())
     return n_events + len(emit.declarations) - len(emit.rejects), n_filled
@@ -220,7 +236,7 @@ def _beginnings(head: Head, content: bytes, is_unclaimed: bool) -> Iterator[tupl
         yield "dump", [values_in_dump(content)]
     elif head.layout == "text" and head.text:
         yield "", [line.decode("utf-8", "replace") for line in content.split(b"\n", _MOST_VALUES)[:_MOST_VALUES]]
-    if is_unclaimed and head.layout in ("lines", "text") and is_stream(content):
+    if (is_unclaimed or head.layout == "text") and head.layout in ("lines", "text") and is_stream(content):
         values = [each for each in values_in_stream(content, _MOST_VALUES) if not isinstance(each, Unparsed)]
         if values:
             yield "stream", values
@@ -277,8 +293,7 @@ def _claimed(node: _Node, head: Head, most: int) -> tuple[Format, _Node] | None:
     if cells is not None and _has_cells(node, head):
         opened = next(_node(node, cells), node)
         other = _recognised([each for each in opened.values if isinstance(each, dict)], "table", most)
-        if other is not None and _fits(other, node) and (
-                plain is None or _points(other, opened.values) > _points(plain, objects)):
+        if other is not None and _fits(other, node) and (plain is None or _is_better(other, opened.values, plain, objects)):
             best = other, opened
     return best
 
