@@ -25,6 +25,8 @@ from extractors.notations import Unparsed
 _STATIC = (SESSION, TRACE, SERVICE, IDENTITY)
 _TIME_NAME = re.compile(r"time|date|^ts$|_ts$|_at$|created|^at$|[a-z]At$", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
+_OTHER_TIME = re.compile(r"updat|modif|expir|delet|ingest|valid|export|start|end|dur|out|zone", re.IGNORECASE)
+"""Names of times that are not when a record was written."""
 _MOST_BYTES = 64 << 20
 _DEEPEST_TIME = 3
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d+(?:[eE][+-]?\d+)?)?")
@@ -94,15 +96,16 @@ class Under(Step):
         inner = spelled(value.get(self.key))
         records = [inner] if isinstance(inner, dict) else inner or []
         return ("a fact of its records",) if any(
-            name in _facts(value, each, isinstance(inner, dict)) for each in records if isinstance(each, dict)) else ()
+            _facts({name: value[name]}, each, isinstance(inner, dict)) for each in records if isinstance(each, dict)) else ()
 
     def apply(self, value: Any) -> list[Any]:
         if not isinstance(value, dict):
             return []
         inner = spelled(value.get(self.key))
+        around = {name: each for name, each in value.items() if name != self.key}
         if isinstance(inner, dict):
-            return [_with_facts(value, inner, with_time=True)]
-        return [_with_facts(value, _object(each), with_time=False) for each in inner or ()]
+            return [_with_facts(around, inner, with_time=True)]
+        return [_with_facts(around, _object(each), with_time=False) for each in inner or ()]
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,31 @@ class Each(Step):
     def apply(self, value: Any) -> list[Any]:
         lists = value.values() if isinstance(value, dict) else ()
         return [each for inner in lists if isinstance(inner, list) for each in inner]
+
+
+@dataclass(frozen=True)
+class Entries(Step):
+    """The objects that an object holds under a name each, which is their session where they name none."""
+
+    @property
+    def is_many(self) -> bool:
+        return True
+
+    @staticmethod
+    def fits(value: dict[str, Any]) -> bool:
+        """Return whether an object holds several objects with a key in common, and nothing else."""
+        return len(value) > 1 and all(isinstance(each, dict) for each in value.values()) and bool(
+            set.intersection(*(set(each) for each in value.values())))
+
+    @property
+    def description(self) -> str:
+        return "an object for each name"
+
+    def apply(self, value: Any) -> list[Any]:
+        if not isinstance(value, dict):
+            return []
+        return [each if isinstance(each, dict) and "id" in each else _with_facts({"session_id": name}, each, with_time=False)
+                for name, each in value.items()]
 
 
 @dataclass(frozen=True)
@@ -415,14 +443,24 @@ def _with_facts(outer: dict[str, Any], inner: Any, with_time: bool) -> Any:
 
 
 def _facts(outer: dict[str, Any], inner: dict[str, Any], with_time: bool) -> dict[str, Any]:
+    """Return what an envelope, or an object in it (`meta`, say), states of a record that does not."""
     facts: dict[str, Any] = {}
+    places = [outer, *(each for each in outer.values() if isinstance(each, dict))]
     for names in _STATIC:
-        stated = next((name for name in names if isinstance(outer.get(name), str | int) and outer[name] != ""), None)
-        if stated is not None and inner.keys().isdisjoint(names):
-            facts[stated] = outer[stated]
+        stated = ((name, place[name]) for place in places for name in names if isinstance(place.get(name), str | int))
+        fact = next(((name, each) for name, each in stated if each != ""), None)
+        if fact is not None and inner.keys().isdisjoint(names):
+            facts[fact[0]] = fact[1]
     if with_time and not _has_time(inner):
-        facts |= next(({name: outer[name]} for name in TIME if microseconds(outer.get(name)) is not None), {})
+        at = next((at for place in places if (at := _time_in(place)) is not None), None)
+        facts |= {"timestamp": at} if at is not None else {}
     return facts
+
+
+def _time_in(value: dict[str, Any]) -> Any:
+    """Return the time that an envelope states, under a name that logs use, else under one that says so."""
+    names = [*TIME, *(name for name in value if _TIME_NAME.search(name) and not _OTHER_TIME.search(name))]
+    return next((value[name] for name in names if microseconds(value.get(name)) is not None), None)
 
 
 def _has_time(value: dict[str, Any], depth: int = 0) -> bool:

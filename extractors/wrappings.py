@@ -22,7 +22,20 @@ from extractors.formats.envelope import Envelope
 from extractors.formats.format import Layout
 from extractors.formats.values import json_text
 from extractors.notations import Unparsed, is_dump, is_stream, values_in_dump, values_in_stream
-from extractors.unwrapping import Cells, Columns, Decoded, Each, Elements, Members, Step, Tail, Under, notation_of, spelled
+from extractors.unwrapping import (
+    Cells,
+    Columns,
+    Decoded,
+    Each,
+    Elements,
+    Entries,
+    Members,
+    Step,
+    Tail,
+    Under,
+    notation_of,
+    spelled,
+)
 
 _DEEPEST = 5
 _MOST_NODES = 150
@@ -339,6 +352,8 @@ def _inside(node: _Node, head: Head, least: float = _LEAST_SHARE) -> Iterator[_N
         return
     if len(objects[0]) > 1 and Each.fits(objects[0]):
         yield from _node(node, Each())
+    if is_root and head.layout in ("lines", "document") and len(objects) == 1 and Entries.fits(objects[0]):
+        yield from _node(node, Entries())
     is_database = is_root and head.layout == "database"
     for key in dict.fromkeys(key for each in objects[:_MOST_POINTS] for key in each):
         holding = [each for each in objects if key in each]

@@ -116,7 +116,7 @@ def _request(transcript: Transcript, number: int, request: Row, who: str | None)
     if request.get("isCanceled") is True:
         transcript.log("the request was cancelled", tool="cancelled", happened_at=answered)
     if (vote := request.get("vote")) is not None:
-        answer = _VOTES.get(vote) if isinstance(vote, int) else written(vote)
+        answer = written(vote) if (choice := number_of(vote)) is None else _VOTES.get(int(choice))
         transcript.add({"kind": "feedback", "name": "vote", "value": answer, "happened_at": answered,
                         "content": written(request.get("voteDownReason")), "call_id": text_of(request.get("responseId"))})
 
