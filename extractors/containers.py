@@ -109,9 +109,16 @@ def _tar_members(content: bytes) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            remaining = MOST_BYTES
             for info in archive:
+                name = info.name.removeprefix("./")
+                if name in files:
+                    raise ValueError(f"it holds two files called {name!r}")
                 if info.isfile() and (member := archive.extractfile(info)) is not None:
-                    files[info.name.removeprefix("./")] = member.read()
+                    remaining -= info.size   # of a sparse file, what it unpacks to
+                    if remaining < 0:
+                        raise ValueError(f"it unpacks to more than {MOST_BYTES} bytes")
+                    files[name] = member.read()
                 if len(files) > _MOST_MEMBERS:
                     raise ValueError(f"it holds more than {_MOST_MEMBERS} files")
     except (tarfile.TarError, OSError, EOFError) as error:

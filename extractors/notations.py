@@ -1,7 +1,7 @@
 """Files that hold records in no layout of their own: JSON values one after the other, and dumps of SQL.
 
 In: bytes. Out: JSON values, in file order; what cannot be read is an `Unparsed` with the reason.
-Sees: indented values one after the other, commas and comments between lines (`#`, `//`, `/* */`), commas before a closing
+Sees: indented values one after the other, commas and comments between lines (`#`, `//`), commas before a closing
 bracket; PostgreSQL's `COPY … FROM stdin` and `INSERT` of PostgreSQL, MySQL and SQLite, rows by table. Does not see: types of
 columns that a dump writes as text; dumps in binary notation.
 """
@@ -16,20 +16,22 @@ from typing import Any
 import orjson
 
 _JSON_NOISE = re.compile(
-    r'("(?:[^"\\\n]|\\.)*")|(?m:^[ \t]*(?:#|//)[^\n]*)|/\*.*?\*/|(?<=[,{\[\]}\d"el])[ \t]+//[^\n]*|,(?=\s*[}\]])', re.DOTALL)
+    r'("(?:[^"\\\n]|\\.)*")|(?m:^[ \t]*(?:#|//)[^\n]*)|(?<=[,{\[\]}\d"el])[ \t]+//[^\n]*|,(?=\s*[}\]])')
 """Strings, which stay; comments, and commas before a closing bracket, which go."""
 _BETWEEN = re.compile(r"[\s,]*")
 _NEXT_VALUE = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
-_COPY = re.compile(r"^COPY\s+(?P<table>[^\s(]+)\s*\((?P<columns>[^)]*)\)\s+FROM\s+stdin.*;\s*$", re.MULTILINE | re.IGNORECASE)
-_INSERT = re.compile(r"^INSERT\s+(?:IGNORE\s+)?INTO\s+(?P<table>[^\s(]+)\s*(?:\((?P<columns>[^)]*)\)\s*)?VALUES\s*",
-                     re.MULTILINE | re.IGNORECASE)
-_CREATE = re.compile(r"^CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<table>[^\s(]+)\s*\((?P<body>.*?)^\s*\)",
-                     re.MULTILINE | re.IGNORECASE | re.DOTALL)
+_ROWS = re.compile(
+    r"^(?:COPY +(?P<copied>[^\s(]+) *\((?P<copied_columns>[^)\n]*)\) +FROM +stdin[^\n]*;[ \t]*$"
+    r"|INSERT +(?:IGNORE +)?INTO +(?P<table>[^\s(]+) *(?:\((?P<columns>[^)\n]*)\)\s*)?VALUES\s*)", re.MULTILINE | re.IGNORECASE)
+"""Where the rows of a table begin."""
+_CREATE = re.compile(r"^CREATE +TABLE +(?:IF +NOT +EXISTS +)?(?P<table>[^\s(]+) *\("
+                     r"(?P<body>[^\n]*\n(?:(?!CREATE|INSERT|COPY)[^\n]*\n)*?)[ \t]*\)", re.MULTILINE | re.IGNORECASE)
 _COLUMN = re.compile(r"^\s*[\"`\[]?(?!(?:PRIMARY|KEY|UNIQUE|CONSTRAINT|FOREIGN|CHECK|INDEX)\b)(\w+)", re.IGNORECASE)
+_NEXT_ROW = re.compile(r"\s*,\s*(?=\()")
 _QUOTES = "\"`[]"
 _STANDARD = re.compile(
-    r"\s*(?:(?P<raw>E|X|B|_binary )?'(?P<text>(?:[^']|'')*)'|(?P<word>[^,()\s]+))\s*(?P<end>[,)])", re.IGNORECASE)
-_ESCAPING = re.compile(r"\s*(?:(?P<raw>E|X|B|_binary )?'(?P<text>(?:[^'\\]|\\.|'')*)'|(?P<word>[^,()\s]+))\s*(?P<end>[,)])",
+    r"\s*(?:(?P<raw>E|X|B|_binary )?'(?P<text>(?:[^']|'')*+)'|(?P<word>[^,()\s]+))\s*(?P<end>[,)])", re.IGNORECASE)
+_ESCAPING = re.compile(r"\s*(?:(?P<raw>E|X|B|_binary )?'(?P<text>(?:[^'\\]|\\.|'')*+)'|(?P<word>[^,()\s]+))\s*(?P<end>[,)])",
                        re.DOTALL | re.IGNORECASE)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "Z": "\x1a"}
 _WORDS = {"null": None, "true": True, "false": False}
@@ -85,7 +87,7 @@ def _storable(value: Any) -> Any:
 def is_dump(content: bytes) -> bool:
     """Return whether a text is a dump of SQL with rows."""
     text = content[:1 << 20].decode("utf-8", "replace")
-    return _COPY.search(text) is not None or _INSERT.search(text) is not None
+    return _ROWS.search(text) is not None
 
 
 def values_in_dump(content: bytes) -> dict[str, list[dict[str, Any]]]:
@@ -95,15 +97,12 @@ def values_in_dump(content: bytes) -> dict[str, list[dict[str, Any]]]:
     columns_of = {_name(each["table"]): [match[1] for line in each["body"].split("\n") if (match := _COLUMN.match(line))]
                   for each in _CREATE.finditer(text)}
     at = 0
-    while True:
-        starts = [match for match in (_COPY.search(text, at), _INSERT.search(text, at)) if match is not None]
-        if not starts:
-            return tables
-        start = min(starts, key=lambda match: match.start())
-        name = _name(start["table"])
-        columns = [_name(each) for each in start["columns"].split(",")] if start["columns"] else columns_of.get(name, [])
+    while (start := _ROWS.search(text, at)) is not None:
+        name = _name(start["copied"] or start["table"])
+        named = start["copied_columns"] or start["columns"]
+        columns = [_name(each) for each in named.split(",")] if named else columns_of.get(name, [])
         rows = tables.setdefault(name, [])
-        if start.re is _COPY:
+        if start["copied"]:
             end = text.find("\n\\.", start.end())
             end = len(text) if end < 0 else end
             rows += _with_booleans([dict(zip(columns, map(_copied, line.split("\t")), strict=False))
@@ -112,6 +111,7 @@ def values_in_dump(content: bytes) -> dict[str, list[dict[str, Any]]]:
         else:
             inserted, at = _inserted(text, start.end(), is_escaping="`" in start["table"])
             rows += [dict(zip(columns or [f"column_{n + 1}" for n in range(len(row))], row, strict=False)) for row in inserted]
+    return tables
 
 
 def _name(text: str) -> str:
@@ -144,7 +144,7 @@ def _inserted(text: str, at: int, is_escaping: bool) -> tuple[list[list[Any]], i
             if match["end"] == ")":
                 break
         rows.append(row)
-        following = re.compile(r"\s*,\s*(?=\()").match(text, at)
+        following = _NEXT_ROW.match(text, at)
         if following is None:
             break
         at = following.end()

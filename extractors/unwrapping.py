@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import gzip
+import itertools
 import re
-import zlib
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,8 @@ _TIME_NAME = re.compile(r"time|date|^ts$|_ts$|_at$|created|^at$|[a-z]At$", re.IG
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _OTHER_TIME = re.compile(r"updat|modif|expir|delet|ingest|valid|export|start|end|dur|out|zone", re.IGNORECASE)
 """Names of times that are not when a record was written."""
-_MOST_BYTES = 64 << 20
+_MOST_VALUES = 5000
+"""Values that are looked through for a notation."""
 _DEEPEST_TIME = 3
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d+(?:[eE][+-]?\d+)?)?")
 _NAMES = ("id", "version")
@@ -54,9 +55,7 @@ def spelled(value: Any) -> Any:
     if _BASE64.fullmatch(text) and len(text) % 4 == 0:
         try:
             content = base64.b64decode(text, validate=True)
-            if content[:2] == b"\x1f\x8b":
-                content = zlib.decompressobj(wbits=47).decompress(content, _MOST_BYTES)
-        except (binascii.Error, zlib.error, gzip.BadGzipFile):
+        except binascii.Error:
             return None
         return spelled(content) if content.lstrip()[:1] in (b"{", b"[") else None
     return None
@@ -349,19 +348,25 @@ class Decoded(Step):
 def notation_of(values: Sequence[Any]) -> str | None:
     """Return the notation of typed values that the first objects are in, None where their values are plain."""
     objects = [each for each in values[:20] if isinstance(each, dict)]
-    if any(_has_mongo(each) for each in objects):
+    if _has_mongo(objects):
         return "mongo"
     if objects and all(_is_dynamo(each) for each in objects):
         return "dynamo"
     return None
 
 
-def _has_mongo(value: Any) -> bool:
-    if isinstance(value, dict):
-        if len(value) == 1 and next(iter(value)) in (_DATE, *_LONGS, *_REALS, "$oid"):
-            return True
-        return any(map(_has_mongo, value.values()))
-    return isinstance(value, list) and any(map(_has_mongo, value))
+def _has_mongo(values: list[Any]) -> bool:
+    """Return whether a typed value of MongoDB is among the outermost values inside some."""
+    waiting, n_looked_at = deque(values), 0
+    while waiting and n_looked_at < _MOST_VALUES:
+        value, n_looked_at = waiting.popleft(), n_looked_at + 1
+        if isinstance(value, dict):
+            if len(value) == 1 and next(iter(value)) in (_DATE, *_LONGS, *_REALS, "$oid"):
+                return True
+            waiting += itertools.islice(value.values(), _MOST_VALUES)
+        elif isinstance(value, list):
+            waiting += value[:_MOST_VALUES]
+    return False
 
 
 def _of_mongo(value: Any) -> Any:

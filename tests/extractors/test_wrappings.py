@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -159,6 +160,21 @@ def test_files_of_archives_are_read_in_order_and_others_are_rejected_by_name(tmp
         reading = reading_of(tmp_path, content)
         assert reading.events["session_id"].unique(maintain_order=True).to_list() == ["s-0", "s-1", "s-2"]
         assert ["notes.txt" in each for each in reading.decisions.filter(kept=False)["detail"]] == [True]
+
+
+def test_files_that_only_look_like_containers_cost_little(tmp_path: Path) -> None:
+    """Comments, lists of columns and quotes that never close are looked at once each."""
+    begun = time.process_time()
+    for text in ("COPY t (", "COPY t (a\n", "CREATE TABLE t (\n", "INSERT INTO t (a) VALUES ('\n", '{"a": [\n', "# {\n"):
+        reading_of(tmp_path, (text * 20_000 + "\nINSERT INTO t VALUES ('").encode())
+    assert time.process_time() - begun < 10
+
+
+def test_a_sparse_file_of_a_tar_is_counted_before_it_is_read(tmp_path: Path) -> None:
+    info = tarfile.TarInfo("logs.jsonl")
+    info.size, info.type = 1 << 40, tarfile.GNUTYPE_SPARSE
+    reading = reading_of(tmp_path, info.tobuf(tarfile.GNU_FORMAT) + bytes(4096))
+    assert reading.file.format == "unreadable_file"
 
 
 def test_lines_of_an_application_beside_wrapped_conversations_are_read_as_without_these(tmp_path: Path) -> None:
