@@ -179,7 +179,7 @@ def find_wrapped(head: Head, content: bytes, claimed: Format | None) -> Wrapped 
             is_carried = is_carrier and not root.steps
             for most in (_GENERAL_RANK,) if is_carried else (_GENERAL_RANK, _ANY_RANK):
                 best = _search(root, head, notation, most, _LEAST_CARRIED if is_carried else _LEAST_SHARE)
-                if best is not None and is_carried and best.format is claimed:   # it knows such batches of its own records
+                if best is not None and best.format is claimed and best.format.name in _OF_BUSINESS:   # it knows such batches
                     continue
                 if best is not None and is_carried and not best.wrapping.is_gathered and claimed is not None:
                     best = best._replace(wrapping=replace(best.wrapping, carrier=claimed.name))
