@@ -10,17 +10,18 @@ Memory: one chunk, and a line of at most `MOST_RECORD` bytes; a longer line is p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from extractors import containers
 from extractors.containers import Stream
-from extractors.content import head_of, header_of, text_head
-from extractors.formats import named, recognise
+from extractors.content import Records, head_of, header_of, records_of, text_head
+from extractors.formats import Format, named, recognise
 from extractors.formats.format import Layout
 from extractors.inventory import SourceFile
+from extractors.wrappings import Wrapping, find_wrapped
 
 CHUNK_BYTES = 1 << 24
 MOST_RECORD = 1 << 26
@@ -91,6 +92,21 @@ class Log:
     """Value of a file that is one document, while it stays in this process."""
     first_fields: tuple[str, ...] = ()
     """Names of the fields of its first record, sorted."""
+    wrapping: Wrapping | None = None
+    """How its records lie in those of the file; None: they are those of the file."""
+
+    def records(self, chunk: Chunk) -> Records:
+        """Return the records of one of its chunks."""
+        header = self.header if chunk.number else b""
+        if self.wrapping is not None:
+            return self.wrapping.records(chunk.content, self.layout, self.document, header, chunk.line, chunk.byte_offset)
+        return records_of(chunk.content, self.layout, self.whole, self.document, header, chunk.line, chunk.byte_offset)
+
+    def with_format(self, log_format: Format, wrapping: Wrapping | None, objects: Sequence[Any]) -> Log:
+        """Return the log as a format reads it; `objects`: its first records."""
+        first = objects[0] if objects and isinstance(objects[0], dict) else {}
+        return replace(self, format=log_format.name, whole=log_format.whole and wrapping is None, apart=log_format.apart,
+                       wrapping=wrapping, first_fields=tuple(sorted(map(str, first))))
 
 
 def opened(source_file: SourceFile, earlier: Earlier = lambda previous: {}) -> (
@@ -147,19 +163,26 @@ def _looked_at(source_file: SourceFile, stream: Stream, n_bytes: int) -> Log | R
     assert head is not None, "what is whole has a head"
     chosen = source_file.source.format
     log_format = named(chosen) if chosen else recognise(head)
-    if log_format is None and head.layout == "table":   # lines of text with commas in them
-        head = text_head(begin)
-        log_format = recognise(head)
-    if log_format is None:
+    wrapped = None if chosen else find_wrapped(head, stream.buffer, log_format)
+    if log_format is None and wrapped is None and head.layout == "table":   # lines of text with commas in them
+        text = text_head(begin)
+        log_format = recognise(text)
+        wrapped = None if chosen else find_wrapped(text, stream.buffer, log_format)
+        head = text if log_format or wrapped else head
+    if log_format is None and wrapped is None:
         return RejectedFile("unknown_format", _UNKNOWN, nothing, n_bytes)
     document = head.document if head.layout != "lines" else None
     header = header_of(begin) if head.layout == "table" and document is None else b""
-    first_fields = tuple(sorted(map(str, head.first)))
-    return Log(source_file, log_format.name, head.layout, log_format.whole, log_format.apart, header, document, first_fields)
+    log = Log(source_file, "", head.layout, header=header, document=document)
+    if wrapped is not None:
+        return log.with_format(wrapped.format, wrapped.wrapping, wrapped.objects)
+    assert log_format is not None, "either of them reads the file"
+    return log.with_format(log_format, None, head.objects)
 
 
 def _chunks(log: Log, stream: Stream, earlier: Earlier, n_bytes: int) -> Iterator[Chunk | RejectedFile]:
-    in_lines = log.layout in _LINES and not (log.layout == "text" and log.whole) and log.document is None
+    in_lines = log.layout in _LINES and not (log.layout == "text" and log.whole) and log.document is None and not (
+        log.wrapping is not None and log.wrapping.is_gathered)
     previous = None
     try:
         if in_lines:

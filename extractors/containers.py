@@ -11,12 +11,14 @@ import gzip
 import io
 import re
 import sqlite3
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, BinaryIO
+from uuid import UUID
 
 import polars as pl
 import pyarrow as pa
@@ -24,6 +26,7 @@ import pyarrow.parquet as pq
 import zstandard
 
 from extractors.formats.format import Head
+from extractors.formats.values import parsed_json
 
 MOST_BYTES = 1 << 27
 DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, MemoryError)
@@ -46,7 +49,7 @@ _MOST_STEPS, _STEPS = 100, 1_000_000
 
 def claims(content: bytes) -> bool:
     """Whether it begins as an archive, a database or a Parquet table does."""
-    return content.startswith((*_ZIP, _SQLITE, _PARQUET))
+    return content.startswith((*_ZIP, _SQLITE, _PARQUET)) or content[_TAR_AT:].startswith(_TAR)
 
 
 def head_of(content: bytes) -> Head | None:
@@ -68,6 +71,8 @@ def head_of(content: bytes) -> Head | None:
         except _NO_ZIP as error:
             raise ValueError(f"damaged zip ({error})") from error
         return Head("archive", [], files)
+    if content[_TAR_AT:].startswith(_TAR):
+        return Head("archive", [], _tar_members(content))
     if content.startswith(_SQLITE):
         tables = _tables(content)
         return Head("database", [{name: rows[:_KEEP] for name, rows in tables.items()}], tables)
@@ -100,6 +105,27 @@ def _member(archive: zipfile.ZipFile, content: bytes, info: zipfile.ZipInfo, rem
     return bytes(unpacked)
 
 
+def _tar_members(content: bytes) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            remaining = MOST_BYTES
+            for info in archive:
+                name = info.name.removeprefix("./")
+                if name in files:
+                    raise ValueError(f"it holds two files called {name!r}")
+                if info.isfile() and (member := archive.extractfile(info)) is not None:
+                    remaining -= info.size   # of a sparse file, what it unpacks to
+                    if remaining < 0:
+                        raise ValueError(f"it unpacks to more than {MOST_BYTES} bytes")
+                    files[name] = member.read()
+                if len(files) > _MOST_MEMBERS:
+                    raise ValueError(f"it holds more than {_MOST_MEMBERS} files")
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise ValueError(f"damaged tar ({error})") from error
+    return files
+
+
 def _tables(content: bytes) -> dict[str, list[dict[str, Any]]]:
     try:
         connection = sqlite3.connect(":memory:")
@@ -114,7 +140,7 @@ def _tables(content: bytes) -> dict[str, list[dict[str, Any]]]:
             connection.set_progress_handler(lambda: next(steps, None) is None, _STEPS)
             names = [row[0] for row in connection.execute("select name from sqlite_master where type = 'table' order by name")]
             bound = _UnpackedSize()
-            return {name: [bound.count(dict(row)) for row in connection.execute(_stored_columns(connection, name))]
+            return {name: [bound.count(_written(dict(row))) for row in connection.execute(_stored_columns(connection, name))]
                     for name in names}
         finally:
             connection.close()
@@ -159,16 +185,41 @@ def _parquet(content: bytes) -> list[dict[str, Any]]:
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         _check_size(0, file.metadata.num_rows * len(file.schema_arrow))
-        parts: list[pl.DataFrame] = []
+        parts: list[list[dict[str, Any]]] = []
+        is_plain = not any(_needs_arrow(field.type) for field in file.schema_arrow)
         n_bytes = n_cells = 0
         for batch in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
-            parts.append(pl.DataFrame(pl.from_arrow(_uuids_as_text(batch))))
-            sizes = [_size_of(column) for column in parts[-1]]
+            frame = pl.DataFrame(pl.from_arrow(_uuids_as_text(batch)))
+            sizes = [_size_of(column) for column in frame]
             n_bytes, n_cells = n_bytes + sum(size for size, _ in sizes), n_cells + sum(n for _, n in sizes)
             _check_size(n_bytes, n_cells)
-        return [_written(row) for part in parts for row in part.to_dicts()]
+            parts.append(frame.to_dicts() if is_plain else [
+                {field.name: _json_opened(row[field.name], field.type) for field in file.schema_arrow}
+                for row in batch.to_pylist(maps_as_pydicts="lossy")])
+        return [_row_written(row) for part in parts for row in part]
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError, pl.exceptions.PanicException) as error:
         raise ValueError(f"damaged Parquet ({str(error).splitlines()[0]})") from error
+
+
+def _needs_arrow(kind: pa.DataType) -> bool:
+    """Return whether a type holds a map, JSON or, inside a value, a UUID: Polars has them as lists, as text and as bytes."""
+    if isinstance(kind, pa.MapType | pa.JsonType):
+        return True
+    inner = [kind.field(n).type for n in range(kind.num_fields)]
+    return any(isinstance(each, pa.UuidType) or _needs_arrow(each) for each in inner)
+
+
+def _json_opened(value: Any, kind: pa.DataType) -> Any:
+    """Return a value with what its type says is JSON as JSON says it."""
+    if isinstance(kind, pa.JsonType) and isinstance(value, str):
+        return parsed_json(value, value)
+    if isinstance(value, dict) and isinstance(kind, pa.StructType):
+        return {name: _json_opened(each, kind.field(name).type) for name, each in value.items()}
+    if isinstance(value, dict) and isinstance(kind, pa.MapType):
+        return {name: _json_opened(each, kind.item_type) for name, each in value.items()}
+    if isinstance(value, list) and isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType):
+        return [_json_opened(each, kind.value_type) for each in value]
+    return value
 
 
 def _uuids_as_text(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -185,16 +236,29 @@ def _written(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _written(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [_written(each) for each in value]
+        return [_without_nulls(_written(each)) for each in value]
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
+    if isinstance(value, UUID):
+        return str(value)
     if isinstance(value, bytes):
         with contextlib.suppress(UnicodeDecodeError):
             return value.decode()
+    return value
+
+
+def _row_written(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row as `_written` does; a field that an object in it does not have is a null in its column, and goes."""
+    return {name: _without_nulls(_written(value)) for name, value in row.items()}
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
     return value
 
 

@@ -5,6 +5,7 @@ on demand: a line that is no JSON has no value but a problem."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import itertools
@@ -23,6 +24,10 @@ from extractors.formats.values import object_in
 BOM = b"\xef\xbb\xbf"
 _XML = re.compile(rb"\s*<(\?xml|!DOCTYPE|!--|[A-Za-z_][\w.:-]*[\s/>])")
 _NO_NAME = re.compile(r'^\s*$|^[\d\s.:-]+$|[{}<>]|\d{4}-\d\d-\d\d[T ]|^(data|event|id|retry):')
+_ROW_NUMBER = "row_number"
+"""Name of a first column that has none: an index, as data frames write it."""
+_DELIMITERS = (",", ";", "\t", "|")
+_CP_1252 = "traceroom_cp1252"
 _N_LINES = 20
 _KEEP = 5
 _DEEP = 254
@@ -43,15 +48,25 @@ class Records:
     """They are lines of text."""
     problems: dict[int, str] = field(default_factory=dict)
     """Why the record at an index has no value."""
+    notes: dict[int, str] = field(default_factory=dict)
+    """What could not be taken as it lies there, of a record that has its value already."""
 
     def value(self, index: int) -> tuple[Any, str | None, str | None]:
         """Value of a record, why it has none, and what of it could not be taken as it lies there."""
         if index in self.problems:
             return None, self.problems[index], None
         if self.values is not None:
-            return self.values[index], None, None
+            return self.values[index], None, self.notes.get(index)
         content = self.contents[index]
         return (content.decode("utf-8", "replace"), None, None) if self.text else parsed(content)
+
+
+    def first_values(self, most: int) -> Iterator[Any]:
+        """Yield the values of the first records."""
+        for index in range(min(most, len(self.contents))):
+            value, problem, _ = self.value(index)
+            if problem is None:
+                yield value
 
 
 def head_of(content: bytes, whole: bool = True) -> Head | None:
@@ -67,13 +82,15 @@ def head_of(content: bytes, whole: bool = True) -> Head | None:
         return head if head is None or head.layout != "text" else text_head(body)
     if start == b"<" and _XML.match(body) is not None:
         return Head("xml", [], None, _first_lines(body)) if whole else None
-    text = body[:65536].decode("utf-8", "replace")
+    text = decoded(body[:65536])
     try:
-        rows = list(itertools.islice(csv.reader(io.StringIO(text, newline="")), _KEEP + 1))
+        rows = list(itertools.islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text)), _KEEP + 1))
     except csv.Error:
         return text_head(body)
     # a header names columns: each differently, and none by a number, JSON, or with a quote that is not doubled
     names = rows[0] if rows and b"\0" not in body[:1024] else []
+    if len(names) > 2 and names[0] == "" and all(row[:1] and row[0].isdecimal() for row in rows[1:]):
+        names = [_ROW_NUMBER, *names[1:]]
     if len(names) < 2 or len(set(names)) < len(names) or any(
             _NO_NAME.search(name) or ('"' in name and name.replace('"', '""') not in text) for name in names):
         return text_head(body)
@@ -116,8 +133,30 @@ def records_of(content: bytes, layout: Layout, whole: bool = False, document: An
 def header_of(content: bytes) -> bytes:
     """Return the first row of a table as bytes."""
     taken: list[str] = []
-    next(csv.reader(_watched(content.removeprefix(BOM).decode("utf-8", "replace"), taken)), None)
+    text = decoded(content.removeprefix(BOM))
+    next(csv.reader(_watched(text, taken), delimiter=delimiter_of(text)), None)
     return "".join(taken).encode()
+
+
+def decoded(content: bytes) -> str:
+    """Return text in UTF-8; a byte that is none is a character of Windows-1252, which Latin-1 is a part of."""
+    return content.decode("utf-8", _CP_1252)
+
+
+def _in_windows(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    bad = error.object[error.start:error.start + 1]
+    return bad.decode("cp1252", "replace"), error.start + 1
+
+
+codecs.register_error(_CP_1252, _in_windows)
+
+
+def delimiter_of(text: str) -> str:
+    """Return what separates the columns of a table: the character that its first line holds most of, outside quotes."""
+    line = re.sub(r'"(?:[^"]|"")*"', "", text[:65536].lstrip("\n\r").partition("\n")[0])
+    return max(_DELIMITERS, key=line.count)
 
 
 def _json_head(body: bytes, whole: bool) -> Head | None:
@@ -176,8 +215,11 @@ def _rows(content: bytes, header: bytes, line: int, byte_offset: int) -> Records
     values: list[Any] = []
     mark = len(BOM) if content.startswith(BOM) else 0
     taken: list[str] = []
-    reader = csv.reader(_watched((header + content[mark:]).decode("utf-8", "replace"), taken))
+    text = decoded(header + content[mark:])
+    reader = csv.reader(_watched(text, taken), delimiter=delimiter_of(text))
     names = next(reader, [])
+    if len(names) > 2 and names[0] == "":
+        names[0] = _ROW_NUMBER
     if not header:
         byte_offset, line = byte_offset + len("".join(taken).encode()) + mark, line + len(taken)
     taken.clear()

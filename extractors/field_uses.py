@@ -95,7 +95,7 @@ class _Ablation:
                     yield from below
                     continue
             read_as = read_as or (_REPEATED if self._is_repeated(path) else ())
-            yield FieldReading(".".join(path), read_as, _short(example))
+            yield FieldReading(".".join(path), read_as, shortened_text(example))
 
     def _is_repeated(self, path: Path) -> bool:
         """Return whether events hold all values of a field, though from another one."""
@@ -191,7 +191,8 @@ def _without(value: Any, path: Path) -> Any:
     return {**value, path[0]: _without(value[path[0]], path[1:])}
 
 
-def _short(value: Any) -> str:
+def shortened_text(value: Any) -> str:
+    """Return a value as a text of few characters."""
     text = value if isinstance(value, str) else json_text(value)
     return " ".join(text.split())[:_LONGEST]
 

@@ -19,7 +19,7 @@ from pathlib import PurePosixPath
 import polars as pl
 
 from extractors.chunks import Chunk, Log, RejectedFile, opened
-from extractors.content import Records, records_of
+from extractors.content import Records, parsed
 from extractors.formats import Block, Emit, LogRecord, named
 from extractors.formats.envelope import Envelope
 from extractors.inventory import SourceFile
@@ -113,17 +113,36 @@ class _Reader:
             records = Records([chunk.line], [chunk.byte_offset], [chunk.content], problems={
                 0: f"it is a line of {chunk.too_long} bytes, longer than any that is read"})
         else:
-            records = records_of(chunk.content, log.layout, log.whole, log.document, log.header if chunk.number else b"",
-                                 chunk.line, chunk.byte_offset)
+            records = log.records(chunk)
         ids, firsts = _record_ids(self._source_file.source.name, records.contents)
         block = Block(ids, records.lines, records.contents, partial(self._record, records, ids))
         if self._format.read_block is not None and records.values is None:
             self._format.read_block(block, self._emit)
         else:
             self._format.read(block.records(), self._emit)
+        if log.wrapping is not None and log.wrapping.carrier:
+            self._read_carrier(records, ids, log.wrapping.carrier)
         for record, reason, detail in self._emit.rejects:
             self._say(record.line, reason, detail)
         return self._reading(records, ids, firsts, self._emit.frame())
+
+    def _read_carrier(self, records: Records, ids: list[str], name: str) -> None:
+        """Read what holds no record of the wrapped format as the format reads it that claims the file as it is."""
+        read_ids = {row["record_id"] for row in self._emit.events}
+        rejected = {record.record_id for record, _, _ in self._emit.rejects}
+        indexes = [n for n, each in enumerate(ids) if each not in read_ids and (each in rejected or n in records.problems)]
+        others = []
+        for index in indexes:
+            content = records.contents[index]
+            is_text = self._log.layout == "text"
+            value, problem = (content.decode("utf-8", "replace"), None) if is_text else parsed(content)[:2]
+            if problem is None:
+                others.append(LogRecord(ids[index], records.lines[index], value))
+                self._decisions.pop((records.lines[index], "unreadable_record"), None)
+        other_ids = {each.record_id for each in others}
+        self._emit.rejects = [each for each in self._emit.rejects if each[0].record_id not in other_ids]
+        if others:
+            named(name).read(others, self._emit)
 
     def _record(self, records: Records, ids: list[str], index: int) -> LogRecord | None:
         value, problem, note = records.value(index)

@@ -17,13 +17,14 @@ import polars as pl
 
 from extractors.chunks import Chunk, Log, RejectedFile, opened
 from extractors.configuration import Source
-from extractors.content import head_of, records_of
+from extractors.content import head_of
 from extractors.field_uses import FieldReading, field_uses
 from extractors.formats import Format, Head, named, registered
 from extractors.formats.mapped import TABLES
 from extractors.inventory import SourceFile
 from extractors.proposing import Fields, candidates
 from extractors.reading import Reading, read_chunk
+from extractors.wrappings import find_wrapped
 from warehouse.errors import Unreadable
 
 _MOST_BYTES = 4 << 20
@@ -66,7 +67,8 @@ class Sniffed:
     """What each field of the records is read as, where records have fields."""
     note: str = ""
     """Why nothing could be read."""
-
+    wrapping: str = ""
+    """Where in the file's own records those of the format lie; empty: they are those of the file."""
 
     @property
     def snippet(self) -> str:
@@ -107,7 +109,11 @@ def sniff_file(file: SourceFile) -> Sniffed:
     head = head_of(chunk.content)
     assert head is not None, "what is whole has a head"
     claimed = [each for each in registered() if each.claims(head)]
-    chosen = claimed[0] if claimed else None
+    wrapped = find_wrapped(head, chunk.content, claimed[0] if claimed else None)
+    chosen = wrapped.format if wrapped else claimed[0] if claimed else None
+    if wrapped is not None:
+        claimed = [wrapped.format]
+        log = replace(log, wrapping=wrapped.wrapping)
     reading = _read(log, chosen, chunk, Source()) if chosen else None
     is_general = chosen is not None and chosen.rank >= _GENERAL_RANK and chosen.name != "mapped"
     fields, mapped = _proposed(log, chunk, head, reading) if chosen is None or is_general else ({}, None)
@@ -121,7 +127,7 @@ def sniff_file(file: SourceFile) -> Sniffed:
     uses = _uses(log, chunk, named("mapped"), Source.model_validate({"fields": fields, "format": "mapped"})) if fields else (
         _uses(log, chunk, chosen, Source()) if chosen is not None else [])
     return Sniffed(head.layout, chosen.name if chosen else None, certainty, [each.name for each in claimed], is_whole, reading,
-                   fields, mapped, uses)
+                   fields, mapped, uses, wrapping=wrapped.wrapping.description if wrapped else "")
 
 
 def read_beginning(file: SourceFile) -> tuple[Reading, bool] | None:
@@ -182,23 +188,31 @@ def _shortened(chunk: Chunk, log: Log) -> tuple[Chunk, bool]:
 
 
 def _read(log: Log, chosen: Format, chunk: Chunk, source: Source) -> Reading:
-    return read_chunk(replace(log, source_file=replace(log.source_file, source=source), format=chosen.name, whole=chosen.whole),
-                      chunk, datetime.now(UTC))
+    log = replace(log, source_file=replace(log.source_file, source=source), format=chosen.name,
+                  whole=chosen.whole and log.wrapping is None)
+    return read_chunk(log, chunk, datetime.now(UTC))
 
 
 def _uses(log: Log, chunk: Chunk, log_format: Format, source: Source) -> list[FieldReading]:
-    """Return what a format reads of the records' fields; nothing where they have none."""
-    if log.layout not in _WITH_FIELDS:
+    """Return what a format reads of the records' fields, and which of those around them go with the records."""
+    if log.layout not in _WITH_FIELDS and log.wrapping is None:
         return []
-    records = records_of(chunk.content, log.layout, log_format.whole, log.document)
+    log = replace(log, whole=log_format.whole and log.wrapping is None)
+    records = log.records(chunk)
     values = (records.value(index)[0] for index in range(min(len(records.contents), _MOST_RECORDS)))
-    return field_uses([each for each in values if each is not None], log_format, source)
+    inside = field_uses([each for each in values if each is not None], log_format, source)
+    if log.wrapping is None:
+        return inside
+    place = log.wrapping.place
+    around = log.wrapping.around(chunk.content, log.layout, log.document)
+    return sorted([*around, *(replace(each, path=f"{place}.{each.path}" if place else each.path) for each in inside)],
+                  key=lambda each: each.path)
 
 
 def _proposed(log: Log, chunk: Chunk, head: Head, reading: Reading | None) -> tuple[Fields, Reading | None]:
-    if head.layout not in _WITH_FIELDS:
+    if head.layout not in _WITH_FIELDS and log.wrapping is None:
         return {}, None
-    records = records_of(chunk.content, log.layout, document=log.document)
+    records = replace(log, whole=False).records(chunk)
     values = [records.value(index)[0] for index in range(min(len(records.contents), _MOST_RECORDS))]
     if reading is not None and worth(reading) >= _GOOD_WORTH * reading.records.height:
         return {}, None

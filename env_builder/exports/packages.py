@@ -83,8 +83,10 @@ def _verl_row(kit: Kit, task: Row, index: int) -> Row:
 
 def _verl_files(kit: Kit) -> dict[str, bytes]:
     module = f"{kits.package_of(kit)}.verl_room"
-    files = {f"{name}_files": f"{split}.parquet" for split, name in (("train", "train"), ("validation", "val"))
-             if split in dict(kits.tasks_by_split(kit))}
+    splits = [split for split, _ in kits.tasks_by_split(kit)]
+    # without rows to validate on, verl would look for those of its own example
+    files = {name: f"{split if split in splits else splits[0]}.parquet"
+             for name, split in (("train_files", "train"), ("val_files", "validation"))}
     tools = [{"class_name": f"{module}.KitTool", "config": {"type": "native"}, "tool_schema": _verl_tool(tool)}
              for tool in functions(kit.tools)]
     configuration = {

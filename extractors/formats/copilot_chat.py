@@ -15,7 +15,7 @@ from typing import Any
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, RejectedRecord, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.transcript import Transcript, written
-from extractors.formats.values import dumped, list_under, object_of, objects_in, opened, text_of, word_of
+from extractors.formats.values import dumped, list_under, number_of, object_of, objects_in, opened, text_of, word_of
 
 _TOOL = ("toolInvocationSerialized", "toolInvocation")
 _TEXT = (None, "markdownContent", "markdownVuln")
@@ -94,8 +94,8 @@ def _metadata(request: Row) -> Row:
 def _request(transcript: Transcript, number: int, request: Row, who: str | None) -> None:
     """Tell a question and what came of it."""
     message, result = request["message"], object_of(request.get("result"))
-    sent, took = microseconds(request.get("timestamp")), object_of(result.get("timings")).get("totalElapsed")
-    latency = took if isinstance(took, (int, float)) and not isinstance(took, bool) and 0 <= took < 1e10 else None
+    sent, took = microseconds(request.get("timestamp")), number_of(object_of(result.get("timings")).get("totalElapsed"))
+    latency = took if took is not None and 0 <= took < 1e10 else None
     answered = sent if sent is None or latency is None else sent + int(latency * 1000)
     lossy = [f"attached {each.get('name')}" for each in objects_in(object_of(request.get("variableData")).get("variables"))]
     transcript.message("user", message.get("text") if isinstance(message, dict) else message, happened_at=sent, name=who,
@@ -116,7 +116,7 @@ def _request(transcript: Transcript, number: int, request: Row, who: str | None)
     if request.get("isCanceled") is True:
         transcript.log("the request was cancelled", tool="cancelled", happened_at=answered)
     if (vote := request.get("vote")) is not None:
-        answer = _VOTES.get(vote) if isinstance(vote, int) else written(vote)
+        answer = written(vote) if (choice := number_of(vote)) is None else _VOTES.get(int(choice))
         transcript.add({"kind": "feedback", "name": "vote", "value": answer, "happened_at": answered,
                         "content": written(request.get("voteDownReason")), "call_id": text_of(request.get("responseId"))})
 

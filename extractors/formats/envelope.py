@@ -14,10 +14,10 @@ from extractors.formats.values import object_of
 SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "thread_id", "chat_id",
             "gen_ai.conversation.id", "session.id")
 TRACE = ("trace_id", "traceId", "trace.id", "litellm_trace_id")
-_SERVICE = ("service", "service.name", "service_name", "app", "application")
-_IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "end_user", "identity")
-_TIME = ("ts", "timestamp", "time", "at", "start_time", "started_at", "created_at", "@timestamp", "created")
-_SETS: dict[tuple[str, ...], frozenset[str]] = {names: frozenset(names) for names in (SESSION, TRACE, _SERVICE, _IDENTITY)}
+SERVICE = ("service", "service.name", "service_name", "app", "application")
+IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "end_user", "identity")
+TIME = ("ts", "timestamp", "time", "at", "start_time", "started_at", "created_at", "@timestamp", "created")
+_SETS: dict[tuple[str, ...], frozenset[str]] = {names: frozenset(names) for names in (SESSION, TRACE, SERVICE, IDENTITY)}
 FIELDS = ("session_id", "service", "identity", "time")
 """Our fields that a configuration may map to a dotted path of the record."""
 
@@ -50,17 +50,17 @@ class Envelope:
         return self._text("trace_id", value, TRACE)
 
     def service(self, value: Any) -> str | None:
-        return self._service or known_service(self._text("service", value, _SERVICE))
+        return self._service or known_service(self._text("service", value, SERVICE))
 
     def identity(self, value: Any) -> str | None:
         """User, clerk or connection as the record states it."""
-        return self._text("identity", value, _IDENTITY)
+        return self._text("identity", value, IDENTITY)
 
     def time(self, value: Any) -> int | None:
         """First time that the record states, in microseconds since 1970 UTC."""
         if "time" in self.fields:
             return microseconds(at(value, self.fields["time"]))
-        instants = (microseconds(value.get(name)) for name in _TIME) if isinstance(value, dict) else ()
+        instants = (microseconds(value.get(name)) for name in TIME) if isinstance(value, dict) else ()
         return next((instant for instant in instants if instant is not None), None)
 
     def mapped(self, field: str, value: Any) -> Any:

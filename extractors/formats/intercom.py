@@ -14,7 +14,7 @@ from typing import Any
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
-from extractors.formats.values import dumped, object_of, objects_in, word_of
+from extractors.formats.values import dumped, number_of, object_of, objects_in, word_of
 
 _PEOPLE = ("user", "lead", "contact", "visitor")
 _UNSPOKEN = ("note", "note_and_reopen")
@@ -72,7 +72,7 @@ def _tell(record: LogRecord, value: Row, emit: Emit) -> None:
             emit.event(record, "feedback", name=name, value=str(answer), lossy=["scale 1-5"], happened_at=microseconds(at),
                        content=word_of(remark), **shared)
     ended = counts.get("last_close_at") or value.get("updated_at")
-    reopens = counts.get("count_reopens")
+    reopens = number_of(counts.get("count_reopens"))
     for name, state, at, lossy in (
             ("resolution_state", agent.get("resolution_state"), agent.get("updated_at") or ended, []),
             ("conversation_state", value.get("state"), ended, []),

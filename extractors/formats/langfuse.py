@@ -37,9 +37,9 @@ _DIALECT = PlatformDialect(
 def claims(head: Head) -> bool:
     """Observations, traces, or documents that hold them, in Langfuse's names."""
     first = head.first
-    if is_table_of_traces(first):   # `langfuse_traces` reads it
-        return False
     inner: list[Any] = next((first[key] for key in ("data", "observations") if isinstance(first.get(key), list)), [])
+    if any(map(is_table_of_traces, (first, *inner[:1]))):   # `langfuse_traces` reads it
+        return False
     return any(_is_observation(each) or _is_trace(each) for each in (first, first.get("trace"), *inner[:1]))
 
 

@@ -83,6 +83,12 @@ def list_under(value: Any, name: str) -> list[Any]:
     return inner if isinstance(inner, list) else []
 
 
+def number_of(value: Any) -> float | None:
+    """Return a number, also where text spells it (exports of warehouses do); None for anything else."""
+    value = parsed_json(value) if isinstance(value, str) else value
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
 def as_list(value: Any) -> list[Any]:
     """Return a list as it is, None as an empty one, anything else as the only element."""
     return value if isinstance(value, list) else [] if value is None else [value]

@@ -14,7 +14,7 @@ from typing import Any
 from extractors.formats.format import Emit, Format, Head, LogRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.markup import plain
-from extractors.formats.values import dumped, written
+from extractors.formats.values import dumped, number_of, written
 
 _TELLING = frozenset({"requester_id", "satisfaction_rating", "via", "submitter_id", "assignee_id", "custom_fields"})
 _UNANSWERED = ("offered", "unoffered")
@@ -43,8 +43,8 @@ def read(record: LogRecord, emit: Emit) -> None:
                            happened_at=microseconds(at) or updated, **shared)
             solved = microseconds(metrics.get("solved_at")) or updated
             emit.event(record, "outcome", name="ticket_status", value=str(ticket["status"]), happened_at=solved, **shared)
-            if isinstance(metrics.get("reopens"), int):
-                emit.event(record, "outcome", name="reopened", value=str(metrics["reopens"] > 0).lower(),
+            if (reopens := number_of(metrics.get("reopens"))) is not None:
+                emit.event(record, "outcome", name="reopened", value=str(reopens > 0).lower(),
                            happened_at=solved, lossy=[f"reopens {metrics['reopens']}"], **shared)
             if metrics:
                 emit.event(record, "business", tool="ticket metrics", arguments=dumped(metrics), happened_at=solved, **shared)

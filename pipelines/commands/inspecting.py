@@ -233,8 +233,9 @@ def sniff(
     rejected = reading.decisions.filter(~reading.decisions["kept"]) if reading else None
     if json:
         data({
-            "format": sniffed.format, "layout": sniffed.layout, "certainty": sniffed.certainty,
-            "claimed_by": sniffed.claimed_by, "whole": sniffed.is_whole, "note": sniffed.note or None,
+            "format": sniffed.format, "layout": sniffed.layout, "wrapping": sniffed.wrapping or None,
+            "certainty": sniffed.certainty, "claimed_by": sniffed.claimed_by, "whole": sniffed.is_whole,
+            "note": sniffed.note or None,
             "configuration": sniffed.snippet or None, "events": counts,
             "left": rejected.select("reason", "detail").to_dicts() if rejected is not None else [],
             "first": _event_rows(reading, events) if reading else [],
@@ -246,7 +247,8 @@ def sniff(
     else:
         certainty = _CERTAINTY[sniffed.certainty].format(claimed=", ".join(sniffed.claimed_by))
         part = "" if sniffed.is_whole else "; only its beginning was read"
-        say(f"{escape(file.name)}: [bold]{sniffed.format or 'unknown'}[/], {sniffed.layout} ({certainty}{part})")
+        where = f", {escape(sniffed.wrapping)}" if sniffed.wrapping else ""
+        say(f"{escape(file.name)}: [bold]{sniffed.format or 'unknown'}[/], {sniffed.layout}{where} ({certainty}{part})")
     if sniffed.fields:
         say("\nAs this configuration maps it ([bold]--config FILE.toml[/]):\n")
         typer.echo(sniffed.snippet)

@@ -138,3 +138,11 @@ def test_criteria_of_judges_go_out_as_files_wherever_they_stand(kit: Kit, tmp_pa
     files = written(packages.VERIFIERS, tmp_path / "export", kit)
     found = [json.loads(data) for name, data in files.items() if "/criteria/" in name]
     assert found == [{"criteria": criteria}] * 2
+
+
+def test_verl_always_has_rows_to_validate_on(kit: Kit, tmp_path: Path) -> None:
+    """Where none are kept for it, verl would look for those of its own example, and not start."""
+    files = written(packages.VERL, tmp_path / "export", kit)
+    data = json.loads(files["config.yaml"])["data"]
+    assert (data["train_files"], data["val_files"]) == ("train.parquet", "train.parquet")
+    assert {"train.parquet"} == {name for name in files if name.endswith(".parquet")}
