@@ -47,7 +47,7 @@ def sure_by_tool(steps: Iterable[LoggedStep]) -> dict[str, dict[str, list[str]]]
     n_right: Counter[tuple[str, str]] = Counter()
     after: dict[tuple[str, str], Counter[bool]] = defaultdict(Counter)
     for call, kind, acts in calls:
-        other = answers[call.tool, call.key].of_others(call.session_id)
+        other = answers[call.tool, call.key].of_others(call.witness)
         if other is not None:
             n[call.tool, kind] += 1
             n_right[call.tool, kind] += other == (call.content, call.failed)
@@ -64,23 +64,23 @@ def sure_by_tool(steps: Iterable[LoggedStep]) -> dict[str, dict[str, list[str]]]
 
 
 class Answers:
-    """The answers to one question, by session."""
+    """The answers to one question, by witness (world/witnesses.py)."""
 
     def __init__(self) -> None:
-        self._by_session: dict[str, set[Outcome]] = defaultdict(set)
-        self._n_sessions: Counter[Outcome] = Counter()
+        self._by_witness: dict[str, set[Outcome]] = defaultdict(set)
+        self._n_witnesses: Counter[Outcome] = Counter()
 
     def add(self, call: LoggedCall) -> None:
-        own, outcome = self._by_session[call.session_id], (call.content, call.failed)
-        self._n_sessions[outcome] += outcome not in own
+        own, outcome = self._by_witness[call.witness], (call.content, call.failed)
+        self._n_witnesses[outcome] += outcome not in own
         own.add(outcome)
 
-    def of_others(self, session_id: str) -> Outcome | None:
-        """Return the answer of all sessions but this one; None where there is none, or several."""
-        own = self._by_session[session_id]
-        if len(self._n_sessions) > len(own) + 1:  # more than one that only others got
+    def of_others(self, witness: str) -> Outcome | None:
+        """Return the answer of all witnesses but this one; None where there is none, or several."""
+        own = self._by_witness[witness]
+        if len(self._n_witnesses) > len(own) + 1:  # more than one that only others got
             return None
-        others = [outcome for outcome, n in self._n_sessions.items() if n > (outcome in own)]
+        others = [outcome for outcome, n in self._n_witnesses.items() if n > (outcome in own)]
         return others[0] if len(others) == 1 else None
 
 

@@ -169,7 +169,7 @@ def _is_borne_out(rule: Rule, steps: list[LoggedStep], before: dict[str, PastCal
         if content is not None and (step.call.failed or content != step.call.content):
             n_wrong += 1
         elif content is not None:
-            sessions.add(step.call.session_id)
+            sessions.add(step.call.witness)
     return len(sessions) >= MINIMUM_SESSIONS and n_wrong <= MOST_WRONG * len(sessions)
 
 
@@ -226,7 +226,7 @@ def _of_arguments(examples: list[SessionExample], values: list[Any]) -> Expressi
     """Return a constant, or what the arguments alone give."""
     if len({canonical(value) for value in values}) == 1:
         n_sessions, n_questions = (len(set(ids)) for ids in zip(
-            *((one.step.call.session_id, one.step.call.key) for one in examples), strict=True))
+            *((one.step.call.witness, one.step.call.key) for one in examples), strict=True))
         return constant(values[0]) if n_questions >= MINIMUM_SESSIONS or n_sessions >= MINIMUM_CONSTANT else None
     if isinstance(values[0], dict):
         return None
@@ -301,7 +301,7 @@ class SourceChoice:
         """Return (value of all calls of sessions that had not called the source, the calls that came before these)."""
         none_yet = [(value, one, each) for value, one, each in zip(
             values, self._examples, self._recalls[way.source], strict=True) if each.is_known and each.record is None]
-        sessions = {one.step.call.session_id for _, one, _ in none_yet}
+        sessions = {one.step.call.witness for _, one, _ in none_yet}
         if way.source.by or len(sessions) < MINIMUM_CONSTANT or len({canonical(value) for value, _, _ in none_yet}) > 1:
             return None, frozenset()
         return constant(none_yet[0][0]), frozenset[str]().union(*(each.between for _, _, each in none_yet))
@@ -338,7 +338,7 @@ class SourceChoice:
         if barriers is None:
             return None
         right = [place for place in right if between[place].isdisjoint(barriers)]
-        sessions = {self._examples[place].step.call.session_id for place in right}
+        sessions = {self._examples[place].step.call.witness for place in right}
         if len({canonical(values[place]) for place in right}) < MINIMUM_SESSIONS:
             return None
         if len(sessions) < MINIMUM_SESSIONS and how != "next":  # a number that counts up is no coincidence in one session
@@ -417,7 +417,7 @@ def _sources(examples: list[SessionExample]) -> list[Source]:
         for call in one.past:
             if call.failed or call.content is None:
                 continue
-            own = one.step.call.session_id
+            own = one.step.call.witness
             sessions[Source(call.tool)].add(own)
             for path, leaf in _walk(record_of(call), ()):
                 if is_scalar(leaf) and leaf in names:

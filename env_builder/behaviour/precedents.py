@@ -43,7 +43,7 @@ Sessions = dict[Outcome, set[str]]
 class Example(NamedTuple):
     """A call of the log."""
 
-    session_id: str
+    witness: str
     tool: str
     key: str
     outcome: Outcome
@@ -146,12 +146,12 @@ def _suspects(changed: set[frozenset[str]], n_kept: Counter[str]) -> set[str]:
 
 
 def _examples(steps: Iterable[LoggedStep], keeps: dict[str, frozenset[str]]) -> Iterator[Example]:
-    for session_id, session in groupby(steps, key=lambda step: step.call.session_id):
+    for _, session in groupby(steps, key=lambda step: step.call.session_id):
         past: PastCalls = ()
         for step in session:
             call = step.call
             here = tuple(situations(call.tool, call.key, past, keeps[call.tool]))
-            yield Example(session_id, call.tool, call.key, (call.content, call.failed), here)
+            yield Example(call.witness, call.tool, call.key, (call.content, call.failed), here)
             past = followed(past, PastCall(call.tool, call.key, call.content, call.failed))
 
 
@@ -163,9 +163,9 @@ class _Record:
         self._rows: dict[str, Sessions] = defaultdict(lambda: defaultdict(set))
         self._question: dict[str, tuple[str, str]] = {}
         for one in examples:
-            self._usual[one.tool, one.key][one.outcome].add(one.session_id)
+            self._usual[one.tool, one.key][one.outcome].add(one.witness)
             for name in one.situations:
-                self._rows[name][one.outcome].add(one.session_id)
+                self._rows[name][one.outcome].add(one.witness)
                 self._question[name] = (one.tool, one.key)
 
     def differs(self, one: Example) -> bool:
@@ -174,7 +174,7 @@ class _Record:
 
     def foretell(self, one: Example) -> list[Foretold]:
         """Return what other sessions say of a call, by situation."""
-        return [each for name in one.situations if (each := self._foretold(name, one.session_id)) is not None]
+        return [each for name in one.situations if (each := self._foretold(name, one.witness)) is not None]
 
     def sure(self, tool: str, cut: float) -> Iterator[tuple[str, Outcome]]:
         """Yield each situation of a tool's calls that is sure enough, with the answer."""

@@ -82,16 +82,16 @@ def _foretelling(field: str, by_tool: bool, examples: list[StatusExample]) -> Fo
     """Return the calls that other sessions foretell rightly by the field, None where these are few, or too many are wrong."""
     sessions: dict[str, dict[Outcome, set[str]]] = defaultdict(lambda: defaultdict(set))
     for one in examples:
-        sessions[one.situation][one.outcome].add(one.step.call.session_id)
+        sessions[one.situation][one.outcome].add(one.step.call.witness)
     right: list[StatusExample] = []
     n_wrong = 0
     for one in examples:
-        others = {outcome: ids - {one.step.call.session_id} for outcome, ids in sessions[one.situation].items()}
+        others = {outcome: ids - {one.step.call.witness} for outcome, ids in sessions[one.situation].items()}
         answers = [outcome for outcome, ids in others.items() if ids]
         if len(answers) == 1 and len(others[answers[0]]) >= MINIMUM_TELLING:
             right += [one] if answers[0] == one.outcome else []
             n_wrong += answers[0] != one.outcome
-    is_enough = len(right) >= MINIMUM_FORETOLD and len({one.step.call.session_id for one in right}) >= MINIMUM_SESSIONS
+    is_enough = len(right) >= MINIMUM_FORETOLD and len({one.step.call.witness for one in right}) >= MINIMUM_SESSIONS
     counts = is_enough and n_wrong <= MOST_WRONG * len(right) and (_tells_apart(right) or _repeats(examples))
     return Foretelling(field, by_tool, right, examples) if counts else None
 
@@ -114,7 +114,7 @@ def _written(best: Foretelling, before: Pasts) -> Rule:
     shown = {one.step.call.content: list(one.step.shown) for one in best.examples if one.step.acting and one.step.shown}
     sessions: dict[str, dict[Outcome, set[str]]] = defaultdict(lambda: defaultdict(set))
     for one in best.examples:
-        sessions[one.situation][one.outcome].add(one.step.call.session_id)
+        sessions[one.situation][one.outcome].add(one.step.call.witness)
     rows = {where: next(iter(outcomes)) for where, outcomes in sorted(sessions.items())
             if len(outcomes) == 1 and len(next(iter(outcomes.values()))) >= MINIMUM_TELLING}
     answers = sorted(set(rows.values()))

@@ -282,7 +282,7 @@ def dated(examples: list[WriteExample]) -> Expression | None:
 def _days(value: Any, after: str) -> int | None:
     """Return whole days from one day or instant to the other, None where they are not written alike or no whole days apart."""
     one, other = clock.read(value) if value is not NOTHING else None, clock.read(after)
-    if one is None or other is None or one[0] != other[0]:
+    if one is None or other is None or clock.write(one[0], other[1]) != after:
         return None
     apart = other[1] - one[1]
     return apart.days if apart == timedelta(days=apart.days) else None

@@ -231,8 +231,8 @@ def _answered(program: dict[str, Any], step: LoggedStep, documents: dict[Name, s
 
 
 def half_of(step: LoggedStep) -> int:
-    """Which half of the sessions the step belongs to: 0 or 1, by the hash of its session."""
-    return int(digest(step.call.session_id), 16) % 2
+    """Which half of the sessions the step belongs to: 0 or 1, by the hash of its witness: cases stay together."""
+    return int(digest(step.call.witness), 16) % 2
 
 
 def _agreed(steps: list[LoggedStep], least: int) -> dict[Name, str]:
@@ -242,6 +242,6 @@ def _agreed(steps: list[LoggedStep], least: int) -> dict[Name, str]:
     for step in steps:
         if step.shown:
             texts[step.shown[:2]].add(step.shown[2])
-            sessions[step.shown[:2]].add(step.call.session_id)
+            sessions[step.shown[:2]].add(step.call.witness)
     sure = [name for name, contents in texts.items() if len(contents) == 1 and len(sessions[name]) >= least]
     return {name: next(iter(texts[name])) for name in sure}

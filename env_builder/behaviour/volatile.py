@@ -52,9 +52,9 @@ def now(examples: list[WriteExample]) -> Expression | None:
     if len(forms) > 1:
         return None
     form = forms.pop()
-    if form == clock.DAY and len({example.after for example in examples}) == 1 and abs(pairs[0][0] - pairs[0][1]) > NEAR:
+    if clock.is_day(form) and len({example.after for example in examples}) == 1 and abs(pairs[0][0] - pairs[0][1]) > NEAR:
         return None  # one day that never varies is a constant, unless it is that of the log
-    seconds = _days(pairs) if form == clock.DAY else _span(pairs)
+    seconds = _days(pairs) if clock.is_day(form) else _span(pairs)
     return None if seconds is None else ["now", form, seconds]
 
 
@@ -124,7 +124,7 @@ def paths(expression: Any) -> list[Path]:
     if not isinstance(expression, list) or not expression:
         return []
     operator, *operands = expression
-    if operator == "fresh" or (operator == "now" and operands[0] != clock.DAY):
+    if operator == "fresh" or (operator == "now" and not clock.is_day(operands[0])):
         return [[]]
     if operator == "object":
         return [[name, *path] for name, inner in operands[0] for path in paths(inner)]

@@ -21,6 +21,8 @@ _REQUEST = frozenset((
     "status", "headers", "body", "detail", "message", "reason", "title", "type", "code", "statusCode", "status_code", "errors",
     "data", "meta", "jsonapi", "instance"))
 """Fields of an answer that tells how a request went, and of no record."""
+_NAMED = frozenset(("err", "fault", "exception", "failure"))
+"""Fields that say beside fields of `_REQUEST` alone that a call failed."""
 _CODES = "status", "code", "statusCode", "status_code"
 _WHY = frozenset(("message", "detail", "reason", "errors"))
 _REFUSED = frozenset(("error", "fail", "failure"))
@@ -115,6 +117,8 @@ def _request_failed(answer: dict[str, Any]) -> bool:
 def _says_so(answer: dict[str, Any]) -> bool:
     """Return whether an object says that the call failed."""
     if answer.get("error") or answer.get("ok") is False or answer.get("success") is False:
+        return True
+    if any(answer.get(name) for name in _NAMED) and answer.keys() <= _REQUEST | _NAMED:
         return True
     if not answer.keys() <= _REQUEST or answer.get("data"):
         return False

@@ -486,7 +486,7 @@ def _external(kind: str, key: str, such: type | tuple[type, ...], made: Callable
 
 def _now(operands: list[Any], make: Make) -> Run:
     form, seconds = operands
-    exactness = "day" if form == clock.DAY else "exact"
+    exactness = "day" if clock.is_day(form) else "exact"
     return _external(NOW, exactness, str, lambda instant: clock.write(form, clock.after(instant, seconds)))
 
 
@@ -520,9 +520,12 @@ def later(value: Any, n_days: Any) -> Any:
     if written is None:
         raise NoValue("later")
     try:
-        return clock.write(written[0], written[1] + timedelta(days=amount(n_days)))
+        after = written[1] + timedelta(days=amount(n_days))
     except OverflowError:
         raise NoValue("later") from None
+    if clock.is_ambiguous(*written, after):
+        raise NoValue("later")
+    return clock.write(written[0], after)
 
 
 def without(items: list[Any], wanted: Any) -> list[Any]:

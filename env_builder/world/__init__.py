@@ -16,7 +16,20 @@ import polars as pl
 from env_builder.runtime.programs import presumed_effect
 from env_builder.runtime.world import SURE
 from env_builder.runtime.writing import Consequence
-from env_builder.world import begin, changes, documents, effects, faults, hidden, history, joints, notations, replay, worlds
+from env_builder.world import (
+    begin,
+    changes,
+    documents,
+    effects,
+    faults,
+    hidden,
+    history,
+    joints,
+    notations,
+    replay,
+    witnesses,
+    worlds,
+)
 from env_builder.world.attributes import Separation, attributes_of, spread, tell
 from env_builder.world.calls import LoggedCall, calls_of, split_openings, unwrap_answers
 from env_builder.world.effects import Declared, Effect
@@ -135,7 +148,7 @@ def build(
         feeds = changes.find(fed, service.steps) if shared and fed.height else {}
         first = history.base_of(history.facts(name, service.steps, starts, shared, None, feeds))
         began = {session_id: history.instant(at) for session_id, at in starts.items()}
-        steps = list(replay.steps(calls, service.documents, service.programs, first, began))
+        steps = list(replay.steps(service.calls, service.documents, service.programs, first, began))
         relation = {tool: program["relation"] for tool, program in service.programs.items()}
         also = hidden.find(steps, service.documents, shared, feeds, relation)
         for tool, kind in {(tool, one["class"]) for tool, own in also.items() for one in own}:
@@ -167,6 +180,8 @@ def _service(
     shown = documents.find(calls)
     starts_from, decided_by, votes = (
         begin.Beginning(configured, "configuration", {}) if configured else begin.find(calls, shown))
+    if starts_from == "reset":
+        calls = witnesses.marked(calls)
     does = effects.find(calls, shown, starts_from == "shared", declared)
     programs = replay.skeletons(calls, shown, does, starts_from == "shared")
     for tool, program in programs.items():
@@ -176,8 +191,9 @@ def _service(
 
 
 def _mark_apart(service: ServiceWorld) -> None:
-    """Say of each tool whose first answers differ from session to session that they do."""
-    begun = history.beginnings(service.steps)
+    """Say of each tool whose first answers differ from session to session that they do: what an episode is taught is then its
+    own. Whether another episode works on the same case is as likely as in the log."""
+    begun = history.beginnings(service.steps, of_cases=False)
     for tool, program in service.programs.items():
         if min(begun.chances(program.get("class"), tool)) < SURE:
             program["alike"] = False

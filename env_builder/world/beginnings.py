@@ -2,8 +2,8 @@
 
 In: looks, each a question or a record, a session and the first text that it was shown before it acted. Out: `Beginnings`, the
 chance that one more session would be told what the others were. The first look of each session is held against those of all
-others (leave one out): they foretell it where nearly all of them saw alike. What few sessions saw is judged by the looks of
-the same kind (tool or class), and these by all of the service.
+others (leave one out): they foretell it where nearly all of them saw alike. Sessions of one case (`witnesses`) that saw the
+same count once. What few sessions saw is judged by the looks of the same kind (tool or class), and these by all of the service.
 Sees: looks at one thing in two sessions or more. Does not see: what tells sessions apart (a user, a day), and a state that only
 some answers of a tool show. Where no look was ever repeated, nothing is known, and nobody speaks for others.
 """
@@ -31,26 +31,30 @@ class FirstLook(NamedTuple):
     """The question's arguments, or the record's key."""
     session_id: str
     text: str
+    witness: str | None = None
+    """The case that several sessions work on: these count once. None: the session counts."""
 
 
 class Beginnings:
     """How often sessions were told what others were, by kind of look."""
 
     def __init__(self, looks: Iterable[FirstLook]) -> None:
-        first: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        first: dict[tuple[str, str], dict[str, FirstLook]] = defaultdict(dict)
         for look in looks:
-            first[look.kind, look.subject].setdefault(look.session_id, look.text)
+            first[look.kind, look.subject].setdefault(look.session_id, look)
         self._n: Counter[str] = Counter()
         self._n_foretold: Counter[str] = Counter()
-        for (kind, _), texts in first.items():
-            n, n_foretold = foretold(Counter(texts.values()))
+        for (kind, _), own in first.items():
+            once = {(look.text, look.witness or look.session_id) for look in own.values()}
+            n, n_foretold = foretold(Counter(text for text, _ in once))
             self._n[kind] += n
             self._n_foretold[kind] += n_foretold
-        self._overall = shrunk(self._n_foretold.total(), self._n.total(), UNKNOWN_CHANCE)
+        self.overall = shrunk(self._n_foretold.total(), self._n.total(), UNKNOWN_CHANCE)
+        """Chance that one more session is told what others were, whatever the look."""
 
     def chance(self, kind: str) -> float:
         """Return the chance that one more session is told what one session was."""
-        return shrunk(self._n_foretold[kind], self._n[kind], self._overall)
+        return shrunk(self._n_foretold[kind], self._n[kind], self.overall)
 
     def chances(self, entity_class: str | None, tool: str) -> list[float]:
         """Return the chance of each kind of look that a tool gives: at records of its class, and at what it answers itself,

@@ -38,6 +38,13 @@ class LoggedCall(NamedTuple):
     """The log's own error flag."""
     called_at: datetime | None
     event_id: str
+    case: str | None = None
+    """The witness that its session is part of, where sessions start from states of their own (`witnesses`)."""
+
+    @property
+    def witness(self) -> str:
+        """Return what counts as one observation: the session, or all sessions of one case."""
+        return self.session_id if self.case is None else self.case
 
 
 def calls_of(turns: pl.DataFrame) -> list[LoggedCall]:

@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from env_builder.runtime.joints import key_argument
@@ -200,6 +201,8 @@ SURE_REPEATS = 3
 """The same within sessions, where other answers differ: what the tool shows changes meanwhile."""
 HARMLESS_REPEATS = 5
 """Equal answers to a question about one name, asked again, from which a tool does no harm whatever its name says."""
+REFUSED_AGAIN = 2
+"""Witnesses of a failure to do again what just worked, from which a tool is no read."""
 CONTRAST_PAIRS = 4
 """Pairs of reads in a shared world with a tool between them from which it can be blamed for their differences."""
 CONTRAST_CHANGED, CONTRAST_USUAL = 0.8, 0.2
@@ -312,6 +315,11 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     effect |= {tool: "read" for tool in sorted(looking) if effect[tool] == "unknown" and descriptors[tool].hint != "unknown"
                and equal_repeats(by_tool[tool], shared=False) >= SURE_REPEATS
                and _is_proven(by_tool[tool], kept[tool], sight, descriptors[tool], shared)}
+    effect |= {tool: "unknown" for tool in sorted(documents.tools) if effect[tool] == "read"
+               and descriptors[tool].hint != "read" and tells_of_a_change(tool, descriptors[tool].description)
+               and not equal_repeats(by_tool[tool], shared)}
+    refused = _refused_again(calls, effect) - {tool for tool, each in descriptors.items() if each.hint == "read"}
+    effect |= {tool: "unknown" for tool in refused if effect[tool] in ("read", "pure", "constant")}
     reads = {tool for tool, mine in by_tool.items()
              if effect[tool] == "read" and _is_proven(mine, kept[tool], sight, descriptors[tool], shared)}
     unproven = frozenset(tool for tool in tools if effect[tool] in ("read", "unknown")) - reads
@@ -320,7 +328,7 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     counting = frozenset(tool for tool in unproven if _counts(by_tool[tool]))
     effect |= dict.fromkeys(counting, "unknown")
     harmless = frozenset(
-        tool for tool in unproven - counting
+        tool for tool in unproven - counting - refused
         if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing, tool in repeating))
     presumed = harmless | frozenset(tool for tool in unproven if effect[tool] == "read")
     effect |= dict.fromkeys(harmless, "read")
@@ -329,6 +337,8 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     if not shared:
         betweens += against_baseline(calls, sight, acting)
     relation = relation_of([between for between in betweens if between.place not in fickle])
+    for tool in refused:
+        relation.setdefault(tool, {})[tool] = "changes"
     _add_reaching(relation, acting, Unnamed(calls, sight, acting | presumed, shared))  # any may have done it
     again = frozenset(tool for tool, mine in by_tool.items() if equal_repeats(mine, shared))
     unseen = frozenset(tool for tool in presumed - again - documents.tools.keys() if not kept[tool])
@@ -360,6 +370,42 @@ def _answering_again(calls: list[LoggedCall], guilty: set[str]) -> set[str]:
         n_equal[call.tool] += last.get(question) == call.content
         last[question] = call.content
     return {tool for tool, times in n.items() if times >= MINIMUM_CALLS and n_equal[tool] >= REPEATS * times}
+
+
+def _refused_again(calls: list[LoggedCall], effect: Mapping[str, Effect]) -> set[str]:
+    """Return the tools that fail if they are asked again what just worked, with only reads between: they did something.
+
+    One such failure may be an accident of the service; two of different witnesses, and more than equal answers, are not. Of
+    the tools between, the fewest that explain all failures are to blame."""
+    failing: list[tuple[LoggedCall, frozenset[str]]] = []
+    n_equal = Counter[str]()
+    for _, session in groupby(sorted(calls, key=lambda call: (call.session_id, call.position)),
+                              key=lambda call: call.session_id):
+        worked: dict[Place, tuple[str, frozenset[str]]] = {}
+        for call in session:
+            content, between = worked.get((call.tool, call.key), (None, frozenset[str]()))
+            if content is not None and call.failed:
+                failing.append((call, between | {call.tool}))
+            n_equal[call.tool] += content == call.content and not call.failed
+            worked = {question: (text, tools | {call.tool}) for question, (text, tools) in worked.items()
+                      } if effect[call.tool] not in ACTING else {}
+            if not call.failed:
+                worked[call.tool, call.key] = call.content, frozenset()
+    blamed: set[str] = set()
+    for tool, n in _explaining([tools for _, tools in failing]):
+        witnesses = {call.witness for call, _ in failing if call.tool == tool}
+        if min(n, len(witnesses)) >= REFUSED_AGAIN and len(witnesses) > n_equal[tool]:
+            blamed.add(tool)
+    return blamed
+
+
+def _explaining(causes: list[frozenset[str]]) -> Iterator[tuple[str, int]]:
+    """Yield few tools of which each of the causes has one, with the number of causes that it explains."""
+    while causes:
+        n = Counter(tool for tools in causes for tool in tools)
+        tool = min(n, key=lambda each: (-n[each], each))
+        yield tool, n[tool]
+        causes = [tools for tools in causes if tool not in tools]
 
 
 def _counts(mine: list[LoggedCall]) -> bool:

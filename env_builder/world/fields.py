@@ -141,10 +141,10 @@ def _days(one: FieldSample, there: list[tuple[Expression, Any]]) -> Iterator[Exp
     days = [expression for expression, value in there if isinstance(value, str) and clock.read(value)]
     for base in [["now", form, 0], *days]:
         read = clock.read(one.value(base))
-        if read is None or new is None or read[0] != form:
+        if read is None or new is None or clock.write(read[0], new) != one.new:
             continue
         apart = (new - read[1]).total_seconds() / DAY_S
-        if not apart and base[0] == "now" and form == clock.DAY:
+        if not apart and base[0] == "now" and clock.is_day(form):
             yield base
         if apart and apart == int(apart):
             yield ["later", base, ["constant", int(apart)]]

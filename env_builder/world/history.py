@@ -182,12 +182,14 @@ def facts(
     return History(rows, recorded, decisions)
 
 
-def beginnings(steps: list[LoggedStep]) -> Beginnings:
-    """Return how alike sessions begin, by what they were told before they acted: records by class, other answers by tool."""
+def beginnings(steps: list[LoggedStep], of_cases: bool = True) -> Beginnings:
+    """Return how alike sessions begin, by what they were told before they acted: records by class, other answers by tool.
+    `of_cases`: what other cases foretell; else also what sessions of one case foretell each other."""
     return Beginnings(
-        FirstLook(*step.shown[:2], step.call.session_id, step.shown[2]) if step.shown and not step.act
-        else FirstLook(step.call.tool, step.call.key, step.call.session_id, step.call.content)
-        for step in steps if not step.after)
+        FirstLook(*place, step.call.session_id, text, step.call.witness if of_cases else None)
+        for step in steps if not step.after for place, text in [
+            (step.shown[:2], step.shown[2]) if step.shown and not step.act
+            else ((step.call.tool, step.call.key), step.call.content)])
 
 
 def _views(
@@ -199,11 +201,11 @@ def _views(
         first.setdefault(step.call.session_id, (text, step))
     if not first:
         return []
-    counts = Counter(text for text, _ in first.values())
+    counts = Counter(text for text, _ in {(text, step.call.witness) for text, step in first.values()})
     most = min(counts, key=lambda text: (-counts[text], text))
     alike = [step for text, step in first.values() if text == most]
     shown = min(alike, key=lambda step: (-len(step.effects), step.call.event_id))  # the one that tells most of what it did
-    sure = begun.speak_for_all(kind, counts[most], len(first))
+    sure = begun.speak_for_all(kind, counts[most], counts.total())
     views: list[tuple[str, LoggedStep, str | None]] = [(most, shown, None)] if sure else []
     views += [(text, step, session) for session, (text, step) in sorted(first.items()) if not sure or text != most]
     return views

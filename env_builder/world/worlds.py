@@ -19,7 +19,9 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical
+from env_builder.world import witnesses
 from env_builder.world.calls import LoggedCall
+from env_builder.world.looks import Question, first_looks, suspects_of
 
 MINIMUM_RETURNS = 10.0
 """Returns to an earlier value, each question counting once, from which on worlds are looked for."""
@@ -43,8 +45,6 @@ CLEAR = 0.6
 MOST_PARTS = 4
 """Parts that are tried at once; each of them may be split further."""
 ROUNDS = 8
-Question = tuple[str, str]
-"""(tool, canonical arguments)."""
 
 
 class Split(NamedTuple):
@@ -75,7 +75,30 @@ class Track(NamedTuple):
 
 
 def find(calls: list[LoggedCall]) -> Split | None:
-    """Split the sessions into worlds; None where one world, or a state of its own for each session, explains them as well."""
+    """Split the sessions into worlds; None where one world, or a state of its own for each session, explains them as well.
+
+    That sessions of one case are told the same does not make them a world: one of each must show the split too."""
+    first = _representatives(witnesses.marked(calls))
+    own = [call for call in calls if call.session_id in first]
+    return None if len(own) < len(calls) and _find(own) is None else _find(calls)
+
+
+def _representatives(calls: list[LoggedCall]) -> set[str]:
+    """Return the sessions without those that were told what another one of their witness was, as far as both asked the same."""
+    by_session = {session: list(own) for session, own in groupby(calls, key=lambda call: call.session_id)}
+    suspects = suspects_of(list(by_session.values()))
+    by_witness: dict[str, list[dict[Question, str]]] = defaultdict(list)
+    first: set[str] = set()
+    for session, own in sorted(by_session.items()):
+        texts = {(call.tool, call.key): call.content for call in first_looks(own, suspects)}
+        cases = by_witness[own[0].witness]
+        if not any(all(theirs.get(question, text) == text for question, text in texts.items()) for theirs in cases):
+            cases.append(texts)
+            first.add(session)
+    return first
+
+
+def _find(calls: list[LoggedCall]) -> Split | None:
     sessions, tracks = _tracks(calls)
     if sum(track.n_returns for track in tracks) < MINIMUM_RETURNS:
         return None
@@ -272,10 +295,10 @@ def _tracks(calls: list[LoggedCall]) -> tuple[list[str], list[Track]]:
     """Return all sessions by time, and the tracks that differ and repeat. Without a clock the order is as good as random."""
     by_session = {session: list(own) for session, own in groupby(calls, key=lambda call: call.session_id)}
     order = sorted(by_session, key=lambda session: (_at(by_session[session][0]), sha256(session.encode()).hexdigest()))
-    suspects = _suspects([by_session[session] for session in order])
+    suspects = suspects_of([by_session[session] for session in order])
     looks: dict[Question, list[tuple[float, str, LoggedCall]]] = defaultdict(list)
     for session in order:
-        for call in _first_looks(by_session[session], suspects):
+        for call in first_looks(by_session[session], suspects):
             looks[call.tool, call.key].append((_at(call), session, call))
     place = {session: at for at, session in enumerate(order)}
     tracks: list[Track] = []
@@ -300,17 +323,6 @@ def _at(call: LoggedCall) -> float:
     return call.called_at.timestamp() if call.called_at else 0.0
 
 
-def _first_looks(calls: list[LoggedCall], suspects: set[str]) -> Iterator[LoggedCall]:
-    """Yield the first call of each question, up to the first one that may have changed something."""
-    questions: set[Question] = set()
-    for call in calls:
-        if (call.tool, call.key) not in questions:
-            questions.add((call.tool, call.key))
-            yield call
-        if call.tool in suspects and not call.failed:
-            return
-
-
 def _facts(call: LoggedCall) -> dict[tuple[str, ...], str]:
     """Return what an answer tells: its shape, and each field; of what is no object, its text."""
     shape = "failed" if call.failed else type(call.parsed).__name__
@@ -325,29 +337,3 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
             yield from _leaves(each, (*path, ".", str(name)))
     else:
         yield path, canonical(value)
-
-
-def _suspects(sessions: list[list[LoggedCall]]) -> set[str]:
-    """Return the fewest tools that explain all answers which changed within a session."""
-    changed: list[set[str]] = []
-    n_changed, n_calm = Counter[str](), Counter[str]()
-    for own in sessions:
-        last: dict[Question, int] = {}
-        for place, call in enumerate(own):
-            if call.failed:
-                continue
-            question = call.tool, call.key
-            if question in last:
-                others = (other for other in own[last[question] + 1:place] if not other.failed)
-                between = {other.tool for other in others if other.tool != call.tool}
-                if own[last[question]].content != call.content:
-                    changed.append(between)
-                    n_changed.update(between)
-                else:
-                    n_calm.update(between)
-            last[question] = place
-    suspects: set[str] = set()
-    while unexplained := Counter(tool for between in changed if not between & suspects for tool in between):
-        blame = {tool: n * n_changed[tool] / (n_changed[tool] + n_calm[tool]) for tool, n in sorted(unexplained.items())}
-        suspects.add(max(blame, key=lambda tool: blame[tool]))
-    return suspects

@@ -156,3 +156,15 @@ def test_a_presumed_read_with_nothing_seen_around_it_is_unseen() -> None:
     assert effects.find(alone, documents.find(alone), shared=False, declared={}).unseen == {"get_fee"}
     calls = sorted(alone + around, key=lambda one: (one.session_id, one.position))
     assert not effects.find(calls, documents.find(calls), shared=False, declared={}).unseen
+
+
+def test_a_tool_that_fails_when_asked_again_what_just_worked_did_something() -> None:
+    calls = [each for session in range(4) for each in (
+        call("enter", {"door": session}, f'{{"door": {session}, "is": "in"}}', f"s{session}"),
+        call("enter", {"door": session}, "Error: already in", f"s{session}", 1),
+        call("guests", {"door": session}, f'{{"door": {session}, "n": {session}}}', f"s{session}", 2),
+        call("guests", {"door": session}, f'{{"door": {session}, "n": {session}}}', f"s{session}", 3))]
+    induced = effects.find(calls, documents.find(calls), False, {})
+    assert induced.effect["enter"] not in ("read", "pure", "constant")
+    assert induced.relation["enter"]["enter"] == "changes"
+    assert induced.effect["guests"] == "read"
