@@ -67,11 +67,15 @@ _STEMS = re.compile(
 """Beginnings of verbs of speaking and meeting."""
 _TOWARDS = words_in("to with from by for and under")
 _FOLLOWS_PEOPLE = words_in("ile kanssa bey hanım called phoned emailed wrote says said asked")
+PRODUCTS = words_in(
+    "api app apps build ci cloud cluster code database framework haiku kernel latitude library linux opus pipeline sdk server "
+    "sonnet studio therapy unix")
+"""Words that end names of products and never a person's, even behind a given name."""
 NO_PERSON = words_in(
     "inc ltd llc llp plc gmbh ag kg se sa sarl sas srl spa bv nv ab oy oyj as aps corp co bank team shop store street "
     "avenue road "
     "airport airlines university hospital hotel church beach lake mount river san santa st saint fort new north south east "
-    "west upper lower mr mrs ms plus pro max mini ultra")
+    "west upper lower mr mrs ms plus pro max mini ultra") | PRODUCTS
 _FUNCTION_WORDS = words_in(
     "w z na od dla przez jutro wczoraj v ve ze pro zítra včera till från med och att av på för hos og til fra ile için bir bu "
     "yarın dün holnap tegnap az és hogy mert và của cho với là os da em com para por del y el los con que en le les des du "

@@ -43,7 +43,7 @@ from extractors.privacy.letters import (
     is_plain,
     lowered,
 )
-from extractors.privacy.mentions import PARTICLES, Judge, folded
+from extractors.privacy.mentions import PARTICLES, PRODUCTS, Judge, folded
 from extractors.privacy.policy import Policy
 from extractors.privacy.pseudonyms import day_of, spellings
 from extractors.privacy.scripts import is_joined_name
@@ -427,7 +427,8 @@ class Finding:
                     self.names.add(name)
         for pair in texts.str.extract_all(_PAIR).explode().drop_nulls().unique():
             words = _words(pair)
-            if len(words) > 1 and is_given(lowered(words[0])) and not is_plain(lowered(words[-1])):
+            last = lowered(words[-1]) if len(words) > 1 else ""
+            if last and is_given(lowered(words[0])) and not is_plain(last) and last not in PRODUCTS:
                 self.names.add(tuple(lowered(word) for word in words if len(word) > 1))
 
 

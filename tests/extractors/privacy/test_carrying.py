@@ -197,3 +197,9 @@ def test_an_escape_in_code_stays_one() -> None:
     code = 'assert xml == "<!--\\ufffd-->"  # é'
     made = cleaned(("result", code), ("result", f"{code} by Siobhan"), ("result", json.dumps(PERSON)))
     assert made[0] == code and made[1].startswith(code) and "Siobhan" not in made[1]
+
+
+@pytest.mark.parametrize("text", ["use Claude Code please", "a package for Arch Linux", "the Cassandra Cluster fell"])
+def test_a_product_is_no_person_though_its_name_begins_as_one(text: str) -> None:
+    assert cleaned(("message", text))[0] == text
+    assert "Lake" not in cleaned(("message", "ask Cassandra Lake"))[0]
