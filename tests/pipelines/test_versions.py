@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pipelines.running.stage import content_version
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
+from tests.extractors.workspaces.commits import commit_all
 from tests.pipelines.conftest import Traceroom, files
 from warehouse.records import Feedback, frame
 from warehouse.store import Store
@@ -62,7 +63,7 @@ def test_what_gave_the_same_rows_lets_the_rest_be(run_once: tuple[Path, str], tm
     done = traceroom("run", "--no-image", "--json", again, "--out", out)
     assert done.returncode == 0, done.stderr
     computed = [stage["stage"] for stage in json.loads(done.stdout)["stages"] if stage["computed"]]
-    assert computed == ["extract", "sessions", "datasets", "funnel"], "only these read what the ledger names"
+    assert computed == ["extract", "sessions", "starts", "datasets", "funnel"], "only these read what the ledger names"
     assert files(out) == before
     with Store.published(out / "warehouse.duckdb") as store:
         tables = [table for stage in STAGES for table in stage.table_names if table != "mart.decisions"]
@@ -75,7 +76,8 @@ def test_a_stage_reads_what_it_stands_on(
     """A stage that read another table would be taken for up to date where that one changed."""
     out = tmp_path / "out"
     shutil.copytree(run_once[0], out)
-    told_so, seen = Settings(logs=(), out=str(out), image=False), set[str]()
+    commit_all(tmp_path / "repository", ("first", {"a.py": "x = 1\n"}))
+    told_so, seen = Settings(logs=(), out=str(out), image=False, repositories=(str(tmp_path / "repository"),)), set[str]()
 
     def told(sql: str) -> None:
         seen.update(re.findall(r"\b(?:raw|core|mart)\.\w+", sql))

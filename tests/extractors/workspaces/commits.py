@@ -13,6 +13,7 @@ FIRST = datetime(2026, 3, 2, tzinfo=UTC)
 
 def commit_all(folder: Path, *commits: tuple[str, dict[str, str]]) -> None:
     """Commit each of the messages with the files that it changes."""
+    folder.mkdir(exist_ok=True)
     with Repo.init(str(folder), default_branch=b"main") as repo:
         for n, (message, files) in enumerate(commits):
             for name, text in files.items():
