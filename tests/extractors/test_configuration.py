@@ -30,7 +30,7 @@ def test_every_key_is_optional(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("text", "says"), [
     ("privacy = \"maybe\"", r"key 'privacy': Input should be 'on' or 'off'"),
-    ("colour = 1", r"there is no key 'colour'; remove it, or use one of: privacy, privacy_policy, sources, repositories, sessions"),
+    ("colour = 1", r"there is no key 'colour'; remove it, or use one of: privacy, privacy_policy, sources, repositories"),
     ("[[sources]]\nnmae = 'x'", r"there is no key 'sources\.0\.nmae'; remove it, or use one of: name, paths"),
     ("[[sources]]\nfields = {colour = 'a'}", r"key 'sources\.0\.fields': no field 'colour'; there are: session_id"),
     ("[gates]\nmin_probability = 2", r"key 'gates\.min_probability': .*less than or equal to 1"),
