@@ -179,11 +179,13 @@ def find_wrapped(head: Head, content: bytes, claimed: Format | None) -> Wrapped 
             is_carried = is_carrier and not root.steps
             for most in (_GENERAL_RANK,) if is_carried else (_GENERAL_RANK, _ANY_RANK):
                 best = _search(root, head, notation, most, _LEAST_CARRIED if is_carried else _LEAST_SHARE)
-                if best is not None and best.format is claimed and best.format.name in _OF_BUSINESS:   # it knows such batches
+                is_batch = best is not None and best.format is claimed and best.format.name in _OF_BUSINESS
+                if is_batch and not root.steps:   # the format knows batches of its own records
                     continue
                 if best is not None and is_carried and not best.wrapping.is_gathered and claimed is not None:
                     best = best._replace(wrapping=replace(best.wrapping, carrier=claimed.name))
-                if best is not None and not (claimed is not None and claimed.name in _OF_BUSINESS and best.format.rank >= 40):
+                if best is not None and (is_batch or not (
+                        claimed is not None and claimed.name in _OF_BUSINESS and best.format.rank >= 40)):
                     return best
         if claimed is not None and (is_seeker or head.layout == "text") and not is_carrier and (
                 best := _search(root, head, notation, _GENERAL_RANK, _LEAST_SHARE)) is not None:
