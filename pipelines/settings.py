@@ -53,7 +53,7 @@ class Settings(BaseModel):
     privacy: bool | None = None
     """Pseudonymise personal data before anything is stored; None: as the configuration says, by default on."""
     repositories: tuple[str, ...] = ()
-    """Git repositories that sessions worked on, beside those of the configuration: bundles, bare clones, checkouts."""
+    """Git repositories that sessions worked on, in addition to those of the configuration: bundles, bare clones, checkouts."""
     image: bool = True
     """Build a container image of each environment, if an engine answers."""
     base_image: str | None = None

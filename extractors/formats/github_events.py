@@ -1,6 +1,6 @@
 """Events of GitHub: pushes, pull requests, reviews, comments, and runs of CI.
 
-In: webhook payloads (bare, with the event's name beside them, or as the delivery's `payload`), and pages of the Events API.
+In: webhook payloads (bare, with the event's name next to them, or as the delivery's `payload`), and pages of the Events API.
 Out: a log event each, named as GitHub names event and action (`pull_request.closed`), with the facts that tell what became of a
 change: commits, branches, numbers, states, conclusions, titles and texts. A payload delivered twice is one event.
 
@@ -52,7 +52,7 @@ def _values(value: Any) -> Iterator[Any]:
 
 
 def _event(value: Any) -> tuple[str, Row] | None:
-    """Return the event's name and payload, None where it is none about code."""
+    """Return the event's name and payload, None for what is not about code."""
     if not isinstance(value, dict):
         return None
     inner = value.get("payload")

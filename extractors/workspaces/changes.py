@@ -2,14 +2,15 @@
 
 In: a session's frames and request, where it began, the events of its code host, the repository. Out: a `CodeChange`.
 
-The session's pull request is the one whose number it was told, or whose branch it pushed. It is merged if the host says so; its
+The session's pull request is the one whose number its commands printed, or whose branch it pushed.
+It is merged if the host says so; its
 commit is the one the host names, else the push to its base at that moment, else the one whose message names its number. It was
 reverted if a later commit says so, or puts back what each of its files was before.
 
 The winner is the session's own commit where it was merged and not reverted; else the commit on the main line after the
 session's start that is most about the same: its message shares rare words or a ticket with the request, it changes files that
-the session changed, and lines that it changed. Without enough of these there is none. Only commits that change source files
-count.
+the session changed, and lines that it changed. Without enough of these the winner is unknown. Only commits that
+change source files count.
 
 Does not see: squashed changes of several requests; a fix in another repository; whether the change is right (tests decide).
 """
@@ -125,8 +126,7 @@ class MainLine:
     def __init__(self, repository: Repository, events: Iterable[HostEvent]) -> None:
         self.repository = repository
         self.events = sorted(events, key=lambda event: (event.at is None, event.at, event.name))
-        main = repository.branch("main") or repository.branch("master") or next(iter(repository.refs.values()), None)
-        self.commits = list(reversed(repository.history(main))) if main else []
+        self.commits = list(reversed(repository.history(repository.main))) if repository.main else []
         """The oldest first."""
         self._diffs: dict[str, CommitDiff] = {}
         words = [set(_words(commit.message)) for commit in self.commits]

@@ -4,7 +4,7 @@ In: a call with its answer. Out: what it showed of a file (`FileLines`), what it
 (`CommandRun`). Tools are known by the names and values of their arguments, so that every agent's tools are read.
 
 Sees: files shown whole or in part, with or without line numbers; `cat`, `head`, `sed -n`, `nl` and `grep -n` in a shell;
-replaced texts, written files, inserted lines, patches (also in a shell). Does not see: what a program changed beside its output
+replaced texts, written files, inserted lines, patches (also in a shell). Does not see: what a program changed
 (`CommandRun` says that anything may have changed), notebooks, pictures, what was cut from an output.
 """
 

@@ -58,7 +58,7 @@ class TreeFile:
 
 
 class Repository:
-    """A repository as of when it was opened. Errors: InputError for what is none, and where objects are missing or damaged."""
+    """A repository as of when it was opened. Errors: InputError for anything else, and where objects are missing or damaged."""
 
     def __init__(self, name: str, objects: Any, refs: dict[str, str]) -> None:
         self.name = name
@@ -173,7 +173,7 @@ class Repository:
                 for entry in (tree.iteritems() if tree is not None else ())}
 
     def file(self, commit: Commit, path: str) -> TreeFile | None:
-        """Return the file at a path of a commit, None where there is none."""
+        """Return the file at a path of a commit, None if it does not exist."""
         *folders, name = path.split("/")
         tree_id = commit.tree_id
         for folder in folders:
@@ -242,6 +242,13 @@ class Repository:
         return next((self.refs[ref] for ref in (f"refs/heads/{name}", f"refs/remotes/origin/{name}", name)
                      if ref in self.refs), None)
 
+    @cached_property
+    def main(self) -> str | None:
+        """The last commit of the main line: of the branch called so, else of the one with the longest history."""
+        named = (self.branch(name) for name in _MAIN)
+        longest = max(sorted(set(self.refs.values())), key=lambda tip: len(self.history(tip)), default=None)
+        return next((tip for tip in named if tip is not None), longest)
+
     def history(self, tip: str) -> list[Commit]:
         """Return a commit and all before it, the latest first."""
         reached: dict[str, Commit] = {}
@@ -268,6 +275,7 @@ class Repository:
 
 
 _Change = tuple[str, tuple[TreeFile | None, TreeFile | None]]
+_MAIN = ("main", "master", "trunk", "develop", "default")
 _TAGS_DEEP = 8
 _ORDINARY = ("repo", "repository", "bundle", "code", "git", "")
 """Names of bundles that say nothing; their folder's name stands for them."""

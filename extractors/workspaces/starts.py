@@ -1,6 +1,6 @@
 """Where a session of coding began: the commit of its checkout, with the reason and the rivals.
 
-In: what the session states of its checkout, its frames, the repository. Out: a `StartCommit`, or the reason why there is none.
+In: what the session states of its checkout, its frames, the repository. Out: a `StartCommit`, or why it is unknown.
 
 The commit that the session states (its log, or what git printed) counts first; then the last one of its branch at that time;
 then the latest that fits. Whatever is chosen must fit all that was read and edited before anything else may have changed the
@@ -166,14 +166,17 @@ def _candidates(checkout: Checkout, repository: Repository) -> list[Commit]:
 def _ranked(
     stated: list[str], branch: str | None, candidates: list[Commit], repository: Repository,
 ) -> Iterator[tuple[str, How]]:
-    """Return commits in the order in which they are tried, each with how it is known."""
+    """Return commits in the order in which they are tried, each with how it is known. Of a branch that the repository lacks, as
+    one that the session's user made, the main line comes first."""
     yield from ((commit_id, "said") for commit_id in stated)
     tip = repository.branch(branch) if branch else None
+    is_local = branch is not None and tip is None
+    tip = repository.main if is_local else tip
     of_branch = {commit.commit_id for commit in repository.history(tip)} if tip else set()
     on_branch = [commit.commit_id for commit in candidates if commit.commit_id in of_branch]
     if on_branch:
-        yield on_branch[0], "branch"
-    elif candidates and branch is None:
+        yield on_branch[0], "time" if is_local else "branch"
+    elif candidates and tip is None:
         yield candidates[0].commit_id, "time"
     yield from ((commit_id, "files") for commit_id in on_branch[1:])
     yield from ((commit.commit_id, "files") for commit in candidates if commit.commit_id not in of_branch)
@@ -263,7 +266,7 @@ def _contradiction(frames: list[FileLines | FileEdit], text: str | None) -> str 
     for frame in frames:
         if isinstance(frame, FileEdit):
             if frame.before is None and frame.patch is None and frame.line is None:
-                text = frame.after   # written anew, whatever was there
+                text = frame.after   # overwritten, whatever was there
                 continue
             after = frame.applied(text)
             if after is None:

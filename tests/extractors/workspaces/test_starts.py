@@ -139,3 +139,20 @@ def test_what_is_no_repository_is_refused_with_a_hint(content: bytes, tmp_path: 
         with pytest.raises(InputError) as raised:
             Repository.open(path)
         assert raised.value.hint
+
+
+def test_a_branch_that_the_repository_lacks_began_on_the_main_line(folder: Path, tmp_path: Path) -> None:
+    porcelain.clone(str(folder), str(tmp_path / "app")).close()
+    with Repo(str(tmp_path / "app")) as repo:
+        porcelain.branch_create(repo, "other")
+        porcelain.update_head(repo, "other")
+        (tmp_path / "app" / "c.py").write_text("c\n")
+        porcelain.add(repo, [str(tmp_path / "app" / "c.py")])
+        at = int((FIRST + timedelta(hours=5)).timestamp())
+        porcelain.commit(repo, b"aside", author=b"A <a@example.org>", committer=b"A <a@example.org>", author_timezone=0,
+                         commit_timezone=0, commit_timestamp=at, author_timestamp=at)
+    with Repository.open(tmp_path / "app") as repository:
+        last = repository.branch("main") or ""
+        assert repository.main == last
+        made = start(repository, READ_B, branch="fix/my-own")
+        assert isinstance(made, StartCommit) and (made.commit_id, made.how) == (last, "time")
