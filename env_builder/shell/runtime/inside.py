@@ -1,0 +1,402 @@
+"""Run one command over a tree of files, where nothing else can be reached: the side within, a program of its own.
+
+In, on stdin: a line of JSON (what to run, over which tree, under which limits), then the contents of changed files. Out, on
+stdout: a line of JSON (exit code, output, changed files), then their contents. The layout `overlay` makes namespaces
+of its own (mounts, processes, network, users), lays a temporary layer over the tree, and shows the command a root that has the
+named folders and nothing else; `copy` works on a copy of the tree and isolates nothing: a container does, or nobody.
+
+Whatever the command began ends with it. Sees of its changes: regular files, links and folders; sockets and devices are dropped.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_PRIVATE = 0x4000 | (1 << 18)
+_BIND, _READ_ONLY = 0x1000 | 0x4000, 0x20 | 0x1000 | 0x2 | 0x4
+_NO_SUID, _NO_DEVICES, _NO_PROGRAMS = 0x2, 0x4, 0x8
+_MOUNTS, _NAMES, _IPC, _USERS, _PIDS, _NETWORK = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+_DETACH = 2
+_DUMPABLE, _NO_NEW_RIGHTS, _DROP_RIGHT = 4, 38, 24
+_KEPT_RIGHTS = (0, 1, 3, 5, 6, 7)
+"""Of root within: chown, dac_override, fowner, kill, setgid, setuid, all of them over its own files alone."""
+_OWN_USER = 10002
+"""Who runs commands where the host's side is root."""
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_DROPPED = ("__pycache__", ".pytest_cache")
+_FOLDER, _LINK = 0o040000, 0o120000
+WORKSPACE = "/repo"
+_libc = ctypes.CDLL(None, use_errno=True)
+Row = dict[str, Any]
+Change = tuple[str, int | None, bytes]
+"""Path, mode (None: gone), content (of a link its target)."""
+
+
+class Unable(Exception):
+    """The kernel does not allow it."""
+
+
+def main() -> int:
+    """Run the command of stdin and write what came of it to stdout."""
+    spec = json.loads(sys.stdin.buffer.readline())
+    changes = [(path, mode, sys.stdin.buffer.read(size)) for path, mode, size in spec["changes"]]
+    out = os.fdopen(os.dup(1), "wb")
+    try:
+        ran, left = _in_namespaces(spec, changes) if spec["layout"] == "overlay" else _in_copy(spec, changes)
+    except Unable as error:
+        ran, left = {"unable": str(error)}, []
+    _answer(out, ran, left)
+    return 0
+
+
+def _answer(out: Any, ran: Row, left: list[Change]) -> None:
+    rows = [[path, mode, len(content)] for path, mode, content in left]
+    out.write(json.dumps({**ran, "changes": rows}).encode() + b"\n" + b"".join(content for *_, content in left))
+    out.flush()
+
+
+def _in_namespaces(spec: Row, changes: list[Change]) -> tuple[Row, list[Change]]:
+    """Become another process in namespaces of its own; the parent passes on what that one writes."""
+    is_root = os.geteuid() == 0
+    if not is_root:
+        own = os.geteuid(), os.getegid()
+        _call(_libc.unshare, _USERS)
+        _map_users(0, own)
+    _call(_libc.unshare, _MOUNTS | _PIDS | _NETWORK | _IPC | _NAMES)
+    read_end, write_end = os.pipe()
+    first = os.fork()
+    if first == 0:
+        os.close(read_end)
+        with os.fdopen(write_end, "wb") as out:
+            try:
+                _first_process(spec, changes, is_root, out)
+            except Unable as error:
+                _answer(out, {"unable": str(error)}, [])
+        os._exit(0)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as answer:
+        header = answer.readline()
+        ran = json.loads(header) if header else {"unable": "the sandbox ended before it answered", "changes": []}
+        left = [(path, mode, answer.read(size)) for path, mode, size in ran.pop("changes")]
+    os.waitpid(first, 0)
+    return ran, left
+
+
+def _first_process(spec: Row, changes: list[Change], is_root: bool, out: Any) -> None:
+    """Lay out the root, run the command in it and collect what it changed: as the first process, with whose end all end."""
+    user = _OWN_USER if is_root else os.geteuid()
+    upper = _lay_out(spec, user)
+    _apply(WORKSPACE, changes, user if is_root else None)
+    ran = _run(spec, lambda: _enter(spec, is_root, user))
+    _answer(out, ran, list(_of_layer(upper, spec["limits"]["files_mb"] << 20, ran)))
+
+
+def _lay_out(spec: Row, user: int) -> str:
+    """Make the root that the command sees, and the workspace in it; return the folder of the layer over the tree."""
+    root = spec["root"]
+    _mount("none", "/", None, _PRIVATE)
+    _mount("tmpfs", root, "tmpfs", _NO_SUID | _NO_DEVICES, f"size={spec['limits']['files_mb'] * 2}m,mode=755")
+    for name in ("proc", "dev", "tmp", "layer/upper", "layer/work", ".old", WORKSPACE[1:]):
+        os.makedirs(f"{root}/{name}")
+    os.chmod(f"{root}/tmp", 0o1777)
+    os.chmod(f"{root}/layer", 0o700)
+    os.chown(f"{root}/layer/upper", user, user)
+    for source, target in spec["readable"]:
+        _show(source, root + target)
+    for name in _DEVICES:
+        with open(f"{root}/dev/{name}", "w"):
+            pass
+        _mount(f"/dev/{name}", f"{root}/dev/{name}", None, _BIND)
+    layers = f"lowerdir={spec['tree']},upperdir={root}/layer/upper,workdir={root}/layer/work"
+    for options in (",redirect_dir=off,metacopy=off", ",userxattr", ""):
+        try:
+            _mount("overlay", root + WORKSPACE, "overlay", _NO_SUID | _NO_DEVICES, layers + options)
+            break
+        except Unable:
+            if not options:
+                raise
+    _mount("proc", f"{root}/proc", "proc", _NO_SUID | _NO_DEVICES | _NO_PROGRAMS)
+    _call(_libc.pivot_root, root.encode(), f"{root}/.old".encode())
+    os.chdir("/")
+    _call(_libc.umount2, b"/.old", _DETACH)
+    os.rmdir("/.old")
+    return "/layer/upper"
+
+
+def _show(source: str, target: str) -> None:
+    """Show a folder or file of the host, read only; a link of the host is the same link here."""
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), target)
+        return
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
+    else:
+        with open(target, "w"):
+            pass
+    _mount(source, target, None, _BIND)
+    _mount("none", target, None, _READ_ONLY | _BIND & ~0x4000)
+
+
+def _enter(spec: Row, is_root: bool, user: int) -> None:
+    """Become, in the process that will run the command, a user without rights over anything else."""
+    inside = 0 if spec["as_root"] else _OWN_USER
+    if is_root:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        _call(_libc.prctl, _DUMPABLE, 1, 0, 0, 0)
+    if is_root or not spec["as_root"]:
+        own = os.geteuid(), os.getegid()
+        _call(_libc.unshare, _USERS)
+        _map_users(inside, own)
+    for right in range(64):
+        if right not in _KEPT_RIGHTS or not spec["as_root"]:
+            _libc.prctl(_DROP_RIGHT, right, 0, 0, 0)
+    _call(_libc.prctl, _NO_NEW_RIGHTS, 1, 0, 0, 0)
+
+
+def _in_copy(spec: Row, changes: list[Change]) -> tuple[Row, list[Change]]:
+    """Work on a copy of the tree."""
+    workspace = spec["root"] + "/" if spec["root"] == WORKSPACE else spec["root"] + WORKSPACE
+    shutil.copytree(spec["tree"], workspace, symlinks=True, dirs_exist_ok=True)
+    is_root = os.geteuid() == 0 and spec["root"] == WORKSPACE
+    if is_root:
+        for folder, folders, files in os.walk(workspace):
+            for name in (*folders, *files, ""):
+                os.chown(os.path.join(folder, name), _OWN_USER, _OWN_USER, follow_symlinks=False)
+    _apply(workspace, changes, _OWN_USER if is_root else None)
+
+    def enter() -> None:
+        if is_root and not spec["as_root"]:
+            os.setgroups([])
+            os.setresgid(_OWN_USER, _OWN_USER, _OWN_USER)
+            os.setresuid(_OWN_USER, _OWN_USER, _OWN_USER)
+
+    ran = _run({**spec, "cwd": workspace + spec["cwd"].removeprefix(WORKSPACE)}, enter, ends_all=is_root)
+    return ran, list(_of_copy(spec["tree"], workspace, spec["limits"]["files_mb"] << 20, ran))
+
+
+def _apply(workspace: str, changes: list[Change], user: int | None) -> None:
+    """Make these changes in the workspace; folders stand before what lies in them."""
+    for path, mode, content in changes:
+        target = f"{workspace}/{path}"
+        _remove(target, keep_folder=mode == _FOLDER)
+        if mode is None:
+            continue
+        _make_folders(workspace, path if mode == _FOLDER else os.path.dirname(path), user)
+        if mode == _LINK:
+            os.symlink(content.decode("utf-8", "surrogateescape"), target)
+        elif mode != _FOLDER:
+            with open(target, "wb") as file:
+                file.write(content)
+            os.chmod(target, stat.S_IMODE(mode))
+        if user is not None:
+            os.chown(target, user, user, follow_symlinks=False)
+
+
+def _make_folders(workspace: str, path: str, user: int | None) -> None:
+    at = workspace
+    for name in filter(None, path.split("/")):
+        at = f"{at}/{name}"
+        if not os.path.isdir(at):
+            os.mkdir(at)
+            if user is not None:
+                os.chown(at, user, user)
+
+
+def _remove(path: str, keep_folder: bool) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        if not keep_folder:
+            shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def _run(spec: Row, enter: Callable[[], None], ends_all: bool = True) -> Row:
+    """Run the command as its own group of processes; end all of it after its time."""
+    limits = spec["limits"]
+    read_end, write_end = os.pipe()
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        _become(spec, enter, write_end)
+    os.close(write_end)
+    chunks, timed_out = _read_until(read_end, began + limits["seconds"], limits["output_bytes"], child)
+    for target in (-child, -1) if ends_all and os.getpid() == 1 else (-child,):
+        try:
+            os.kill(target, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+    _, status = os.waitpid(child, 0)
+    os.close(read_end)
+    code = -signal.SIGKILL if timed_out else os.waitstatus_to_exitcode(status)
+    return {"code": code, "output": chunks.decode("utf-8", "replace"), "timed_out": timed_out,
+            "seconds": round(time.monotonic() - began, 4)}
+
+
+def _become(spec: Row, enter: Callable[[], None], write_end: int) -> None:
+    """Turn this process into the command."""
+    limits = spec["limits"]
+    try:
+        os.setsid()
+        for what, most in ((resource.RLIMIT_AS, limits["memory_mb"] << 20), (resource.RLIMIT_FSIZE, limits["files_mb"] << 20),
+                           (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 1024)):
+            hard = resource.getrlimit(what)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(what, (most, most))
+        null = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(write_end, 1)
+        os.dup2(write_end, 2)
+        enter()
+        resource.setrlimit(resource.RLIMIT_NPROC, (limits["processes"], limits["processes"]))
+        os.closerange(3, 1024)
+        os.chdir(spec["cwd"])
+        os.umask(0o022)
+        os.execvpe(spec["command"][0], spec["command"], spec["env"])
+    except BaseException as error:
+        os.write(2, f"{spec['command'][0]}: cannot be run: {error}\n".encode())
+    os._exit(127)
+
+
+def _read_until(read_end: int, deadline: float, most: int, child: int) -> tuple[bytes, bool]:
+    """Return the beginning and the end of what is written, until the command ends or its time is over."""
+    begin, end, n_cut = b"", b"", 0
+    watched = os.pidfd_open(child)
+    poll = select.poll()
+    poll.register(read_end, select.POLLIN)
+    poll.register(watched, select.POLLIN)
+    timed_out = False
+    while True:
+        wait = deadline - time.monotonic()
+        ready = {fd for fd, _ in poll.poll(max(0, int(wait * 1000)))}
+        if read_end in ready:
+            chunk = os.read(read_end, 1 << 16)
+            taken = chunk[:max(0, most // 2 - len(begin))]
+            begin += taken
+            end += chunk[len(taken):]
+            n_cut += max(0, len(end) - most // 2)
+            end = end[-(most // 2):]
+            if not chunk:
+                poll.unregister(read_end)
+        elif watched in ready:
+            break
+        elif wait <= 0:
+            timed_out = True
+            break
+    os.close(watched)
+    return begin + (f"\n[… {n_cut} bytes …]\n".encode() if n_cut else b"") + end, timed_out
+
+
+def _of_layer(upper: str, most: int, ran: Row) -> Iterator[Change]:
+    """Yield what a layer changed over the tree; ends, and says so, where that is more than `most` bytes."""
+    total = 0
+    for folder, folders, files in os.walk(upper):
+        folders[:] = sorted(name for name in folders if name not in _DROPPED)
+        below = os.path.relpath(folder, upper)
+        above = "" if below == "." else below + "/"
+        if above and _is_opaque(folder):
+            yield above[:-1], None, b""
+        if above and not folders and not files:
+            yield above[:-1], _FOLDER, b""
+        for name in sorted((*files, *(each for each in folders if os.path.islink(f"{folder}/{each}")))):
+            change = _entry(f"{folder}/{name}", above + name)
+            if change is not None:
+                total += len(change[2])
+                if total > most:
+                    ran["too_much"] = True
+                    return
+                yield change
+
+
+def _entry(path: str, shown: str) -> Change | None:
+    """Return a file as a change; None for what is dropped."""
+    state = os.lstat(path)
+    if stat.S_ISCHR(state.st_mode):
+        return (shown, None, b"") if state.st_rdev == 0 else None
+    if stat.S_ISLNK(state.st_mode):
+        return shown, _LINK, os.readlink(path).encode("utf-8", "surrogateescape")
+    if not stat.S_ISREG(state.st_mode):
+        return None
+    with open(path, "rb") as file:
+        return shown, 0o100000 | stat.S_IMODE(state.st_mode), file.read()
+
+
+def _is_opaque(folder: str) -> bool:
+    for name in ("trusted.overlay.opaque", "user.overlay.opaque"):
+        try:
+            if os.getxattr(folder, name) == b"y":
+                return True
+        except OSError:
+            pass
+    return False
+
+
+def _of_copy(tree: str, workspace: str, most: int, ran: Row) -> Iterator[Change]:
+    """Yield in what a copy differs from its tree."""
+    before, after = _files(tree), _files(workspace)
+    total = 0
+    for path in sorted(before.keys() | after.keys()):
+        if path not in after:
+            yield path, None, b""
+        elif path not in before or before[path] != after[path]:
+            mode, content = after[path]
+            total += len(content)
+            if total > most:
+                ran["too_much"] = True
+                return
+            yield path, mode, content
+
+
+def _files(root: str) -> dict[str, tuple[int, bytes]]:
+    """Return all files and links, and folders in which nothing lies."""
+    found_files = {}
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in _DROPPED)
+        above = os.path.relpath(folder, root)
+        above = "" if above == "." else above + "/"
+        if above and not folders and not files:
+            found_files[above[:-1]] = (_FOLDER, b"")
+        for name in sorted((*files, *(each for each in folders if os.path.islink(f"{folder}/{each}")))):
+            change = _entry(f"{folder}/{name}", above + name)
+            if change is not None and change[1] is not None:
+                found_files[above + name] = (change[1], change[2])
+    return found_files
+
+
+def _map_users(inside: int, own: tuple[int, int]) -> None:
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{inside} {own[0]} 1"), ("gid_map", f"{inside} {own[1]} 1")):
+        try:
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+        except OSError as error:
+            raise Unable(f"/proc/self/{name}: {error.strerror}") from error
+
+
+def _mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
+    encoded = (source.encode(), target.encode(), kind.encode() if kind else None)
+    _call(_libc.mount, *encoded, ctypes.c_ulong(flags), options.encode() or None)
+
+
+def _call(function: Any, *arguments: Any) -> None:
+    if function(*arguments) != 0:
+        code = ctypes.get_errno()
+        named = next((each.decode() for each in arguments[1:] if isinstance(each, bytes)), "")
+        raise Unable(f"{function.__name__} {named}".rstrip() + f": {os.strerror(code)}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
