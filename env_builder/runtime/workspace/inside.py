@@ -9,7 +9,6 @@ Whatever the command began ends with it. Sees of its changes: regular files, lin
 dropped. Standard library only.
 """
 
-# ruff: noqa: PTH  (a program that starts for every command: paths are texts, and pathlib is not loaded)
 from __future__ import annotations
 
 import ctypes

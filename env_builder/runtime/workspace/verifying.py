@@ -42,7 +42,8 @@ ORDER = "TRACEROOM_ORDER"
 ANSWERS = "TRACEROOM_ANSWERS"
 """Environment variable: the file of answers."""
 _REMEMBERED = 256
-_LIMITS = CommandLimits(seconds=600, output_bytes=20_000, files_mb=64)
+_PATIENCE, _LEAST_S = 10, 60.0
+"""A run may take so many times as long as with the known solution, and at least so many seconds."""
 _SIGNS = re.compile(
     r"\b(?:_?pytest|unittest|sys\.modules|_getframe|inspect\.(?:stack|currentframe)|gc\.get_\w+|os\._exit|atexit|settrace"
     r"|setprofile|ctypes|__eq__|__ne__|PYTEST_CURRENT_TEST)\b")
@@ -67,6 +68,8 @@ class Known(NamedTuple):
     libraries: tuple[str, ...]
     signs: tuple[str, ...] = ()
     """Signs that the known solution has itself."""
+    seconds: float = 60.0
+    """How long the tests took with the known solution."""
 
 
 class Verification:
@@ -143,8 +146,9 @@ class Verification:
         laid |= {path: file for path, file in self.sorted.source.items() if file is None or file.mode != FOLDER}
         laid |= trees[tests]
         recipe = self._verifier.recipe
+        limits = CommandLimits(seconds=_LEAST_S + _PATIENCE * self.known.seconds)
         return recipe.sandbox.run(folders.folder(self._name, lambda: self._began), laid, recipe.command(f"/repo/{name}"),
-                                  {**recipe.environment, **env}, _LIMITS)
+                                  {**recipe.environment, **env}, limits)
 
 
 class Verifier:
@@ -177,7 +181,7 @@ def known_of(row: Mapping[str, Any]) -> Known:
     """Return a row of verify.jsonl."""
     return Known(row["task_id"], row["tests"], tuple(row["fail_to_pass"]), tuple(row["pass_to_pass"]), row["known_lines"],
                  row.get("questions"), row.get("answers") or {}, bool(row.get("forgeable")), tuple(row.get("libraries") or ()),
-                 tuple(row.get("signs") or ()))
+                 tuple(row.get("signs") or ()), float(row.get("seconds", 60.0)))
 
 
 def digests(answers: ChangedFile | None) -> dict[str, str]:

@@ -46,6 +46,19 @@ class asking:
         return True
 
 
+class whole:
+    """Report which error ended a test before its end, and go on."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> bool:
+        if kind is not None and issubclass(kind, Exception):
+            _report(["ended", kind.__name__])
+            return True
+        return False
+
+
 def raised(expected: Any, function: Any, *arguments: Any, **named: Any) -> asking:
     """Report which error a call raises."""
     report = asking()
