@@ -15,7 +15,7 @@ STAGES: tuple[Stage, ...] = (
         "extract", "Read new log files into records and typed events.",
         (StageTable("raw.files"), StageTable("raw.locations"), StageTable("raw.records"), StageTable("raw.quarantine"),
          StageTable("raw.declarations"), StageTable("raw.forgotten"), StageTable("raw.privacy"), StageTable("raw.people"),
-         StageTable("core.events", (("events", "event_id"),))),
+         StageTable("raw.new_people"), StageTable("core.events", (("events", "event_id"),))),
         (), "pipelines.ingestion.ingest:ingest", always=True),
     Stage(
         "sessions", "Assemble events into sessions, turns, feedback, reviews and tools; report what changed in the logs.",

@@ -350,6 +350,8 @@ comment on column raw.locations.path is 'Path of the file';
 comment on column raw.locations.file_id is 'The chunk that ends the file.';
 comment on column raw.locations.n_bytes is 'Size of the whole file before it was read.';
 comment on column raw.locations.modified_ns is 'When it was last written, in nanoseconds since 1970: with its size it tells that nothing is new.';
+comment on table raw.new_people is 'A row of `raw.people` that comes from chunks whose records are not settled yet; none after a run';
+comment on column raw.new_people.person_id is 'As in `raw.people`.';
 comment on table raw.partitions is 'The same of each service''s share of a stage that is computed service by service';
 comment on column raw.partitions.stage is 'Name of the stage';
 comment on column raw.partitions.service is 'Name of the service';

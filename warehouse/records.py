@@ -119,6 +119,13 @@ class Person(Record):
     """JSON of kind and value, sealed with the owner's key (AES-SIV)."""
 
 
+class NewPerson(Record):
+    """A row of `raw.people` that comes from chunks whose records are not settled yet (`raw.new_people`); none after a run."""
+
+    person_id: str
+    """As in `raw.people`."""
+
+
 class Declaration(Record):
     """A tool as a file declares it (`raw.declarations`): a tool list, or the `tools` of a request that a log kept."""
 

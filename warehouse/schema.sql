@@ -51,6 +51,7 @@ create table if not exists raw.forgotten (
 create table if not exists raw.privacy (policy varchar primary key, key_check varchar not null);
 -- Who was seen, sealed with the owner's key: what is read later is cleaned of them too.
 create table if not exists raw.people (person_id varchar primary key, kind varchar not null, sealed blob not null);
+create table if not exists raw.new_people (person_id varchar primary key);
 
 create table if not exists core.events (
     event_id varchar not null using compression uncompressed, record_id varchar not null using compression uncompressed,
