@@ -225,10 +225,12 @@ class _PlainNames:
             return True
         if isinstance(node, ast.Name):
             return node.id in self._constants or node.id in self._plain
-        if isinstance(node, ast.Attribute | ast.Starred):
+        if isinstance(node, ast.Starred):
             return self.is_constant(node.value)
+        if isinstance(node, ast.Attribute):   # os.environ is a state, Color.RED is not
+            return node.attr[:1].isupper() and self.is_constant(node.value)
         if isinstance(node, ast.Call):
-            return self.is_constant(node.func) and all(map(self.is_constant, node.args)) and all(
+            return self.is_constant(node.func.value if isinstance(node.func, ast.Attribute) else node.func) and all(map(self.is_constant, node.args)) and all(
                 self.is_constant(word.value) for word in node.keywords)
         if isinstance(node, ast.Lambda | ast.Await | ast.NamedExpr | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp):
             return False
@@ -454,6 +456,8 @@ class _Exchange(ast.NodeTransformer):
         return node
 
     def visit_withitem(self, node: ast.withitem) -> ast.withitem:
+        if not ast.unparse(node.context_expr).startswith(ASK):
+            node.context_expr = self.visit(node.context_expr)
         return node
 
 

@@ -1,6 +1,6 @@
 """A plug-in of pytest: tests run in an order that is drawn, and the process ends when they are done.
 
-`TRACEROOM_ORDER`: the seed; files, and classes in them, stay together. Threads that a test left behind do not hold the end up:
+`TRACEROOM_ORDER`: the seed of the order; files, and classes in them, stay together. Threads that a test left behind do not hold the end up:
 they would for ever where a test failed half way.
 """
 
@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 import pytest
+import traceroom_ask
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
@@ -25,6 +26,12 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
         for part in _parts(item):
             ranks.setdefault(part, draw.random())
     items.sort(key=lambda each: [ranks[part] for part in _parts(each)])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: Any) -> None:
+    """Say for which test answers are reported."""
+    traceroom_ask.Current.test = item.nodeid
 
 
 @pytest.hookimpl(trylast=True)
