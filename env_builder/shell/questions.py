@@ -1,15 +1,16 @@
 """Questions: known tests without their answers, whose values are compared outside of the code under test.
 
-In: files of known tests, and which of their tests count. Out: files in which every comparison reports the computed value instead
-(`traceroom_ask`), and expected values are gone: `assert parse(x) == {"a": 1}` becomes `ask(parse(x))`. Of each test there are also
-variants with other inputs, letters and numbers exchanged alike in all of it, so that answers that were learnt by heart are
-none. What counts is decided by running them (`Questions.of`): the same answer twice with the known solution, and, of variants, an
-answer that it and the state before do not share.
+In: files of known tests, and which of their tests count. Out: files in which every comparison reports the computed value
+instead (`traceroom_ask`), and expected values are gone: `assert parse(x) == {"a": 1}` becomes `ask(parse(x))`. Of each test
+there are also variants with other inputs, letters and numbers exchanged alike in all of it, so that answers that were learnt
+by heart are none. What counts is decided by running them (`Questions.of`): the same answer twice with the known solution,
+and, of variants, an answer that it and the state before do not share.
 
 Sees: `assert` with comparisons, `pytest.raises`, `unittest`'s methods, parametrised tests. Expected is what is made of
-constants alone: literals, names and classes that do not come from the source. Does not see: expected values in files or helpers,
-mocks, doctests, other languages: their tests stay without a question. A right solution that differs from the known one where the
-tests compare equal, or on exchanged inputs, is refused: containment and order are therefore reported as yes or no.
+constants alone: literals, names and classes that do not come from the source. Does not see: expected values in files or
+helpers, mocks, doctests, other languages: their tests stay without a question. A right solution that differs from the known
+one where the tests compare equal, or on exchanged inputs, is refused: containment and order are therefore reported as yes or
+no.
 
 Method: metamorphic variants of tests and differential comparison (Liu et al., EvalPlus 2023; McKeeman 1998).
 """
@@ -23,8 +24,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from env_builder.runtime.workspace.trees import Tree
 from env_builder.runtime.workspace.sandbox import ChangedFile
+from env_builder.runtime.workspace.trees import Tree
 
 MOST_TESTS = 40
 """Test functions of which questions are made, those that the solution turns first."""
@@ -38,6 +39,9 @@ _COMPARED = {"assertIn": ast.In, "assertNotIn": ast.NotIn, "assertGreater": ast.
              "assertGreaterEqual": ast.GtE, "assertLessEqual": ast.LtE, "assertNotEqual": ast.NotEq, "assertIsNot": ast.IsNot}
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp")
 _VALUES = (ast.Eq, ast.Is)
+_MODES = {"utf-8", "utf8", "ascii", "latin-1", "r", "w", "a", "rb", "wb", "strict", "ignore", "replace", ""}
+"""Texts that stay: names of encodings and ways to open a file."""
+_COMPUTING = (ast.Lambda, ast.Await, ast.NamedExpr, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Answers = Mapping[str, list[str]]
 """Question -> lines that it reported, in order."""
@@ -185,7 +189,8 @@ class _PlainNames:
             if isinstance(node, ast.Import):
                 self._plain |= {(name.asname or name.name).partition(".")[0] for name in node.names
                                 if name.name.partition(".")[0] not in sources}
-            elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] not in sources:
+            elif isinstance(node, ast.ImportFrom) and not node.level and (
+                    node.module or "").partition(".")[0] not in sources:
                 self._plain |= {name.asname or name.name for name in node.names}
         for statement in module.body:
             if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -195,9 +200,9 @@ class _PlainNames:
             if _free(statement) <= self._plain | {name}:
                 self._plain.add(name)
         for statement in module.body:
-            if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name) \
-                    and self.is_constant(statement.value):
-                self._constants.add(statement.targets[0].id)
+            target = _only_target(statement)
+            if target is not None and isinstance(statement, ast.Assign) and self.is_constant(statement.value):
+                self._constants.add(target)
 
     def within(self, test: Function) -> _PlainNames:
         """Return the names within a test: its own classes, and names that it sets once to a constant."""
@@ -213,9 +218,9 @@ class _PlainNames:
             if isinstance(node, ast.ClassDef) and _free(node) <= inner._plain | {node.name}:
                 inner._plain.add(node.name)
         for node in ast.walk(test):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) \
-                    and n_set[node.targets[0].id] == 1 and inner.is_constant(node.value):
-                inner._constants.add(node.targets[0].id)
+            name = _only_target(node)
+            if name is not None and n_set[name] == 1 and isinstance(node, ast.Assign) and inner.is_constant(node.value):
+                inner._constants.add(name)
         inner._constants |= _expected_parameters(test, inner)
         return inner
 
@@ -230,11 +235,18 @@ class _PlainNames:
         if isinstance(node, ast.Attribute):   # os.environ is a state, Color.RED is not
             return node.attr[:1].isupper() and self.is_constant(node.value)
         if isinstance(node, ast.Call):
-            return self.is_constant(node.func.value if isinstance(node.func, ast.Attribute) else node.func) and all(map(self.is_constant, node.args)) and all(
-                self.is_constant(word.value) for word in node.keywords)
-        if isinstance(node, ast.Lambda | ast.Await | ast.NamedExpr | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp):
+            called = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+            given = [called, *node.args, *(word.value for word in node.keywords)]
+            return all(map(self.is_constant, given))
+        if isinstance(node, _COMPUTING):
             return False
         return all(self.is_constant(each) for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
+
+
+def _only_target(node: ast.AST) -> str | None:
+    """Return the name that a statement sets to a value, where it is one alone."""
+    is_one = isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+    return node.targets[0].id if is_one else None  # type: ignore[attr-defined]
 
 
 def _builtins() -> set[str]:
@@ -245,7 +257,7 @@ def _builtins() -> set[str]:
 
 def _free(node: ast.AST) -> set[str]:
     """Return the names that a definition reads and does not set itself."""
-    read, own = set(), set()
+    read, own = set[str](), set[str]()
     for each in ast.walk(node):
         if isinstance(each, ast.Name):
             (read if isinstance(each.ctx, ast.Load) else own).add(each.id)
@@ -402,8 +414,9 @@ def _drop_unread(test: Function) -> None:
 
 
 def _may_act(value: ast.expr) -> bool:
-    return any(isinstance(node, ast.Call | ast.Await | ast.Yield) and not (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].isupper()) for node in ast.walk(value))
+    acting = (node for node in ast.walk(value) if isinstance(node, ast.Call | ast.Await | ast.Yield))
+    return not all(isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].isupper()
+                   for node in acting)
 
 
 def _asked(name: str, *values: ast.expr) -> ast.expr:
@@ -466,14 +479,14 @@ def _exchanges(test: Function) -> Iterator[_Exchange]:
     names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     names |= {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
     names |= {node.arg for node in ast.walk(test) if isinstance(node, ast.arg | ast.keyword) and node.arg}
-    kept = frozenset(names | {"utf-8", "utf8", "ascii", "latin-1", "r", "w", "a", "rb", "wb", "strict", "ignore", "replace", ""})
+    kept = frozenset(names | _MODES)
     yield _Exchange(kept, 1, 0)
     yield _Exchange(kept, 3, 1)
     yield _Exchange(kept, 0, 1)
     yield _Exchange(kept, 0, -1)
-    values = sorted({repr(node.value): node.value for node in ast.walk(test) if isinstance(node, ast.Constant) and isinstance(
-        node.value, str | int | float) and not isinstance(node.value, bool) and node.value not in kept}.items())
-    for _, value in values[:6]:
+    values = {repr(node.value): node.value for node in ast.walk(test) if isinstance(node, ast.Constant)
+              and isinstance(node.value, str | int | float) and not isinstance(node.value, bool) and node.value not in kept}
+    for _, value in sorted(values.items())[:6]:
         yield _Exchange(kept, 2, 2, value)
 
 

@@ -1,7 +1,7 @@
 """A plug-in of pytest: tests run in an order that is drawn, and the process ends when they are done.
 
-`TRACEROOM_ORDER`: the seed of the order; files, and classes in them, stay together. Threads that a test left behind do not hold the end up:
-they would for ever where a test failed half way.
+`TRACEROOM_ORDER`: the seed of the order; files, and classes in them, stay together. Threads that a test left behind do not
+hold the end up: they would for ever where a test failed half way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 import pytest
-import traceroom_ask
+import traceroom_ask  # type: ignore[import-not-found]  # it lies beside it in the sandbox
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
