@@ -115,10 +115,7 @@ def _lay_out(spec: Row, user: int) -> str:
     os.chown(f"{root}/layer/upper", user, user)
     for source, target in spec["readable"]:
         _show(source, root + target)
-    for name in _DEVICES:
-        with open(f"{root}/dev/{name}", "w"):
-            pass
-        _mount(f"/dev/{name}", f"{root}/dev/{name}", None, _BIND)
+    _lay_out_devices(root)
     layers = f"lowerdir={spec['tree']},upperdir={root}/layer/upper,workdir={root}/layer/work"
     for options in (",redirect_dir=off,metacopy=off", ",userxattr", ""):
         try:
@@ -133,6 +130,21 @@ def _lay_out(spec: Row, user: int) -> str:
     _call(_libc.umount2, b"/.old", _DETACH)
     os.rmdir("/.old")
     return "/layer/upper"
+
+
+def _lay_out_devices(root: str) -> None:
+    """Make the devices that programs expect: those without a state, terminals of its own, memory to share."""
+    for name in _DEVICES:
+        with open(f"{root}/dev/{name}", "w"):
+            pass
+        _mount(f"/dev/{name}", f"{root}/dev/{name}", None, _BIND)
+    os.makedirs(f"{root}/dev/pts")
+    os.makedirs(f"{root}/dev/shm")
+    os.chmod(f"{root}/dev/shm", 0o1777)
+    _mount("devpts", f"{root}/dev/pts", "devpts", _NO_SUID | _NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=0620")
+    for name, target in (("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"),
+                         ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")):
+        os.symlink(target, f"{root}/dev/{name}")
 
 
 def _show(source: str, target: str) -> None:
