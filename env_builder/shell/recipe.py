@@ -106,6 +106,7 @@ class Sites:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_text(text, "utf-8")
                     target.chmod(0o755 if path.startswith("bin/") else 0o644)
+                _readable(Path(draft) / "site")
                 _move(Path(draft) / "site", folder)
         return folder
 
@@ -118,6 +119,7 @@ class Sites:
                 made = Path(draft) / "compiled"
                 shutil.copytree(site, made, copy_function=os.link)
                 _compile(made, python)
+                _readable(made)
                 _move(made, folder)
         return folder
 
@@ -131,6 +133,14 @@ def _compile(folder: Path, python: Interpreter) -> None:
     if python == interpreters()[0]:
         compileall.compile_dir(folder, quiet=2, stripdir=str(folder), prependdir=SITE,
                                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+
+
+def _readable(folder: Path) -> None:
+    """Let everybody read a folder, whatever this process makes by default: tests run as another user."""
+    folder.chmod(0o755)
+    for path in folder.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
 
 
 def _move(made: Path, folder: Path) -> None:

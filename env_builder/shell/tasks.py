@@ -23,7 +23,7 @@ class Candidate(NamedTuple):
     start: Tree
     """Without the known tests."""
     tests: Changes
-    """The known tests with all that lies beside them, and those that are gone."""
+    """The known tests with the files next to them, and those that are gone."""
     fix: Changes
     """The source part of the change."""
     configuration: Changes

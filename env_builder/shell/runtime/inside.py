@@ -50,6 +50,7 @@ class Unable(Exception):
 
 def main() -> int:
     """Run the command of stdin and write what came of it to stdout."""
+    os.umask(0o022)  # what is made here is for another user
     spec = json.loads(sys.stdin.buffer.readline())
     changes = [(path, mode, sys.stdin.buffer.read(size)) for path, mode, size in spec["changes"]]
     out = os.fdopen(os.dup(1), "wb")
