@@ -172,8 +172,8 @@ def allows(specifier: str | None, minor: int) -> bool:
 
 
 def _searched(sample: Sequence[Checked], python: Interpreter, until: datetime, trials: Trials) -> Recipe:
-    """Return a recipe to which nothing is missing that can be known from runs of the latest and the earliest tree."""
-    trees = [sample[0].tree, sample[-1].tree]
+    """Return a recipe to which nothing is missing that runs of the latest, the earliest and a middle tree can tell."""
+    trees = [sample[at].tree for at in dict.fromkeys((0, len(sample) // 2, len(sample) - 1))]
     stated = [metadata_of(_contents(each.tree), python.minor) for each in sample]
     imported = {name for tree in trees for name in _imported(tree)}
     requirements, others = needed(stated, imported)
@@ -259,7 +259,7 @@ def _with_file(recipe: Recipe, path: str, text: str) -> Recipe:
 
 def _missing_files(messages: str, stated: Metadata, tree: Tree, recipe: Recipe) -> Recipe:
     """Add what only a build or an installer writes, where a run asks for it."""
-    described = re.findall(r"No package metadata was found for ([\w.-]+)|PackageNotFoundError: ([\w.-]+)"
+    described = re.findall(r"No package metadata was found for ([\w.-]+)|PackageNotFoundError: (?!No )([\w.-]+)"
                            r"|DistributionNotFound: The '([\w.-]+)' distribution", messages)
     if stated.name and any(name_of(each) == name_of(stated.name) for groups in described for each in groups if each):
         recipe = with_description(recipe, stated)

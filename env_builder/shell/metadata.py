@@ -22,8 +22,9 @@ from .literals import call_arguments, installed_in_sessions
 
 Files = Mapping[str, bytes]
 """Path -> content."""
-_TESTING = re.compile(r"(?:^|[-_])(?:unit)?tests?(?:$|[-_])|testing|pytest|^dev(?:el|elop|elopment)?(?:$|[-_])"
-                      r"|^ci$|^qa$|^check$")
+_TESTING = re.compile(r"(?:^|[-_/])(?:unit)?tests?(?:$|[-_.])|testing|pytest")
+_DEVELOPING = re.compile(r"(?:^|[-_/])(?:dev(?:el|elop|elopment)?|ci|qa|check|lint|typing|types?|build|release|bench\w*|extra)"
+                         r"(?:$|[-_.])")
 _TEXTS = re.compile(r"docs?(?:$|[-_/.])|sphinx|mkdocs")
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*(?=$|[<>=!~;(,\s])")
 _REQUIREMENT_FILES = re.compile(r"(?:[\w.-]*requirements?[\w.-]*|requirements?/[\w./-]+)\.(?:txt|in)")
@@ -100,13 +101,13 @@ class _TreeReader:
         self._tox()
         self._ci()
         self._nox()
-        for path in sorted(self._files):
-            if _REQUIREMENT_FILES.fullmatch(path):
-                is_text = _TEXTS.search(path)
-                result.others.extend(self._requirement_file(path)) if is_text else self._need(self._requirement_file(path))
+        files = [path for path in sorted(self._files) if _REQUIREMENT_FILES.fullmatch(path)]
+        for path in sorted(files, key=lambda path: not _TESTING.search(path)):
+            rows = self._requirement_file(path)
+            is_for_tests = _TESTING.search(path) or not _DEVELOPING.search(path) or not any(map(_TESTING.search, files))
+            (result.requirements if is_for_tests and not _TEXTS.search(path) else result.others).extend(rows)
         for extra, requirements in self._extras.items():
-            name = extra.lower()
-            wanted = name in self._wanted_extras or (_TESTING.search(name) and not _TEXTS.search(name))
+            wanted = extra.lower() in self._wanted_extras or self._is_for_tests(extra.lower())
             (result.requirements if wanted else result.others).extend(requirements)
         without = (None, name_of(result.name or ""))
         result.requirements, result.others = (
@@ -114,6 +115,11 @@ class _TreeReader:
             for rows in (result.requirements, result.others))
         result.roots = self._roots()
         return result
+
+    def _is_for_tests(self, extra: str) -> bool:
+        """Return whether an extra is what tests need: it is named so, or is for developers and none is named so."""
+        has_tests = any(_TESTING.search(each.lower()) for each in self._extras)
+        return not _TEXTS.search(extra) and bool(_TESTING.search(extra) or (not has_tests and _DEVELOPING.search(extra)))
 
     def _need(self, requirements: Iterable[str]) -> None:
         self._metadata.requirements += requirements

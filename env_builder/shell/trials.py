@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
+from .packages import Interpreter
 from .recipe import Recipe, Sites
 from .runtime.sandbox import CommandLimits, CommandResult, Sandbox
 from .runtime.trees import Tree, lay_out
@@ -50,6 +51,9 @@ class Trials:
     def __init__(self, sites: Sites, way: str, scratch: Path, n_workers: int | None = None) -> None:
         self.sites, self._way, self._scratch = sites, way, scratch
         self._pool = ThreadPoolExecutor(n_workers or os.cpu_count() or 1)
+        self._nothing = scratch / "nothing"
+        self._nothing.mkdir(exist_ok=True)
+        self._nothing.chmod(0o755)
         self._made: dict[tuple[str, str, int], TrialRun] = {}
         self.n_runs = 0
 
@@ -76,17 +80,27 @@ class Trials:
         return [[self._made[name, recipe.digest, at] for at in range(n)] for name in names]
 
     def _run(self, folder: Path, tree: Tree, recipe: Recipe) -> TrialRun:
-        sandbox, env, shown = Sandbox(self._way, as_root=recipe.as_root), dict(recipe.env), []
+        sandbox, env = Sandbox(self._way, as_root=recipe.as_root), dict(recipe.env)
+        shown: list[tuple[Path, str]] = []
         if recipe.minor is not None:
             python = self.sites.interpreter(recipe)
             sandbox = sandbox._replace(site=self.sites.compiled(recipe))
             env["PATH"] = f"/site/bin:{python.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin"
             shown = [] if str(python.prefix).startswith("/usr") else [(python.prefix, str(python.prefix))]
+            shown += [(self._nothing, folder) for folder in host_packages(python)]
         changes: Mapping[str, object] = recipe.changes
         if recipe.setup:
             changes = sandbox.run(folder, recipe.changes, recipe.setup, env, _LIMITS, shown).changes
         ran = sandbox.run(folder, changes, recipe.command, env, _LIMITS, shown)  # type: ignore[arg-type]
         return _trial(ran, recipe, frozenset(tree) | frozenset(path for path, _ in recipe.files))
+
+
+def host_packages(python: Interpreter) -> list[str]:
+    """Return the folders of packages that this machine has for a Python: a recipe is without them."""
+    version = f"python3.{python.minor}"
+    folders = (python.prefix / "lib" / version / "site-packages", Path("/usr/lib/python3/dist-packages"),
+               Path("/usr/local/lib") / version / "dist-packages", Path("/usr/local/lib") / version / "site-packages")
+    return [str(each) for each in folders if each.is_dir()]
 
 
 def digest_of(tree: Tree) -> str:

@@ -101,7 +101,8 @@ def test_versions_of_poetry_are_read_as_ranges() -> None:
 
 def test_literals_of_a_setup_file_are_read_without_running_it() -> None:
     metadata = read(setup=SETUP)
-    assert metadata["requirements"] == ["wick", "pytest", "flint", "black"] and metadata["others"] == ["sphinx"]
+    assert metadata["requirements"] == ["wick", "pytest", "flint"]
+    assert metadata["others"] == ["pytest", "flint", "black", "sphinx"]
     assert metadata["version"] is None and metadata["requires_python"] == ">=3.8"
     assert metadata["entry_points"] == {"pytest11": {"lantern": "lantern.plugin"}, "console_scripts": {}}
 
@@ -127,6 +128,13 @@ def test_sessions_of_nox_that_run_tests_are_read() -> None:
                                    {"tox": "[testenv\n"}])
 def test_damaged_metadata_says_nothing(files: dict[str, str]) -> None:
     assert read(**files)["requirements"] == []
+
+
+def test_files_for_developers_count_where_none_is_for_tests() -> None:
+    files = {"requirements/dev.txt": b"black\nflint\n", "requirements/docs.txt": b"sphinx\n", "requirements.txt": b"wick\n"}
+    assert metadata_of(files, 11).requirements == ["wick", "black", "flint"]
+    metadata = metadata_of({**files, "requirements/tests.in": b"oil\n"}, 11)
+    assert metadata.requirements == ["oil", "wick"] and metadata.others == ["black", "flint", "sphinx"]
 
 
 def test_addresses_and_paths_are_no_packages() -> None:
