@@ -224,9 +224,13 @@ def copy_files(source: Path, target: Path, *omitted: str) -> None:
             shutil.copyfile(path, target / place)
 
 
+SHIPPED = ("workspace",)
+"""Packages of the runtime that only apps of their kind take with them."""
+
+
 def copy_runtime(environment: Path) -> None:
     """Copy the runtime into an environment whose apps are written, with a Dockerfile that copies all of it."""
-    copy_files(RUNTIME, environment / "runtime")
+    copy_files(RUNTIME, environment / "runtime", *SHIPPED)
     world, records = (environment / "world.jsonl").exists(), (environment / "behaviour.jsonl").exists()
     files = [*["behaviour.jsonl"] * records, "perturbations.jsonl", MANIFEST, "tools.jsonl"]
     content = "COPY recorded.jsonl world.jsonl /room/\n" * world + "COPY apps /room/apps\n" * (environment / "apps").exists()

@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 from .admission import MAX_EPISODE, MAX_TEXT, admitted, is_well_formed, well_formed
-from .apps import App, AppState, CompositeApp, Start, load_app
+from .apps import App, AppState, CompositeApp, LeavingState, Start, load_app
 from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
 from .ends import same
@@ -215,6 +215,8 @@ class Environment:
         self._reword: Callable[[str], str] | None = None
         self._users: dict[str, tuple[Task, ScriptedUser]] = {}
         """By task, made once and shared by all episodes and forks."""
+        self._grader: Path | None = None
+        """The folder of rewards, where it is here."""
         self._id_forms: list[frozenset[str]] = []
         """The forms of the apps' ids, once they were computed; shared by all forks."""
         self._begin(None, Start(None))
@@ -229,7 +231,10 @@ class Environment:
         default = directory.parent.parent / "rewards" / directory.name
         grader = Path(rewards) if rewards is not None else default
         is_there = rewards is not None or grader.is_dir()
-        return cls._read(directory, {row["task_id"]: row for row in rows_of(grader / "rubrics.jsonl")} if is_there else {})
+        environment = cls._read(
+            directory, {row["task_id"]: row for row in rows_of(grader / "rubrics.jsonl")} if is_there else {})
+        environment._grader = grader if is_there else None
+        return environment
 
     @classmethod
     def load_room(cls, path: str | Path) -> Self:
@@ -343,15 +348,20 @@ class Environment:
         """Return the tool's answer; arguments that are no JSON object are answered `unknown`."""
         if self._relabelling is not None:
             return self._call_relabelled(self._relabelling, tool, arguments)
-        if not self._is_open():
-            return _OVER
+        return self._call(tool, arguments) if self._is_open() else _OVER
+
+    def _call(self, tool: str, arguments: Any, journaled: Mapping[str, Any] | None = None) -> Result:
+        """Let the tool answer. `journaled`: the call's row in a journal that is replayed."""
         tool, arguments, key, refusal = AdmittedCall.of(tool, arguments)
         self._mark()
         sampled: dict[str, Any] | None = None
         answer = self._state.call if self._node is None else self._from_memory
+        leaving = cast(LeavingState, self._state) if self._app.leaves else None
         try:
             if refusal is not None or key is None:
                 result = Result(refusal or _NO_OBJECT, True, "unknown")
+            elif journaled is not None and leaving is not None and (again := leaving.again(journaled)) is not None:
+                result = again
             elif self._perturbations.switches:
                 result, sampled = self._perturbations.answer(self._journal, tool, arguments, answer)
             else:
@@ -368,6 +378,8 @@ class Environment:
             result = Result(content, is_error, tier)
         self._talk.n_chars += len(tool) + len(key or "") + len(content)
         row = {"kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier}
+        if leaving is not None and (left := leaving.since(self._marks[-1][0])) is not None:
+            row["left"] = left
         self._journal.append(row | sampled if sampled else row)
         events = () if is_error else self._talk.events_after(tool, arguments)
         if events and not any(_is_like(row, earlier) for earlier in self._journal[:-1]):
@@ -376,6 +388,12 @@ class Environment:
             return result
         prompt = self.prompt()
         return (self.supply(self._ask(prompt)) if prompt else None) or result
+
+    def retrace(self, row: Mapping[str, Any]) -> Result:
+        """Make a call of a journal again; an app that runs commands takes what came of it from the row."""
+        if self._relabelling is not None or not self._is_open():
+            return self.call(row["tool"], row.get("arguments"))
+        return self._call(row["tool"], row.get("arguments"), row)
 
     def say(self, text: str) -> str | None:
         """Say something to the user; return the answer, or None if the user waits, has no more to say or has left.
@@ -560,7 +578,15 @@ class Environment:
         may_have_worked = tuple(row for row, named in zip(unknown, names_known, strict=True) if named is not False)
         attempts = tuple(row for row, named in zip(unknown, names_known, strict=True) if named)
         return Episode(self.journal, state.difference(), may_have_worked, self.writes,
-                       lambda name: state.read((name.partition("/")[0], name.partition("/")[2])), attempts)
+                       lambda name: state.read((name.partition("/")[0], name.partition("/")[2])), attempts,
+                       self._verifier_of(state))
+
+    def _verifier_of(self, state: AppState) -> Callable[[int], Any] | None:
+        """Return what the apps' own verifiers say of a state, by a seed; None where there is no grader's side, or no task."""
+        grader, task = self._grader, self._task
+        if grader is None or task is None or not self._app.leaves:
+            return None
+        return lambda seed: cast(LeavingState, state).verified(grader, task.task_id, seed)
 
     def _replayed(
         self, task_id: str, journal: Iterable[dict[str, Any]], seed: int, perturbations: Iterable[str]
@@ -573,7 +599,7 @@ class Environment:
             row = row if isinstance(row, dict) and place >= n_made else {}
             kind, tool, content = row.get("kind"), row.get("tool"), row.get("content")
             if kind == "call" and isinstance(tool, str):
-                twin.call(tool, row.get("arguments"))
+                twin.retrace(row)
             elif kind == "say" and isinstance(content, str):
                 twin.say(content)
             yield twin

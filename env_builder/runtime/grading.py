@@ -25,7 +25,8 @@ def grade(
 ) -> Grade:
     """Reward of `episode` by `rubric`, each check with its verdict and evidence.
 
-    A failed gate gives 0; else the reward is the weighted share of passed `score` checks (1 where there are none);
+    A failed gate gives 0 (in the mode `train` of a rubric with `partial`: that, times the share of its shaping checks);
+    else the reward is the weighted share of passed `score` checks (1 where there are none);
     failed penalties subtract their weight; the sum is clamped to [0, 1], or to [-1, 1] in the mode `train`. A rubric without
     gates and scores gives 0 at most. None (unscored) where answers that the environment did not know, or a failed judge,
     could have turned the reward. `ask`: the model that judges ask, `seed`: of what they are asked.
@@ -38,25 +39,44 @@ def grade(
     results = [check.judge(view) for check in read.checks]
     doubtful = [one.depends_on_unknown for one in results]
     passed = [one.passed for one in results]
+    shares = [one.share for one in results]
     if any(doubtful):  # what hangs on what nobody knows: had it passed, had it failed
         both = [[sure if sway else one for one, sway in zip(passed, doubtful, strict=True)] for sure in (True, False)]
-        best, worst = (reward_of(read, one, mode) for one in both)
+        best, worst = (reward_of(read, one, mode, shares) for one in both)
     else:
-        best = worst = reward_of(read, passed, mode)
+        best = worst = reward_of(read, passed, mode, shares)
     return Grade(best if best == worst else None, tuple(zip(read.checks, results, strict=True)))
 
 
-def reward_of(rubric: ParsedRubric, passed: Sequence[bool | None], mode: str) -> float:
-    """Return the reward where each of the rubric's checks held or not."""
+def reward_of(
+    rubric: ParsedRubric, passed: Sequence[bool | None], mode: str, shares: Sequence[float | None] | None = None,
+) -> float:
+    """Return the reward where each of the rubric's checks held or not. `shares`: how far each has come, where it can tell."""
     total = reached = lost = reward = 0.0
     for at, weight in rubric.scores:
         total += weight
         reached += weight if passed[at] else 0.0
     if all(map(passed.__getitem__, rubric.gates)) and (rubric.gates or rubric.scores):
         reward = reached / total if total else float(not rubric.scores)
+    elif rubric.partial and mode == "train":
+        reward = rubric.partial * _progress(rubric, passed, shares)
     for at, weight in rubric.penalties:
-        lost += 0.0 if passed[at] else weight
+        modes = rubric.checks[at].modes
+        if not modes or mode in modes:   # one that counts in a mode alone costs by how far it has not come
+            share = shares[at] if shares is not None and modes else None
+            lost += 0.0 if passed[at] else weight * (1 - (share or 0.0))
     return max(0.0 if mode == "eval" else -1.0, min(1.0, reward - lost))
+
+
+def _progress(rubric: ParsedRubric, passed: Sequence[bool | None], shares: Sequence[float | None] | None) -> float:
+    """Return the weighted share of the shaping checks, in [0, 1]."""
+    total = reached = 0.0
+    for at, check in enumerate(rubric.checks):
+        if check.role == "shaping":
+            share = shares[at] if shares is not None else None
+            total += check.weight
+            reached += check.weight * (float(bool(passed[at])) if share is None else share)
+    return reached / total if total else 0.0
 
 
 def potential(rubric: ParsedRubric, episode: Episode) -> float:

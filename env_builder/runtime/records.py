@@ -91,6 +91,8 @@ class Episode(NamedTuple):
     """JSON text of the document "class/key" at the episode's beginning and at its end, None where it is not known."""
     attempts: tuple[dict[str, Any], ...] = ()
     """Those of `unknown_writes` that name only what exists: they may well have worked."""
+    verified: Callable[[int], Any] | None = None
+    """By a seed, what the apps' own verifiers say of the end (`AppState.verified`)."""
 
 
 class CheckVerdict(NamedTuple):

@@ -25,8 +25,14 @@ CHECK = fields(
     description={"type": "string", "description": "one sentence for a person"},
     parameters={"type": "object"},
     provenance={"type": "object", "description": "supporting and contrary session ids, confidence, or who says so"},
+    modes={"type": "array", "items": {"enum": ["eval", "train"]}, "minItems": 1,
+           "description": "modes in which a penalty counts; without it in all"},
 )
-RUBRIC = fields("checks", format={"enum": [FORMAT]}, rubric_id=IDS, task_id=IDS, checks={"type": "array", "items": CHECK})
+PARTIAL: Schema = {
+    "type": "number", "minimum": 0, "maximum": 0.5,
+    "description": "in the mode train an episode that fails a gate gets this times how far it has come by the shaping checks"}
+RUBRIC = fields("checks", format={"enum": [FORMAT]}, rubric_id=IDS, task_id=IDS, partial=PARTIAL,
+                checks={"type": "array", "items": CHECK})
 
 
 class ParsedCheck(NamedTuple):
@@ -40,6 +46,8 @@ class ParsedCheck(NamedTuple):
     rule: CheckKind
     parameters: Any
     """As `prepare` of its kind gives them."""
+    modes: frozenset[str] = frozenset()
+    """Those in which a penalty counts; empty: all."""
 
     def judge(self, view: EpisodeView) -> CheckResult:
         return self.rule.judge(self.parameters, view)
@@ -56,6 +64,8 @@ class ParsedRubric(NamedTuple):
     """Place and weight of each check that counts."""
     penalties: tuple[tuple[int, float], ...]
     """Place and weight of each check that costs where it fails."""
+    partial: float = 0.0
+    """What an episode that fails a gate gets at most in the mode `train`."""
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> ParsedRubric:
@@ -67,7 +77,7 @@ class ParsedRubric(NamedTuple):
         checks = tuple(map(_check, document["checks"]))
         weighed = {role: tuple((at, check.weight) for at, check in enumerate(checks) if check.role == role) for role in ROLES}
         gates = tuple(at for at, _ in weighed["gate"])
-        return cls(str(name), checks, gates, weighed["score"], weighed["penalty"])
+        return cls(str(name), checks, gates, weighed["score"], weighed["penalty"], float(document.get("partial", 0.0)))
 
 
 def _check(check: dict[str, Any]) -> ParsedCheck:
@@ -77,7 +87,8 @@ def _check(check: dict[str, Any]) -> ParsedCheck:
     except ValueError as error:
         raise ValueError(f"check {check['check_id']} ({name}): {error}") from error
     weight, description = float(check.get("weight", 1.0)), check.get("description", "")
-    return ParsedCheck(check["check_id"], name, check["role"], weight, description, kind, parameters)
+    modes = frozenset(check.get("modes", ()))
+    return ParsedCheck(check["check_id"], name, check["role"], weight, description, kind, parameters, modes)
 
 
 def schema() -> Schema:

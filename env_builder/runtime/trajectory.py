@@ -22,8 +22,8 @@ from .records import Grade
 VERSION = "ATIF-v1.8"
 OWN = "traceroom"
 """The key under which our own stands in `extra` of a trajectory."""
-DRAWN = ("fault", "expired", "paged", "latency_ms")
-"""What a journal row of a call says beside the answer, where a perturbation drew it."""
+DRAWN = ("fault", "expired", "paged", "latency_ms", "left")
+"""What a journal row of a call says beside the answer, where a perturbation drew it or a command left it."""
 _SOURCES = {"assistant": "agent", "user": "user"}
 Row = dict[str, Any]
 Value = TypeVar("Value")

@@ -15,12 +15,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
+from env_builder.runtime.workspace.trees import Tree
+
 from .literals import imported_names
 from .metadata import Metadata, metadata_of, name_of
 from .packages import Interpreter, NoInstaller, Unresolvable, interpreters, resolved
-from .recipe import CONFIGURATION, PYTEST, Recipe
+from .recipe import CONFIGURATION, PYTEST, RepositoryRecipe
 from .requirements import needed, of_missing
-from .runtime.trees import Tree
 from .trials import TrialRun, Trials
 
 LEAST = 0.99
@@ -45,7 +46,7 @@ class Checked(NamedTuple):
 class AcceptedRecipe(NamedTuple):
     """A recipe that reproduces what CI saw."""
 
-    recipe: Recipe
+    recipe: RepositoryRecipe
     share: float | None
     """Of CI's outcomes; None where CI left none."""
     n_runs: int
@@ -68,7 +69,7 @@ def find_recipe(checked: Sequence[Checked], until: datetime, trials: Trials) -> 
     if not any(path.endswith(".py") for path in checked[0].tree):
         return NoRecipe("no_recipe_known", "It holds no Python; give a command that writes JUnit XML in the configuration.")
     sample = _sample(checked)
-    best: tuple[float, Recipe] | None = None
+    best: tuple[float, RepositoryRecipe] | None = None
     problems: list[str] = []
     for python in _pythons(checked[0].tree)[:2]:
         try:
@@ -91,7 +92,7 @@ def find_recipe(checked: Sequence[Checked], until: datetime, trials: Trials) -> 
     return _decided(checked, best[1], trials)
 
 
-def _decided(checked: Sequence[Checked], recipe: Recipe, trials: Trials) -> AcceptedRecipe | NoRecipe:
+def _decided(checked: Sequence[Checked], recipe: RepositoryRecipe, trials: Trials) -> AcceptedRecipe | NoRecipe:
     """Accept a recipe by all that CI recorded, or where CI recorded nothing, by two trees whose tests pass."""
     with_results = [each for each in checked if each.outcomes]
     if with_results:
@@ -129,7 +130,7 @@ def _sample(checked: Sequence[Checked]) -> list[Checked]:
     return [chosen[at] for at in dict.fromkeys((*range(0, len(chosen), step), len(chosen) - 1))]
 
 
-def _share(checked: Sequence[Checked], recipe: Recipe, trials: Trials) -> float:
+def _share(checked: Sequence[Checked], recipe: RepositoryRecipe, trials: Trials) -> float:
     """Return the share of outcomes that are as CI had them; where CI left none, of tests that pass."""
     same = total = 0
     for each, (run,) in zip(checked, trials.of_all([each.tree for each in checked], recipe), strict=True):
@@ -140,7 +141,7 @@ def _share(checked: Sequence[Checked], recipe: Recipe, trials: Trials) -> float:
     return same / total if total else 0.0
 
 
-def _differing(checked: Sequence[Checked], recipe: Recipe, trials: Trials) -> str:
+def _differing(checked: Sequence[Checked], recipe: RepositoryRecipe, trials: Trials) -> str:
     """Return in words which tests differ most often, and what they stated."""
     counts: Counter[str] = Counter()
     for each, (run,) in zip(checked, trials.of_all([each.tree for each in checked], recipe), strict=True):
@@ -171,7 +172,7 @@ def allows(specifier: str | None, minor: int) -> bool:
     return True
 
 
-def _searched(sample: Sequence[Checked], python: Interpreter, until: datetime, trials: Trials) -> Recipe:
+def _searched(sample: Sequence[Checked], python: Interpreter, until: datetime, trials: Trials) -> RepositoryRecipe:
     """Return a recipe to which nothing is missing that runs of the latest, the earliest and a middle tree can tell."""
     trees = [sample[at].tree for at in dict.fromkeys((0, len(sample) // 2, len(sample) - 1))]
     stated = [metadata_of(_contents(each.tree), python.minor) for each in sample]
@@ -211,12 +212,12 @@ def _resolved(requirements: list[str], python: Interpreter, until: datetime) -> 
     raise problem or Unresolvable("nothing to resolve")
 
 
-def _first_recipe(stated: Metadata, tree: Tree, python: Interpreter) -> Recipe:
+def _first_recipe(stated: Metadata, tree: Tree, python: Interpreter) -> RepositoryRecipe:
     path = ":".join(f"/repo/{root}".rstrip("/") for root in stated.roots)
     plugins = bool(stated.entry_points.get("pytest11"))
     options = {name: each for name, each in stated.runner.items() if name not in _NOT_OURS}
     ini = "[pytest]\n" + "".join(f"{name} = " + each.strip().replace("\n", "\n    ") + "\n" for name, each in options.items())
-    recipe = Recipe(minor=python.minor, env=(("PYTHONPATH", path),), files=((CONFIGURATION, ini),),
+    recipe = RepositoryRecipe(minor=python.minor, env=(("PYTHONPATH", path),), files=((CONFIGURATION, ini),),
                     site_files=tuple(_scripts(stated)))
     for each in stated.version_files:
         recipe = _with_file(recipe, each, version_module(stated.version))
@@ -233,7 +234,7 @@ def _scripts(stated: Metadata) -> Iterator[tuple[str, str]]:
                                   f"if __name__ == '__main__':\n    sys.exit({function}())\n")
 
 
-def with_description(recipe: Recipe, stated: Metadata) -> Recipe:
+def with_description(recipe: RepositoryRecipe, stated: Metadata) -> RepositoryRecipe:
     """Return a recipe whose site describes the project, as if it were installed."""
     name = re.sub(r"[-_.]+", "_", stated.name or "project")
     folder = f"{name}-{stated.version or '0'}.dist-info"
@@ -253,11 +254,11 @@ def version_module(version: str | None) -> str:
             "__commit_id__ = commit_id = None\n")
 
 
-def _with_file(recipe: Recipe, path: str, text: str) -> Recipe:
+def _with_file(recipe: RepositoryRecipe, path: str, text: str) -> RepositoryRecipe:
     return replace(recipe, files=tuple(sorted({**dict(recipe.files), path: text}.items())))
 
 
-def _missing_files(messages: str, stated: Metadata, tree: Tree, recipe: Recipe) -> Recipe:
+def _missing_files(messages: str, stated: Metadata, tree: Tree, recipe: RepositoryRecipe) -> RepositoryRecipe:
     """Add what only a build or an installer writes, where a run asks for it."""
     described = re.findall(r"No package metadata was found for ([\w.-]+)|PackageNotFoundError: (?!No )([\w.-]+)"
                            r"|DistributionNotFound: The '([\w.-]+)' distribution", messages)
@@ -272,7 +273,7 @@ def _missing_files(messages: str, stated: Metadata, tree: Tree, recipe: Recipe) 
     return recipe
 
 
-def _with_options(recipe: Recipe) -> Recipe:
+def _with_options(recipe: RepositoryRecipe) -> RepositoryRecipe:
     """Switch off, in the command, what plug-ins do beyond running tests."""
     names = {each.partition("==")[0] for each in recipe.requirements}
     options = [option for name, option in (("pytest-benchmark", "--benchmark-disable"), ("pytest-cov", "--no-cov"),
@@ -280,14 +281,14 @@ def _with_options(recipe: Recipe) -> Recipe:
     return replace(recipe, command=(*PYTEST, *options))
 
 
-def given_recipe(recipe: Recipe, checked: Sequence[Checked], trials: Trials) -> AcceptedRecipe | NoRecipe:
+def given_recipe(recipe: RepositoryRecipe, checked: Sequence[Checked], trials: Trials) -> AcceptedRecipe | NoRecipe:
     """Return a recipe that somebody wrote, if it reproduces what CI saw, as root or not."""
     sample = _sample(checked)
     best = max((recipe, replace(recipe, as_root=True)), key=lambda each: _share(sample, each, trials))
     return _decided(checked, best, trials)
 
 
-def _variants(recipe: Recipe, tree: Tree) -> Iterator[Recipe]:
+def _variants(recipe: RepositoryRecipe, tree: Tree) -> Iterator[RepositoryRecipe]:
     """Yield recipes in the order in which they are tried."""
     addopts = metadata_of(_contents(tree), recipe.minor or 0).addopts
     kept = tuple(word for match in _KEPT_OPTIONS.finditer(addopts) for word in match[0].split(" ", 1))

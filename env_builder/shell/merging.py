@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import SequenceMatcher
 
-from .runtime.sandbox import ChangedFile
+from env_builder.runtime.workspace.sandbox import ChangedFile
 
 
 def merged(

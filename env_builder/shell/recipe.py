@@ -17,8 +17,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from env_builder.runtime.workspace.sandbox import SITE, WORKSPACE, ChangedFile
+
 from .packages import Interpreter, install, interpreters
-from .runtime.sandbox import SITE, WORKSPACE, ChangedFile
 
 CONFIGURATION = ".traceroom.ini"
 """The test runner's configuration, in the workspace while tests run."""
@@ -30,7 +31,7 @@ _REGULAR = 0o100644
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class RepositoryRecipe:
     """How tests are run."""
 
     command: tuple[str, ...] = PYTEST
@@ -65,7 +66,7 @@ class Recipe:
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Recipe:
+    def from_json(cls, text: str) -> RepositoryRecipe:
         """Read what `to_json` wrote."""
         row: dict[str, Any] = json.loads(text)
         values: dict[str, Any] = {name: tuple(tuple(each) if isinstance(each, list) else each for each in value)
@@ -77,7 +78,7 @@ class Recipe:
         """What is laid over each tree."""
         return {path: ChangedFile(text.encode(), _REGULAR) for path, text in self.files}
 
-    def with_packages(self, requirements: tuple[str, ...]) -> Recipe:
+    def with_packages(self, requirements: tuple[str, ...]) -> RepositoryRecipe:
         """Return it with other packages."""
         return replace(self, requirements=requirements)
 
@@ -88,14 +89,14 @@ class Sites:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def interpreter(self, recipe: Recipe) -> Interpreter:
+    def interpreter(self, recipe: RepositoryRecipe) -> Interpreter:
         """Return the Python of a recipe. LookupError where it is not installed here."""
         for each in interpreters():
             if each.minor == recipe.minor:
                 return each
         raise LookupError(f"Python 3.{recipe.minor} is not installed here; install it")
 
-    def site(self, recipe: Recipe) -> Path:
+    def site(self, recipe: RepositoryRecipe) -> Path:
         """Return the folder of a recipe's packages, without compiled files. Raises Unresolvable, NoInstaller."""
         folder = self.folder / recipe.site_digest[:32] / "site"
         if not folder.is_dir():
@@ -110,7 +111,7 @@ class Sites:
                 _move(Path(draft) / "site", folder)
         return folder
 
-    def compiled(self, recipe: Recipe) -> Path:
+    def compiled(self, recipe: RepositoryRecipe) -> Path:
         """Return the same with compiled files beside the sources: tests begin faster."""
         folder = self.folder / recipe.site_digest[:32] / "compiled"
         if not folder.is_dir():

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .recipe import Recipe
-from .runtime.sandbox import Changes
-from .runtime.trees import Tree, changed
+from env_builder.runtime.workspace.sandbox import Changes
+from env_builder.runtime.workspace.trees import Tree, changed
+
+from .recipe import RepositoryRecipe
 from .trials import TrialRun, Trials
 
 N_RUNS = 3
@@ -58,7 +59,7 @@ class Separated(NamedTuple):
         return self.reason == "separates"
 
 
-def separation(candidate: Candidate, recipe: Recipe, trials: Trials) -> Separated:
+def separation(candidate: Candidate, recipe: RepositoryRecipe, trials: Trials) -> Separated:
     """Run a candidate's tests before and after the fix."""
     if not candidate.fix:
         return Separated("no_source_change", "The change that won changes no source; it is no task of code.")

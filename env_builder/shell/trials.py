@@ -10,20 +10,22 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, ParseError, XMLParser
 
-from .packages import Interpreter
-from .recipe import Recipe, Sites
-from .runtime.sandbox import CommandLimits, CommandResult, Sandbox
-from .runtime.trees import Tree, lay_out
+from env_builder.runtime.workspace.junit import OUTCOMES, place_of
+from env_builder.runtime.workspace.sandbox import Changes, CommandLimits, CommandResult, Sandbox
+from env_builder.runtime.workspace.trees import Tree, lay_out
 
-OUTCOMES = ("passed", "skipped", "failed", "error")
-"""From best to worst: of a test that stands in the results twice, the worst counts."""
+from .packages import Interpreter
+from .recipe import RepositoryRecipe, Sites
+
 _LIMITS = CommandLimits(seconds=300.0, memory_mb=4096, files_mb=128)
+_FEWEST_SECONDS, _TIMES_AS_LONG = 30.0, 10.0
+"""A run is ended after this time, or so many times the longest that ended by itself."""
 _MOST_MESSAGES = 200
 
 
@@ -56,12 +58,13 @@ class Trials:
         self._nothing.chmod(0o755)
         self._made: dict[tuple[str, str, int], TrialRun] = {}
         self.n_runs = 0
+        self._longest: float | None = None
 
-    def of(self, tree: Tree, recipe: Recipe, n: int = 1) -> list[TrialRun]:
+    def of(self, tree: Tree, recipe: RepositoryRecipe, n: int = 1) -> list[TrialRun]:
         """Return `n` runs of a tree."""
         return self.of_all([tree], recipe, n)[0]
 
-    def of_all(self, trees: Sequence[Tree], recipe: Recipe, n: int = 1) -> list[list[TrialRun]]:
+    def of_all(self, trees: Sequence[Tree], recipe: RepositoryRecipe, n: int = 1) -> list[list[TrialRun]]:
         """Return `n` runs of each tree, run side by side."""
         names = [digest_of(tree) for tree in trees]
         missing = {(name, at): tree for name, tree in zip(names, trees, strict=True) for at in range(n)
@@ -79,7 +82,7 @@ class Trials:
         self.n_runs += len(missing)
         return [[self._made[name, recipe.digest, at] for at in range(n)] for name in names]
 
-    def _run(self, folder: Path, tree: Tree, recipe: Recipe) -> TrialRun:
+    def _run(self, folder: Path, tree: Tree, recipe: RepositoryRecipe) -> TrialRun:
         sandbox, env = Sandbox(self._way, as_root=recipe.as_root), dict(recipe.env)
         shown: list[tuple[Path, str]] = []
         if recipe.minor is not None:
@@ -88,10 +91,14 @@ class Trials:
             env["PATH"] = f"/site/bin:{python.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin"
             shown = [] if str(python.prefix).startswith("/usr") else [(python.prefix, str(python.prefix))]
             shown += [(self._nothing, folder) for folder in host_packages(python)]
-        changes: Mapping[str, object] = recipe.changes
+        changes: Changes = recipe.changes
         if recipe.setup:
             changes = sandbox.run(folder, recipe.changes, recipe.setup, env, _LIMITS, shown).changes
-        ran = sandbox.run(folder, changes, recipe.command, env, _LIMITS, shown)  # type: ignore[arg-type]
+        limits = _LIMITS if self._longest is None else _LIMITS._replace(
+            seconds=min(_LIMITS.seconds, max(_FEWEST_SECONDS, _TIMES_AS_LONG * self._longest)))
+        ran = sandbox.run(folder, changes, recipe.command, env, limits, shown)
+        if not ran.timed_out:
+            self._longest = max(self._longest or 0.0, ran.seconds)
         return _trial(ran, recipe, frozenset(tree) | frozenset(path for path, _ in recipe.files))
 
 
@@ -109,7 +116,7 @@ def digest_of(tree: Tree) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def _trial(ran: CommandResult, recipe: Recipe, paths: frozenset[str]) -> TrialRun:
+def _trial(ran: CommandResult, recipe: RepositoryRecipe, paths: frozenset[str]) -> TrialRun:
     outcomes: dict[str, str] = {}
     seconds: dict[str, float] = {}
     messages = [ran.output]
@@ -117,7 +124,7 @@ def _trial(ran: CommandResult, recipe: Recipe, paths: frozenset[str]) -> TrialRu
         if file is None or not (path == recipe.results or (path.startswith(recipe.results + "/") and path.endswith(".xml"))):
             continue
         for case in cases(file.content):
-            test = test_id(case.get("classname", ""), case.get("name", ""), paths, case.get("file"))
+            test = test_id(case.get("classname") or case.get("file") or "", case.get("name", ""), paths)
             outcome, message = _outcome(case)
             outcomes[test] = max(outcomes.get(test, "passed"), outcome, key=OUTCOMES.index)
             seconds[test] = seconds.get(test, 0.0) + _number(case.get("time"))
@@ -138,15 +145,9 @@ def cases(content: bytes) -> list[Element]:
         return []
 
 
-def test_id(classname: str, name: str, paths: Iterable[str], file: str | None = None) -> str:
-    """Return a test's id: the file that the longest beginning of its class's name is, its classes, its own name."""
-    parts = (classname or name).split(".")
-    for n in range(len(parts), 0, -1):
-        path = "/".join(parts[:n]) + ".py"
-        if path in paths:
-            return "::".join([path, *parts[n:], *([name] if classname else [])])
-    place = classname or file
-    return f"{place}::{name}" if place else name
+def test_id(classname: str, name: str, paths: Collection[str]) -> str:
+    """Return a test's id: the file of a tree that its class lies in, its classes, its own name."""
+    return "::".join(filter(None, (place_of(classname, paths), name)))
 
 
 test_id.__test__ = False  # type: ignore[attr-defined]

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from env_builder.runtime.workspace.sandbox import SandboxUnavailable, best_way
 from env_builder.shell.acceptance import AcceptedRecipe, Checked, NoRecipe, find_recipe, given_recipe
-from env_builder.shell.recipe import Recipe, Sites
-from env_builder.shell.runtime.sandbox import SandboxUnavailable, best_way
+from env_builder.shell.recipe import RepositoryRecipe, Sites
 from env_builder.shell.tasks import Candidate, separation
 from env_builder.shell.trials import Trials, test_id
 from extractors.configuration import CodeRepository
@@ -105,7 +105,7 @@ class _CodeRows:
         for session in sessions:
             self._add_session(session, trees, result.recipe, trials)
 
-    def _add_session(self, session: Mapping[str, Any], trees: CodeTrees, recipe: Recipe, trials: Trials) -> None:
+    def _add_session(self, session: Mapping[str, Any], trees: CodeTrees, recipe: RepositoryRecipe, trials: Trials) -> None:
         subject = session["session_id"]
         if session["winner"] is None:
             self._decide(subject, False, "no_winner", "No change is known that solved what it was about.")
@@ -149,7 +149,7 @@ def _recipe_of(
     if len(checked) == 1:
         checked += [Checked(commit.commit_id, trees.tree(commit), ()) for commit in line[1:2]]
     if given is not None and given.command:
-        recipe = Recipe(command=tuple(shlex.split(given.command)), results=given.junit,
+        recipe = RepositoryRecipe(command=tuple(shlex.split(given.command)), results=given.junit,
                         setup=tuple(shlex.split(given.setup or "")))
         return given_recipe(recipe, checked, trials)
     if not line:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from env_builder.runtime.workspace.sandbox import ChangedFile
+from env_builder.runtime.workspace.trees import Tree, changed
 from env_builder.shell.merging import merged
-from env_builder.shell.runtime.sandbox import ChangedFile
-from env_builder.shell.runtime.trees import Tree, changed
 from env_builder.shell.tasks import Candidate
 from extractors.workspaces.changes import kind_of
 from extractors.workspaces.repository import Commit, Repository, TreeFile

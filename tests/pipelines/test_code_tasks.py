@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from env_builder.shell.runtime.sandbox import SandboxUnavailable, best_way
+from env_builder.runtime.workspace.sandbox import SandboxUnavailable, best_way
 from extractors.configuration import CodeRepository
 from extractors.workspaces.repository import Repository
 from pipelines.building.code_tasks import _CodeRows

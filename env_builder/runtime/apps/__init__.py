@@ -14,12 +14,12 @@ import importlib.util
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..canonical import digest
 from ..records import Result
 
-__all__ = ["KINDS", "App", "AppState", "Result", "Start", "load_app"]
+__all__ = ["KINDS", "App", "AppState", "LeavingState", "Result", "Start", "load_app"]
 
 Name = tuple[str, str]
 """(class, key) of an entity."""
@@ -98,6 +98,26 @@ class AppState(Protocol):
         raise ValueError("this kind of app does not learn")
 
 
+class LeavingState(AppState, Protocol):
+    """The state of an app whose calls leave what no replay can make again, such as files after a command."""
+
+    def since(self, snapshot: Any) -> Any:
+        """Return, as a JSON value, what changed since a snapshot and no replay could make again; it stands as `left` in the
+        journal's row of the call. None where calls explain everything."""
+        return None
+
+    def again(self, row: Mapping[str, Any]) -> Result | None:
+        """Take a call as a row of a journal has it, without making it again; None: it is made again."""
+        return None
+
+    def verified(self, grader: Path, task_id: str, seed: int = 0) -> Any:
+        """Return what the app's own verifier says of the state, for checks of the kind `verified`; None: it has none.
+
+        `grader`: the folder of rewards, whose `apps/<name>` holds what only the verifier knows.
+        """
+        return None
+
+
 class App(Protocol):
     """One app: its tools, and the state in which its episodes begin; shared by all episodes and changed by none."""
 
@@ -107,6 +127,8 @@ class App(Protocol):
     """Names of the tools that it answers."""
     writes: frozenset[str]
     """Names of those that may change its state."""
+    leaves: bool = False
+    """Whether its states are `LeavingState`s."""
 
     def reset(self, start: Start) -> AppState:
         """Begin an episode: the same start gives the same bytes in every process."""
@@ -173,14 +195,19 @@ class CompositeApp(App):
             raise ValueError(f"two apps have one name: {self.name}")
         self.answers = self._app_of
         self.writes = frozenset().union(*(app.writes for app in self._apps))
+        self.leaves = any(app.leaves for app in self._apps)
+        self._leaving = [app.leaves for app in self._apps]
 
     def reset(self, start: Start) -> AppState:
-        return CompositeState(self._names, self._app_of, [app.reset(start) for app in self._apps])
+        return self._state([app.reset(start) for app in self._apps])
 
     def next_episode(self, state: AppState, start: Start, from_reset: bool) -> AppState:
         assert isinstance(state, CompositeState)
-        return CompositeState(self._names, self._app_of, [
+        return self._state([
             app.next_episode(own, start, from_reset) for app, own in zip(self._apps, state.states, strict=True)])
+
+    def _state(self, states: list[AppState]) -> CompositeState:
+        return CompositeState(self._names, self._app_of, states, self._leaving)
 
     def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         descriptors = list(tools)
@@ -188,13 +215,17 @@ class CompositeApp(App):
             app.id_forms([tool for tool in descriptors if tool["name"] in app.answers]) for app in self._apps))
 
 
-class CompositeState(AppState):
+class CompositeState(LeavingState):
     """One episode of several apps."""
 
-    def __init__(self, names: Sequence[str], app_of: Mapping[str, int], states: list[AppState]) -> None:
+    def __init__(
+        self, names: Sequence[str], app_of: Mapping[str, int], states: list[AppState], leaving: Sequence[bool],
+    ) -> None:
         self.states = states
         self._names = names
         self._app_of = app_of
+        self._leaving = leaving
+        """Of each state whether it is a `LeavingState`."""
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
         if tool not in self._app_of:
@@ -209,7 +240,7 @@ class CompositeState(AppState):
             state.restore(own)
 
     def fork(self) -> CompositeState:
-        return CompositeState(self._names, self._app_of, [state.fork() for state in self.states])
+        return CompositeState(self._names, self._app_of, [state.fork() for state in self.states], self._leaving)
 
     def difference(self) -> dict[str, Any]:
         """Return what the episode changed in all apps; classes of entities begin with the name of their app."""
@@ -242,6 +273,24 @@ class CompositeState(AppState):
     def close(self) -> None:
         for state in self.states:
             state.close()
+
+    def since(self, snapshot: tuple[Any, ...]) -> Any:
+        each = {name: cast(LeavingState, state).since(own) for name, state, own, leaves in zip(
+            self._names, self.states, snapshot, self._leaving, strict=True) if leaves}
+        return {name: left for name, left in each.items() if left is not None} or None
+
+    def again(self, row: Mapping[str, Any]) -> Result | None:
+        number = self._app_of.get(str(row.get("tool")))
+        if number is None or not self._leaving[number]:
+            return None
+        left = row.get("left")
+        state = cast(LeavingState, self.states[number])
+        return state.again({**row, "left": left.get(self._names[number]) if isinstance(left, dict) else None})
+
+    def verified(self, grader: Path, task_id: str, seed: int = 0) -> Any:
+        each = (cast(LeavingState, state).verified(grader, task_id, seed) for state, leaves in zip(
+            self.states, self._leaving, strict=True) if leaves)
+        return next((said for said in each if said is not None), None)
 
     def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
         return self.states[self._app_of[tool]].examples(tool, arguments) if tool in self._app_of else []

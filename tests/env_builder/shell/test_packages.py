@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from env_builder.runtime.workspace.sandbox import ChangedFile, SandboxUnavailable, best_way
 from env_builder.shell.acceptance import AcceptedRecipe, Checked, find_recipe
 from env_builder.shell.packages import Unresolvable, interpreters, resolved
 from env_builder.shell.recipe import Sites
-from env_builder.shell.runtime.sandbox import ChangedFile, SandboxUnavailable, best_way
 from env_builder.shell.trials import Trials
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("uv") is None, reason="needs uv")]

@@ -1,24 +1,37 @@
 """Trees of files, many of one repository in one file: a tree per task, each content once.
 
 In: names and trees. Out: one xz stream, a line of JSON (trees, sizes), then the contents, those of one path side by side, so
-that a version costs what it differs in. Trees alone: no history, no message, nothing that lies in no tree. The same trees give
-the same bytes. Standard library only.
+that a version costs what it differs in. Trees alone: no history, no message, nothing that lies in no tree. The same trees
+give the same bytes. Standard library only.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import lzma
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from .sandbox import FOLDER, LINK, ChangedFile, Changes
 
 Tree = Mapping[str, ChangedFile]
 """Path -> file."""
+class Began(NamedTuple):
+    """What an episode begins with."""
+
+    name: str
+    """Of the tree: the same name, the same tree."""
+    tree: Tree
+    committed: Tree
+    """What its git has committed."""
+
+
 OWNER = 10002
 """Who owns a laid out tree where this process is root: the user of sandboxes (inside.py)."""
 
@@ -67,27 +80,51 @@ def lay_out(tree: Tree, folder: Path) -> Path:
     """Write a tree into a folder that does not exist yet, complete or not at all; return the folder."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    own = os.geteuid() == 0
     try:
-        os.chmod(draft, 0o755)
-        for path, file in sorted(tree.items()):
-            target = draft / path
+        draft.chmod(0o755)
+        for name, file in sorted(tree.items()):
+            target = draft / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if file.mode == LINK:
                 target.symlink_to(file.content.decode("utf-8", "surrogateescape"))
             else:
                 target.write_bytes(file.content)
                 target.chmod(0o755 if file.mode & 0o100 else 0o644)
-        for above, folders, files in os.walk(draft):
-            for name in folders:
-                os.chmod(os.path.join(above, name), 0o755) if not os.path.islink(os.path.join(above, name)) else None
-            for name in (*folders, *files) if own else ():
-                os.chown(os.path.join(above, name), OWNER, OWNER, follow_symlinks=False)
-        if own:
-            os.chown(draft, OWNER, OWNER)
+        for path in (draft, *draft.rglob("*")):
+            if path.is_dir() and not path.is_symlink():
+                path.chmod(0o755)
+            if os.geteuid() == 0:
+                os.chown(path, OWNER, OWNER, follow_symlinks=False)
         draft.rename(folder)
     except OSError:
         shutil.rmtree(draft, ignore_errors=True)
         if not folder.is_dir():
             raise
     return folder
+
+
+class TreeFolders:
+    """The folders in which this process has trees laid out, in a folder of its own that goes with it."""
+
+    def __init__(self, most: int = 64) -> None:
+        self._most = most
+        self._root: Path | None = None
+        self._laid: dict[str, Path] = {}
+
+    def folder(self, key: str, tree: Callable[[], Tree]) -> Path:
+        """Return the folder of a tree; `tree` gives it where it is not there yet. The folders used last are kept."""
+        laid = self._laid.pop(key, None)
+        if laid is None or not laid.is_dir():
+            if self._root is None or not self._root.is_dir():
+                self._root = Path(tempfile.mkdtemp(prefix="traceroom-trees-"))
+                self._root.chmod(0o711)
+                atexit.register(shutil.rmtree, self._root, ignore_errors=True)
+            while len(self._laid) >= self._most:
+                shutil.rmtree(self._laid.pop(next(iter(self._laid))), ignore_errors=True)
+            laid = lay_out(tree(), self._root / sha256(key.encode()).hexdigest()[:16])
+        self._laid[key] = laid
+        return laid
+
+
+folders = TreeFolders()
+"""Those of this process."""

@@ -1,14 +1,15 @@
 """Run one command over a tree of files, where nothing else can be reached: the side within, a program of its own.
 
 In, on stdin: a line of JSON (what to run, over which tree, under which limits), then the contents of changed files. Out, on
-stdout: a line of JSON (exit code, output, changed files), then their contents. The layout `overlay` makes namespaces
-of its own (mounts, processes, network, users), lays a temporary layer over the tree, and shows the command a root that has the
-named folders and nothing else; `copy` works on a copy of the tree and isolates nothing: a container does, or nobody.
+stdout: a line of JSON (exit code, output, changed files), then their contents. The layout `overlay` makes namespaces of its
+own (mounts, processes, network, users), lays a temporary layer over the tree, and shows the command a root that has the named
+folders and nothing else; `copy` works on a copy of the tree and isolates nothing: a container does, or nobody.
 
-Whatever the command began ends with it. Sees of its changes: regular files, links and folders; sockets and devices are dropped.
-Standard library only.
+Whatever the command began ends with it. Sees of its changes: regular files, links and folders; sockets and devices are
+dropped. Standard library only.
 """
 
+# ruff: noqa: PTH  (a program that starts for every command: paths are texts, and pathlib is not loaded)
 from __future__ import annotations
 
 import ctypes
@@ -22,6 +23,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 _PRIVATE = 0x4000 | (1 << 18)
@@ -52,13 +54,14 @@ def main() -> int:
     """Run the command of stdin and write what came of it to stdout."""
     os.umask(0o022)  # what is made here is for another user
     spec = json.loads(sys.stdin.buffer.readline())
-    changes = [(path, mode, sys.stdin.buffer.read(size)) for path, mode, size in spec["changes"]]
+    changes: list[Change] = [(path, mode, sys.stdin.buffer.read(size)) for path, mode, size in spec["changes"]]
     out = os.fdopen(os.dup(1), "wb")
     try:
         ran, left = _in_namespaces(spec, changes) if spec["layout"] == "overlay" else _in_copy(spec, changes)
     except Unable as error:
-        ran, left = {"unable": str(error)}, []
-    _answer(out, ran, left)
+        _answer(out, {"unable": str(error)}, [])
+    else:
+        _answer(out, ran, left)
     return 0
 
 
@@ -89,10 +92,12 @@ def _in_namespaces(spec: Row, changes: list[Change]) -> tuple[Row, list[Change]]
     os.close(write_end)
     with os.fdopen(read_end, "rb") as answer:
         header = answer.readline()
-        ran = json.loads(header) if header else {"unable": "the sandbox ended before it answered", "changes": []}
-        left = [(path, mode, answer.read(size)) for path, mode, size in ran.pop("changes")]
+        if not header:
+            raise Unable("the sandbox ended before it answered")
+        ran: Row = json.loads(header)
+        changed: list[Change] = [(path, mode, answer.read(size)) for path, mode, size in ran.pop("changes")]
     os.waitpid(first, 0)
-    return ran, left
+    return ran, changed
 
 
 def _first_process(spec: Row, changes: list[Change], is_root: bool, out: Any) -> None:
@@ -109,14 +114,22 @@ def _lay_out(spec: Row, user: int) -> str:
     root = spec["root"]
     _mount("none", "/", None, _PRIVATE)
     _mount("tmpfs", root, "tmpfs", _NO_SUID | _NO_DEVICES, f"size={spec['limits']['files_mb'] * 2}m,mode=755")
-    for name in ("proc", "dev", "tmp", "layer/upper", "layer/work", ".old", WORKSPACE[1:]):
+    for name in ("proc", "dev/pts", "dev/shm", "tmp", "layer/upper", "layer/work", ".old", WORKSPACE[1:]):
         os.makedirs(f"{root}/{name}")
-    os.chmod(f"{root}/tmp", 0o1777)
+    for name in ("tmp", "dev/shm"):
+        os.chmod(f"{root}/{name}", 0o1777)
     os.chmod(f"{root}/layer", 0o700)
     os.chown(f"{root}/layer/upper", user, user)
     for source, target in spec["readable"]:
         _show(source, root + target)
-    _lay_out_devices(root)
+    for name in _DEVICES:
+        with open(f"{root}/dev/{name}", "w"):
+            pass
+        _mount(f"/dev/{name}", f"{root}/dev/{name}", None, _BIND)
+    _mount("devpts", f"{root}/dev/pts", "devpts", _NO_SUID | _NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=0620")
+    for name, target in (("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"),
+                         ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")):
+        os.symlink(target, f"{root}/dev/{name}")
     layers = f"lowerdir={spec['tree']},upperdir={root}/layer/upper,workdir={root}/layer/work"
     for options in (",redirect_dir=off,metacopy=off", ",userxattr", ""):
         try:
@@ -131,21 +144,6 @@ def _lay_out(spec: Row, user: int) -> str:
     _call(_libc.umount2, b"/.old", _DETACH)
     os.rmdir("/.old")
     return "/layer/upper"
-
-
-def _lay_out_devices(root: str) -> None:
-    """Make the devices that programs expect: those without a state, terminals of its own, memory to share."""
-    for name in _DEVICES:
-        with open(f"{root}/dev/{name}", "w"):
-            pass
-        _mount(f"/dev/{name}", f"{root}/dev/{name}", None, _BIND)
-    os.makedirs(f"{root}/dev/pts")
-    os.makedirs(f"{root}/dev/shm")
-    os.chmod(f"{root}/dev/shm", 0o1777)
-    _mount("devpts", f"{root}/dev/pts", "devpts", _NO_SUID | _NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=0620")
-    for name, target in (("ptmx", "pts/ptmx"), ("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"),
-                         ("stdout", "/proc/self/fd/1"), ("stderr", "/proc/self/fd/2")):
-        os.symlink(target, f"{root}/dev/{name}")
 
 
 def _show(source: str, target: str) -> None:
@@ -249,10 +247,8 @@ def _run(spec: Row, enter: Callable[[], None], ends_all: bool = True) -> Row:
     os.close(write_end)
     chunks, timed_out = _read_until(read_end, began + limits["seconds"], limits["output_bytes"], child)
     for target in (-child, -1) if ends_all and os.getpid() == 1 else (-child,):
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(target, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
     _, status = os.waitpid(child, 0)
     os.close(read_end)
     code = -signal.SIGKILL if timed_out else os.waitstatus_to_exitcode(status)
@@ -376,18 +372,18 @@ def _of_copy(tree: str, workspace: str, most: int, ran: Row) -> Iterator[Change]
 
 def _files(root: str) -> dict[str, tuple[int, bytes]]:
     """Return all files and links, and folders in which nothing lies."""
-    found_files = {}
+    files_there: dict[str, tuple[int, bytes]] = {}
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in _DROPPED)
         above = os.path.relpath(folder, root)
         above = "" if above == "." else above + "/"
         if above and not folders and not files:
-            found_files[above[:-1]] = (_FOLDER, b"")
+            files_there[above[:-1]] = (_FOLDER, b"")
         for name in sorted((*files, *(each for each in folders if os.path.islink(f"{folder}/{each}")))):
             change = _entry(f"{folder}/{name}", above + name)
             if change is not None and change[1] is not None:
-                found_files[above + name] = (change[1], change[2])
-    return found_files
+                files_there[above + name] = (change[1], change[2])
+    return files_there
 
 
 def _map_users(inside: int, own: tuple[int, int]) -> None:

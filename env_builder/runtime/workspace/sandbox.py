@@ -1,8 +1,8 @@
 """Run commands over a tree of files in a sandbox: the host's side.
 
-In: a folder with a tree, changes on top of it, a command. Out: what it printed, and all changes after it. A sandbox holds nothing
-between two commands: each begins from tree and changes and ends with whatever it started, so that a state is a value that
-can be kept, forked and taken back.
+In: a folder with a tree, changes on top of it, a command. Out: what it printed, and all changes after it. A sandbox holds
+nothing between two commands: each begins from tree and changes and ends with whatever it started, so that a state is a value
+that can be kept, forked and taken back.
 
 Ways: `namespaces` (the kernel's, with a network, processes, users and a root of their own; no daemon, a few milliseconds),
 `docker` (a container a command) and `process` (a copy of the tree and no isolation at all: for trusted commands only).
@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 WORKSPACE = "/repo"
 """Where the tree lies in a sandbox."""
@@ -27,6 +28,9 @@ SITE = "/site"
 """Where packages lie in a sandbox."""
 WAYS = ("namespaces", "docker", "process")
 FOLDER, LINK = 0o040000, 0o120000
+HELP = "/traceroom"
+"""Where a sandbox has what runners of tests load of ours."""
+WITHIN = Path(__file__).with_name("within")
 _INSIDE = Path(__file__).with_name("inside.py")
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd",
            "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/mime.types")
@@ -110,18 +114,17 @@ class Sandbox(NamedTuple):
         with tempfile.TemporaryDirectory(prefix="traceroom-") as root:
             answer = self._answer({**spec, "root": root}, payload, [*shown])
         header, _, contents = answer.partition(b"\n")
-        ran = json.loads(header) if header else {"unable": "it ended before it answered"}
+        ran: dict[str, Any] = json.loads(header) if header else {"unable": "it ended before it answered"}
         if "unable" in ran:
             raise SandboxUnavailable(f"no sandbox ({self.way}) can be made here: {ran['unable']}")
-        after = dict(changes) if self.way == "namespaces" or ran.get("too_much") else {}
-        if not ran.get("too_much"):
-            after = _after(ran["changes"], contents)
+        after = dict(changes) if ran.get("too_much") else _after(ran["changes"], contents)
         return CommandResult(ran["code"], ran["output"], ran["seconds"], ran["timed_out"], after, ran.get("too_much", False))
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return the environment variables of a command: these, and nothing of the host's."""
         path = "/usr/local/bin:/usr/bin:/bin"
-        python = {"PYTHONPATH": os.pathsep.join(filter(None, (env.get("PYTHONPATH"), SITE)))} if self.site else {}
+        search = filter(None, (env.get("PYTHONPATH"), HELP, SITE if self.site else None))
+        python = {"PYTHONPATH": os.pathsep.join(search)}
         own = f"{SITE}/bin:{Path(sys.base_prefix, 'bin')}:{path}" if self.way != "docker" else f"{SITE}/bin:{path}"
         return {"HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC", "PATH": own, "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONHASHSEED": "0", **env, **python}
@@ -133,16 +136,14 @@ class Sandbox(NamedTuple):
         system = [*_SYSTEM, *([] if sys.base_prefix.startswith("/usr") else [str(Path(sys.base_prefix).resolve())])]
         rows = [[path, path] for path in system if os.path.lexists(path)]
         rows += [[str(self.site.absolute()), SITE]] if self.site else []
-        return rows + [[str(path.absolute()), where] for path, where in shown]
+        return rows + [[str(path.absolute()), where] for path, where in [(WITHIN, HELP), *shown]]
 
     def _answer(self, spec: dict[str, object], payload: bytes, shown: list[tuple[Path, str]]) -> bytes:
         command = [sys.executable, "-I", "-S", str(_INSIDE)]
         if self.way == "docker":
             command, spec = self._container(spec, shown)
-        elif self.way == "process" and self.site:
-            link = Path(str(spec["root"])) / "site"
-            link.symlink_to(self.site.absolute())
-            spec = json.loads(json.dumps(spec).replace(SITE, str(link)))
+        elif self.way == "process":
+            spec = self._on_host(spec)
         limits: dict[str, float] = spec["limits"]  # type: ignore[assignment]
         try:
             ran = subprocess.run(command, input=json.dumps(spec).encode() + b"\n" + payload, capture_output=True, check=False,
@@ -154,12 +155,25 @@ class Sandbox(NamedTuple):
             raise SandboxUnavailable(f"no sandbox ({self.way}) can be made here: {''.join(last) or ran.returncode}")
         return ran.stdout
 
+    def _on_host(self, spec: dict[str, object]) -> dict[str, object]:
+        """Return what to run with the host's paths in the place of a sandbox's."""
+        places = {HELP: str(WITHIN), **({SITE: str(self.site.absolute())} if self.site else {}),
+                  WORKSPACE: f"{spec['root']}{WORKSPACE}"}
+
+        def on_host(text: str) -> str:
+            return re.sub(rf"(?<![\w/])({'|'.join(map(re.escape, places))})(?![\w-])", lambda match: places[match[1]], text)
+
+        command, env = spec["command"], spec["env"]
+        assert isinstance(command, list) and isinstance(env, dict)
+        return {**spec, "command": [*map(on_host, command)], "env": {name: on_host(value) for name, value in env.items()}}
+
     def _container(self, spec: dict[str, object], shown: list[tuple[Path, str]]) -> tuple[list[str], dict[str, object]]:
         """Return the command that runs the side within in a container, and what that is given."""
         if self.image is None:
             raise SandboxUnavailable("a sandbox of the way docker needs an image")
         limits: dict[str, int] = spec["limits"]  # type: ignore[assignment]
-        volumes = [(str(spec["tree"]), "/tree"), (str(_INSIDE), "/inside.py"), *((str(path.absolute()), to) for path, to in shown)]
+        volumes = [(str(spec["tree"]), "/tree"), (str(_INSIDE), "/inside.py"), (str(WITHIN), HELP),
+                   *((str(path.absolute()), to) for path, to in shown)]
         volumes += [(str(self.site.absolute()), SITE)] if self.site else []
         rights = [f"--cap-add={right}" for right in ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")]
         command = [
@@ -187,7 +201,7 @@ def best_way() -> str:
     """
     reasons = []
     with tempfile.TemporaryDirectory(prefix="traceroom-") as tree:
-        os.chmod(tree, 0o755)
+        Path(tree).chmod(0o755)
         try:
             Sandbox("namespaces").run(Path(tree), {}, ["/bin/sh", "-c", "true"])
             return "namespaces"

@@ -1,0 +1,96 @@
+"""What a repository needs to run, as an environment holds it: interpreter, packages, commands.
+
+In: recipe.json {"python", "test", "lint", "junit", "env", "as_root", "paths"} and site.pack of an app's folder. Out: a
+sandbox with these packages. The packages are laid out once on a machine, in a folder of the user's own, under the digest of
+the pack. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from .sandbox import SITE, WORKSPACE, Sandbox, SandboxUnavailable, best_way
+from .trees import lay_out, unpacked
+
+RECIPE, PACK = "recipe.json", "site.pack"
+JUNIT = "{junit}"
+"""Stands in a test command for the file that results are written to."""
+
+
+class Recipe:
+    """How the commands of a workspace run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        row: dict[str, Any] = json.loads((folder / RECIPE).read_text("utf-8"))
+        self.python: str = row["python"]
+        """Version of the interpreter: 3.11."""
+        self.test: tuple[str, ...] = tuple(row["test"])
+        """Command of the tests; `JUNIT` stands for the file of results."""
+        self.lint: tuple[str, ...] = tuple(row.get("lint") or ())
+        self.env: Mapping[str, str] = row.get("env") or {}
+        self.as_root: bool = bool(row.get("as_root"))
+        self.way: str | None = row.get("way")
+        self.image: str | None = row.get("image")
+
+    @cached_property
+    def site(self) -> Path | None:
+        """The folder of packages, None where none are needed."""
+        pack = self._folder / PACK
+        if not pack.is_file():
+            return None
+        content = pack.read_bytes()
+        folder = cache_folder() / sha256(content).hexdigest()
+        if not folder.is_dir():
+            draft = folder.with_suffix(f".{os.getpid()}")
+            lay_out(unpacked(content).get("site", {}), draft)
+            compiling = [self.interpreter, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(draft)]
+            subprocess.run(compiling, check=False, capture_output=True)
+            try:
+                draft.rename(folder)
+            except OSError:   # another process was faster
+                subprocess.run(["rm", "-rf", str(draft)], check=False)
+        return folder
+
+    @cached_property
+    def interpreter(self) -> str:
+        """The interpreter of this machine that has the recipe's version. SandboxUnavailable: none is there."""
+        if self.python == "{}.{}".format(*sys.version_info):
+            return str(Path(sys.base_prefix, "bin", f"python{self.python}"))
+        from shutil import which
+
+        path = which(f"python{self.python}")
+        if path is None:
+            raise SandboxUnavailable(f"the workspace needs Python {self.python}, which this machine does not have")
+        return path
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """Where the commands run: in what the recipe asks for, else in the best that this machine has."""
+        return Sandbox(self.way or best_way(), self.site, self.as_root, self.image)
+
+    def command(self, junit: str = "/tmp/junit.xml") -> list[str]:
+        """Return the command of all tests."""
+        return [word.replace(JUNIT, junit) for word in self.test]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment variables of commands."""
+        return {name: value.replace("{site}", SITE).replace("{workspace}", WORKSPACE) for name, value in self.env.items()}
+
+
+def cache_folder() -> Path:
+    """Return the folder of this user in which packages are laid out."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = base / "traceroom-sites"
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)
+    return folder
