@@ -95,8 +95,9 @@ def test_a_repository_without_python_asks_for_a_command(trials: Trials) -> None:
     assert isinstance(result, NoRecipe) and result.reason == "no_recipe_known"
 
 
-def test_a_terminal_and_shared_memory_are_there_for_tests(trials: Trials) -> None:
-    program = ("import os, multiprocessing\nos.openpty()\nmultiprocessing.Lock()\n"
+def test_a_terminal_shared_memory_and_its_own_address_are_there_for_tests(trials: Trials) -> None:
+    program = ("import os, multiprocessing, socket\nos.openpty()\nmultiprocessing.Lock()\n"
+               "server = socket.create_server(('localhost', 0))\nsocket.create_connection(server.getsockname())\n"
                "open('out.xml', 'w').write('<a><testcase name=\"t\"/></a>')")
     recipe = RepositoryRecipe(command=("python3", "-c", program), results="out.xml")
     assert trials.of(tree(lamp=""), recipe)[0].outcomes == {"t": "passed"}
