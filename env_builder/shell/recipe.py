@@ -12,6 +12,7 @@ import json
 import os
 import py_compile
 import shutil
+import sys
 import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,7 +28,7 @@ RESULTS = ".traceroom.xml"
 """Where the test runner writes its results as JUnit XML, in the workspace."""
 PYTEST = ("python3", "-m", "pytest", "-c", CONFIGURATION, "--rootdir", WORKSPACE, "-o", "addopts=", "-p", "no:cacheprovider",
           "--tb=short", f"--junitxml={RESULTS}")
-_REGULAR = 0o100644
+_REGULAR, _PROGRAM = 0o100644, 0o100755
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,13 @@ class RepositoryRecipe:
         values: dict[str, Any] = {name: tuple(tuple(each) if isinstance(each, list) else each for each in value)
                                   if isinstance(value, list) else value for name, value in row.items()}
         return cls(**values)
+
+    @property
+    def workspace_row(self) -> dict[str, Any]:
+        """Row of a workspace's recipe.json; `changes` are to be laid over its trees, and `{junit}` is where results go."""
+        test = ["--junitxml={junit}" if word == f"--junitxml={RESULTS}" else word for word in self.command]
+        python = f"3.{sys.version_info.minor if self.minor is None else self.minor}"
+        return {"python": python, "test": test, "env": dict(self.env), "as_root": self.as_root}
 
     @property
     def changes(self) -> dict[str, ChangedFile]:
@@ -127,6 +135,13 @@ class Sites:
     def _draft(self, folder: Path) -> tempfile.TemporaryDirectory[str]:
         folder.parent.mkdir(parents=True, exist_ok=True)
         return tempfile.TemporaryDirectory(prefix=".draft-", dir=folder.parent)
+
+
+def site_tree(folder: Path) -> dict[str, ChangedFile]:
+    """Return the files of a site as a tree."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    return {path.relative_to(folder).as_posix(): ChangedFile(
+        path.read_bytes(), _PROGRAM if path.stat().st_mode & 0o100 else _REGULAR) for path in files}
 
 
 def _compile(folder: Path, python: Interpreter) -> None:

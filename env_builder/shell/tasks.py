@@ -7,6 +7,7 @@ run three times: before is the start with the known tests, after is the same wit
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from env_builder.runtime.workspace.sandbox import Changes
@@ -16,6 +17,8 @@ from .recipe import RepositoryRecipe
 from .trials import TrialRun, Trials
 
 N_RUNS = 3
+_CHANGING = re.compile(r"0x[0-9a-fA-F]+|\d+\.\d+ ?s(?:econds)?\b")
+"""What is another in each run: addresses, durations."""
 
 
 class Candidate(NamedTuple):
@@ -99,5 +102,5 @@ def compared(before: list[TrialRun], after: list[TrialRun]) -> tuple[tuple[str, 
 def _last_words(run: TrialRun) -> str:
     if run.timed_out:
         return "its time was over."
-    lines = [line for line in run.messages.splitlines() if line.strip()]
+    lines = [_CHANGING.sub("…", line) for line in run.messages.splitlines() if line.strip()]
     return (next((line for line in lines if line.startswith("E ")), lines[-1] if lines else f"exit code {run.code}"))[:300]

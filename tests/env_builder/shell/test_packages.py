@@ -11,7 +11,7 @@ import pytest
 from env_builder.runtime.workspace.sandbox import ChangedFile, SandboxUnavailable, best_way
 from env_builder.shell.acceptance import AcceptedRecipe, Checked, find_recipe
 from env_builder.shell.packages import Unresolvable, interpreters, resolved
-from env_builder.shell.recipe import Sites
+from env_builder.shell.recipe import Sites, site_tree
 from env_builder.shell.trials import Trials
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("uv") is None, reason="needs uv")]
@@ -61,6 +61,8 @@ def test_what_a_run_lacks_is_added_and_the_site_is_the_same_each_time(tmp_path: 
     assert {path for path, _ in accepted.recipe.site_files} > {"bin/lantern"}
     first, again = trials.sites.site(accepted.recipe), Sites(tmp_path / "again").site(accepted.recipe)
     assert contents(first) == contents(again)
+    assert {path: file.content for path, file in site_tree(first).items()} == contents(first)
+    assert site_tree(first)["bin/lantern"].mode == 0o100755
     assert not any(path.endswith((".pyc", "RECORD")) or str(tmp_path).encode() in content
                    for path, content in contents(first).items())
 

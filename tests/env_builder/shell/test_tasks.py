@@ -108,6 +108,8 @@ def test_a_recipe_is_a_value_with_a_digest() -> None:
     assert RepositoryRecipe.from_json(recipe.to_json()) == recipe
     assert len({recipe.digest, RECIPE.digest, replace(recipe, as_root=True).digest}) == 3
     assert recipe.site_digest == replace(recipe, as_root=True).site_digest
+    row = RepositoryRecipe(minor=11, env=(("A", "b"),)).workspace_row
+    assert (row["python"], row["env"], row["test"][-1]) == ("3.11", {"A": "b"}, "--junitxml={junit}")
 
 
 def test_ids_name_the_file_that_a_class_lies_in() -> None:
