@@ -27,7 +27,8 @@ CONFIGURATION = ".traceroom.ini"
 RESULTS = ".traceroom.xml"
 """Where the test runner writes its results as JUnit XML, in the workspace."""
 PYTEST = ("python3", "-m", "pytest", "-c", CONFIGURATION, "--rootdir", WORKSPACE, "-o", "addopts=", "-p", "no:cacheprovider",
-          "--tb=short", f"--junitxml={RESULTS}")
+          "--continue-on-collection-errors", "--tb=short", f"--junitxml={RESULTS}")
+"""A file that cannot be loaded, for what it tests is not there yet, does not keep the others from running."""
 _REGULAR, _PROGRAM = 0o100644, 0o100755
 
 
