@@ -15,6 +15,11 @@ DATA holds a folder for each repository, with logs/, repo.bundle and truth/. Eac
     winners_right         of sessions about a task: those whose winner is the commit that truth names
     winners_right_merged  the same of the baseline that takes the session's own merged commit
     chores_with_tests     of the other sessions: those with a winner that changes source and tests
+    tests_equal_truth     of sessions about a task: those made a task whose fail-to-pass and pass-to-pass sets are truth's
+    tasks_from_sessions_right  of sessions about a task: those made a task with the commit that truth names as the winner
+    chores_turned_into_tasks   of the other sessions: those made a task
+    recipes_accepted      repositories whose recipe gives what CI recorded
+    code_tasks_seconds    of the stage that finds recipes and runs tests, on average of the repositories
 
 Tables go to stderr; the last line on stdout is one JSON object.
 """
@@ -38,8 +43,10 @@ sys.path.insert(0, str(ROOT))
 from extractors.workspaces.repository import Repository  # noqa: E402
 
 OF_SESSIONS = ("starts_right", "starts_right_time", "starts_wrong_unsaid", "starts_none", "merges_right", "reverts_right")
-OF_TASKS = ("winners_right", "winners_right_merged")
-OF_CHORES = ("chores_with_tests",)
+OF_TASKS = ("winners_right", "winners_right_merged", "tests_equal_truth", "tasks_from_sessions_right")
+OF_CHORES = ("chores_with_tests", "chores_turned_into_tasks")
+OF_REPOSITORIES = ("recipes_accepted", "code_tasks_seconds")
+_SETS = ("fail_to_pass", "pass_to_pass")
 
 
 def main() -> int:
@@ -54,26 +61,35 @@ def main() -> int:
     counts = [_counts(folder, options.privacy) for folder in folders]
     totals = {name: sum(each[name] for each in counts) for name in counts[0]}
     figures = {name: round(totals[name] / totals[of], 4) for of, names in (
-        ("n_sessions", OF_SESSIONS), ("n_tasks", OF_TASKS), ("n_chores", OF_CHORES)) for name in names}
+        ("n_sessions", OF_SESSIONS), ("n_tasks", OF_TASKS), ("n_chores", OF_CHORES), ("n_repositories", OF_REPOSITORIES))
+        for name in names if totals[of]}
     print(json.dumps({"benchmark": "coding", "privacy": options.privacy, **{
-        name: totals[name] for name in ("n_sessions", "n_tasks", "n_chores")}, "figures": figures}))
+        name: totals[name] for name in ("n_repositories", "n_sessions", "n_tasks", "n_chores")}, "figures": figures}))
     return 0
 
 
-def _counts(folder: Path, privacy: str) -> dict[str, int]:
+def _counts(folder: Path, privacy: str) -> dict[str, float]:
     """Return how many sessions of a repository begin where they did."""
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-P", "-m", "pipelines", "run", str(folder / "logs"), "--repository",
-                   str(folder / "repo.bundle"), "--privacy", privacy, "--no-image", "--out", out]
-        subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+                   str(folder / "repo.bundle"), "--privacy", privacy, "--no-image", "--json", "--out", out]
+        ran = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        seconds = next(row["seconds"] for row in json.loads(ran.stdout)["stages"] if row["stage"] == "code_tasks")
         with duckdb.connect(str(Path(out) / "warehouse.published.duckdb"), read_only=True) as warehouse:
             starts = dict(warehouse.sql("select session_id, commit_id from mart.starts order by all").fetchall())
             changes = {row["session_id"]: row for row in warehouse.sql(
                 "select * from mart.code_changes order by session_id").pl().iter_rows(named=True)}
+            made = {row["session_id"]: row for row in warehouse.sql(
+                "select * from mart.code_tasks order by session_id").pl().iter_rows(named=True)}
+            recipes = warehouse.sql("select count(*) from mart.recipes").fetchall()[0][0]
+            print(*warehouse.sql("""select subject, reason, detail from mart.decisions where stage = 'code_tasks' and
+                reason not in ('separates', 'no_winner') order by all""").fetchall(), sep="\n", file=sys.stderr)
     truth, tasks = (_rows(folder / "truth" / f"{name}.jsonl") for name in ("sessions", "tasks"))
-    fixes = {task["task_id"]: task["fix_commit"] for task in tasks}
+    by_id = {task["task_id"]: task for task in tasks}
     with Repository.open(folder / "repo.bundle") as repository:
-        counts = dict.fromkeys(("n_sessions", "n_tasks", "n_chores", *OF_SESSIONS, *OF_TASKS, *OF_CHORES), 0)
+        counts: dict[str, float] = dict.fromkeys(
+            ("n_repositories", "n_sessions", "n_tasks", "n_chores", *OF_SESSIONS, *OF_TASKS, *OF_CHORES, *OF_REPOSITORIES), 0)
+        counts |= {"n_repositories": 1, "recipes_accepted": recipes, "code_tasks_seconds": seconds}
         for session in truth:
             start, by_time = starts.get(session["session_id"]), _latest(session, repository)
             counts["n_sessions"] += 1
@@ -81,13 +97,17 @@ def _counts(folder: Path, privacy: str) -> dict[str, int]:
             counts["starts_right_time"] += by_time is not None and _is_same(by_time, session["base_commit"], repository)
             counts["starts_none"] += start is None
             counts["starts_wrong_unsaid"] += start is not None and not is_right
-            _count_change(counts, session, changes.get(session["session_id"], {}), fixes)
+            task = by_id.get(session["task_id"])
+            _count_change(counts, session, changes.get(session["session_id"], {}), task)
+            _count_task(counts, session, made.get(session["session_id"]), task)
     print(folder.name, counts, file=sys.stderr)
     return counts
 
 
-def _count_change(counts: dict[str, int], session: dict[str, Any], change: dict[str, Any], fixes: dict[str, str]) -> None:
-    merged, fix = session.get("merge_commit"), fixes.get(session["task_id"])
+def _count_change(
+    counts: dict[str, float], session: dict[str, Any], change: dict[str, Any], task: dict[str, Any] | None,
+) -> None:
+    merged, fix = session.get("merge_commit"), task["fix_commit"] if task is not None else None
     counts["merges_right"] += change.get("merge_commit") == merged
     counts["reverts_right"] += change.get("reverted_by") == session.get("reverted_by")
     if fix is None:
@@ -97,6 +117,20 @@ def _count_change(counts: dict[str, int], session: dict[str, Any], change: dict[
     counts["n_tasks"] += 1
     counts["winners_right"] += change.get("winner") == fix
     counts["winners_right_merged"] += merged == fix
+
+
+def _count_task(
+    counts: dict[str, float], session: dict[str, Any], made: dict[str, Any] | None, task: dict[str, Any] | None,
+) -> None:
+    if task is None:
+        counts["chores_turned_into_tasks"] += made is not None
+        return
+    same = {name: made is not None and set(made[name]) == set(task[name]) for name in _SETS}
+    counts["tests_equal_truth"] += all(same.values())
+    counts["tasks_from_sessions_right"] += made is not None and made["winner"] == task["fix_commit"]
+    if made is not None and not all(same.values()):
+        print(session["session_id"], made["base"], {name: sorted(set(made[name]) ^ set(task[name]))[:5] for name in _SETS},
+              file=sys.stderr)
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

@@ -133,6 +133,12 @@ class CodeRepository(_Section):
 
     path: str
     """A bundle, a bare clone or a checkout, from the configuration file's folder."""
+    command: str | None = None
+    """A command that runs its tests from its root and writes JUnit XML; default: pytest, with the packages of its metadata."""
+    junit: str = "junit.xml"
+    """File or folder of JUnit XML that the command writes."""
+    setup: str | None = None
+    """A command that runs before it, each time."""
 
 
 class SessionRules(_Section):
@@ -292,7 +298,7 @@ def load(path: Path | str) -> Configuration:
     return configuration.model_copy(update={
         "sources": [each.model_copy(update={"paths": list(map(absolute, each.paths or _inbox(each)))})
                     for each in configuration.sources],
-        "repositories": [CodeRepository(path=absolute(each.path)) for each in configuration.repositories],
+        "repositories": [each.model_copy(update={"path": absolute(each.path)}) for each in configuration.repositories],
         "behaviour": configuration.behaviour.model_copy(update={"programs": absolute(folder)} if folder else {}),
         "rewards": configuration.rewards.model_copy(update={"rubrics": absolute(rubrics) if rubrics else None}),
         "release": configuration.release.model_copy(

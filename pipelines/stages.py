@@ -32,6 +32,10 @@ STAGES: tuple[Stage, ...] = (
          StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id")))),
         ("extract", "sessions"), "pipelines.building.starts:starts", ("repositories_text",)),
     Stage(
+        "code_tasks", "Find how each repository's tests are run, and make tasks of the sessions that were about a change.",
+        (StageTable("mart.recipes"), StageTable("mart.code_tasks", (_SESSION,))),
+        ("extract", "sessions", "starts"), "pipelines.building.code_tasks:code_tasks", ("repositories_text", "[repositories]")),
+    Stage(
         "world", "Rebuild the world over time, the answers that tools gave, and the program of each tool.",
         (StageTable("mart.services"), StageTable("mart.worlds", (_SESSION,)),
          StageTable("mart.facts", (("events", "event_id"), _SESSION)),
@@ -77,7 +81,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "sessions", "world", "goals", "names", "outcomes", "tasks", "rewards", "variants", "environments",
-         "datasets"),
+        ("extract", "sessions", "code_tasks", "world", "goals", "names", "outcomes", "tasks", "rewards", "variants",
+         "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

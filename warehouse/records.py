@@ -756,6 +756,60 @@ class CodeChangeRow(Record):
     """Files of tests that the winner changed."""
 
 
+class CodeRecipe(Record):
+    """How the tests of a repository are run (`mart.recipes`)."""
+
+    repository: str
+    """Its name: of the bundle or folder."""
+    recipe_id: str
+    """Digest of the recipe."""
+    recipe: str
+    """JSON object: command, results, minor version of Python, packages with hashes, environment, files laid over each tree."""
+    share: float | None
+    """Of the outcomes that CI recorded on the main line: how many it reproduces; null where CI recorded none."""
+    n_runs: int
+    """Commits of the main line with which it was compared."""
+
+
+class CodeTask(Record):
+    """A task of code: a change to make, and the tests that tell (`mart.code_tasks`)."""
+
+    task_id: str
+    """Id of the task."""
+    session_id: str
+    """The session that was about it."""
+    repository: str
+    """Its name: of the bundle or folder."""
+    recipe_id: str
+    """The recipe with which its tests run (`mart.recipes`)."""
+    start_commit: str
+    """Where the session began."""
+    base_commit: str
+    """Where the task begins: its tree, with the dirty files, without the known tests."""
+    base: str
+    """start: where the session began; parent: at the parent of the change that won, which does not apply to that start."""
+    dirty: str
+    """JSON object of the files that are not as the commit has them: path -> text, null where it is not known."""
+    winner: str
+    """The commit that solves it: the known fix and the known tests."""
+    goal: str
+    """The user's words, without what gives the solution away."""
+    script: list[str]
+    """What the user said later, in order."""
+    fail_to_pass: list[str]
+    """Tests that fail in three runs before the fix and pass in three after it."""
+    pass_to_pass: list[str]
+    """Tests that pass in all of them."""
+    flaky: list[str]
+    """Tests that are not steady, which do not count."""
+    test_files: list[str]
+    """Known tests and the files next to them: to put in, or take out where the winner lacks them."""
+    fix_files: list[str]
+    """Files of source that the known fix changes."""
+    derived_from: str
+    """session: a session was about it."""
+
+
 class WorkspaceStep(Record):
     """What a call saw or changed of a file, or ran (`mart.workspace_steps`)."""
 
@@ -784,7 +838,8 @@ class Decision(Record):
     """What became of one entity at one stage (`mart.decisions`): nothing vanishes."""
 
     stage: str
-    """extract, sessions, world, outcomes, tasks, rewards, variants, verify, environments, image, datasets."""
+    """extract, sessions, starts, code_tasks, world, outcomes, tasks, rewards, variants, verify, environments, image,
+    datasets."""
     subject: str
     """Id of the file, record, session, task or environment."""
     kept: bool

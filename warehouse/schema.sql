@@ -97,6 +97,14 @@ create table if not exists mart.code_changes (
     session_id varchar primary key, repository varchar not null, pull_request bigint, state varchar not null,
     merge_commit varchar, reverted_by varchar, ci varchar, winner varchar, won_by varchar not null,
     source_files varchar[] not null, test_files varchar[] not null);
+create table if not exists mart.recipes (
+    repository varchar primary key, recipe_id varchar not null, recipe varchar not null, share double, n_runs bigint not null);
+create table if not exists mart.code_tasks (
+    task_id varchar primary key, session_id varchar not null, repository varchar not null, recipe_id varchar not null,
+    start_commit varchar not null, base_commit varchar not null, base varchar not null, dirty varchar not null,
+    winner varchar not null, goal varchar not null, script varchar[] not null, fail_to_pass varchar[] not null,
+    pass_to_pass varchar[] not null, flaky varchar[] not null, test_files varchar[] not null, fix_files varchar[] not null,
+    derived_from varchar not null);
 create table if not exists mart.workspace_steps (
     turn_id varchar not null, place bigint not null, session_id varchar not null, position bigint not null,
     kind varchar not null, path varchar, first_line bigint, before varchar, text varchar, exit_code bigint,
