@@ -42,8 +42,8 @@ ORDER = "TRACEROOM_ORDER"
 ANSWERS = "TRACEROOM_ANSWERS"
 """Environment variable: the file of answers."""
 _REMEMBERED = 256
-_PATIENCE, _LEAST_S = 10, 60.0
-"""A run may take so many times as long as with the known solution, and at least so many seconds."""
+_LEAST_S, _A_TEST_S = 120.0, 1.0
+"""Seconds that a run may take: at least, and for each known test beside."""
 _SIGNS = re.compile(
     r"\b(?:_?pytest|unittest|sys\.modules|_getframe|inspect\.(?:stack|currentframe)|gc\.get_\w+|os\._exit|atexit|settrace"
     r"|setprofile|ctypes|__eq__|__ne__|PYTEST_CURRENT_TEST)\b")
@@ -68,8 +68,6 @@ class Known(NamedTuple):
     libraries: tuple[str, ...]
     signs: tuple[str, ...] = ()
     """Signs that the known solution has itself."""
-    seconds: float = 60.0
-    """How long the tests took with the known solution."""
 
 
 class Verification:
@@ -125,6 +123,13 @@ class Verification:
         return any(self.outcomes.get(test) in ("passed", "failed") for test in known)
 
     @property
+    def resolved(self) -> bool | None:
+        """Whether the change solves the task; None: only forged reports would tell it from one that does."""
+        if self.refused or not self.passes_tests or not all(self.answers.values()):
+            return False
+        return None if self.known.forgeable and self.signs else True
+
+    @property
     def n_lines(self) -> int:
         """Lines that the change takes out or puts in."""
         return n_lines(self._began, self.sorted.source)
@@ -146,9 +151,10 @@ class Verification:
         laid |= {path: file for path, file in self.sorted.source.items() if file is None or file.mode != FOLDER}
         laid |= trees[tests]
         recipe = self._verifier.recipe
-        limits = CommandLimits(seconds=_LEAST_S + _PATIENCE * self.known.seconds)
-        return recipe.sandbox.run(folders.folder(self._name, lambda: self._began), laid, recipe.command(f"/repo/{name}"),
-                                  {**recipe.environment, **env}, limits)
+        n_tests = len(self.known.fail_to_pass) + len(self.known.pass_to_pass)
+        limits = CommandLimits(seconds=_LEAST_S + _A_TEST_S * n_tests)
+        return recipe.run(folders.folder(self._name, lambda: self._began), laid, recipe.command(f"/repo/{name}"),
+                          {**recipe.environment, **env}, limits)
 
 
 class Verifier:
@@ -156,10 +162,16 @@ class Verifier:
 
     def __init__(self, folder: Path, recipe: Recipe) -> None:
         """`folder`: `apps/<name>` of the rewards' folder. OSError where nothing is known there."""
-        self.recipe = recipe
-        self.trees: dict[str, dict[str, ChangedFile]] = unpacked((folder / KNOWN).read_bytes())
-        self._known = {row["task_id"]: known_of(row) for row in rows_of(folder / VERIFY)}
+        known = {row["task_id"]: known_of(row) for row in rows_of(folder / VERIFY)}
+        self._hold(recipe, unpacked((folder / KNOWN).read_bytes()), known)
+
+    def _hold(self, recipe: Recipe, trees: dict[str, dict[str, ChangedFile]], known: dict[str, Known]) -> None:
+        self.recipe, self.trees, self._known = recipe, trees, known
         self._kept: dict[str, Verification] = {}
+
+    def known(self, task_id: str) -> Known:
+        """Return what the grader knows of a task."""
+        return self._known[task_id]
 
     @staticmethod
     @lru_cache(maxsize=16)
@@ -181,7 +193,7 @@ def known_of(row: Mapping[str, Any]) -> Known:
     """Return a row of verify.jsonl."""
     return Known(row["task_id"], row["tests"], tuple(row["fail_to_pass"]), tuple(row["pass_to_pass"]), row["known_lines"],
                  row.get("questions"), row.get("answers") or {}, bool(row.get("forgeable")), tuple(row.get("libraries") or ()),
-                 tuple(row.get("signs") or ()), float(row.get("seconds", 60.0)))
+                 tuple(row.get("signs") or ()))
 
 
 def digests(answers: ChangedFile | None) -> dict[str, str]:
