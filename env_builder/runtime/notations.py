@@ -11,7 +11,8 @@ not give back exactly stays as it is.
     lines     `name: value` in each line
 
 An answer of any of these may stand in a frame, the same characters before and after it, as in `(True, …)`.
-Does not see: sentences with slots, several values in one answer, comments, anchors, notes before or after the value.
+Does not see: sentences with slots, several values in one answer, texts in double quotes or literal blocks, comments, anchors,
+notes before or after the value.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _RESOLVED = re.compile(
     r"(?i:~|null|true|false|yes|no|on|off|y|n|=|<<)$|[-+]?(?:[0-9][0-9_,.]*(?:e[-+]?\d+)?|0x[\da-f]+|0b[01_]+|\.inf|\.nan)$"
     r"|[-+]?\d+(?::[0-5]?\d)+(?:\.\d*)?$|\d{4}-\d\d?-\d\d?(?:[Tt ].*)?$")
 """Plain texts that a reader of YAML takes for something else than a text."""
-_DAY = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d)?$")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d{6})?(?:[+-]\d\d:\d\d)?)?$")
 _NAMED = re.compile(r"('(?:[^']|'')*'|[^\s'\"#&*!|>%@`\[\]{},?-][^#]*?)(?:: (.*)|:)$")
 _LINE = re.compile(r"([^:\n]{1,60}): (.*)$")
 
@@ -220,12 +221,20 @@ def _mapping(lines: list[str], start: int, indent: int) -> tuple[dict[str, Any],
 
 
 def _folded(lines: list[str], start: int, text: str, indent: int) -> tuple[Any, int]:
-    """Return (a scalar that may go on in lines with more indent, the first line after it)."""
-    start += 1
-    while start < len(lines) and _indent(lines[start]) > indent:
-        text += " " + lines[start].strip(" ")
+    """Return (a scalar that may go on in lines with more indent, the first line after it); empty lines in quotes are breaks."""
+    start, breaks = start + 1, ""
+    while start < len(lines) and (_indent(lines[start]) > indent or (not lines[start] and _is_open(text))):
+        if lines[start]:
+            text, breaks = text + (breaks or " ") + lines[start].strip(" "), ""
+        else:
+            breaks += "\n"
         start += 1
     return _plain_scalar(text), start
+
+
+def _is_open(text: str) -> bool:
+    """Return whether a text in single quotes goes on."""
+    return text.startswith("'") and text.count("'") % 2 == 1
 
 
 def _plain_scalar(text: str, is_key: bool = False) -> Any:
@@ -252,6 +261,8 @@ def _yaml_lines(value: Any, indent: int, notation: Notation) -> Iterator[str]:
     space = " " * indent
     if isinstance(value, dict):
         for name, each in value.items():
+            if "\n" in name:
+                raise NotInNotation("a name of several lines")
             head = f"{space}{_yaml_scalar(name, notation)}:"
             if isinstance(each, dict | list) and each:
                 yield head
@@ -269,7 +280,16 @@ def _yaml_lines(value: Any, indent: int, notation: Notation) -> Iterator[str]:
 
 
 def _fold(head: str, text: str, indent: int, notation: Notation) -> list[str]:
-    """Break a text at the first space after the width, as writers of YAML do."""
+    """Break a text at the first space after the width, as writers of YAML do, and where it has several lines: these with as
+    many empty lines before them as there are breaks."""
+    first, *others = re.split(r"(\n+)", text)
+    lines = _filled(head, first, indent, notation)
+    for breaks, part in zip(others[::2], others[1::2], strict=True):
+        lines += [*[""] * len(breaks), *_filled(" " * indent, part, indent, notation)]
+    return lines
+
+
+def _filled(head: str, text: str, indent: int, notation: Notation) -> list[str]:
     width = notation["width"]
     if not width or len(head) + len(text) <= width or "  " in text:
         return [head + text]
@@ -292,14 +312,14 @@ def _yaml_scalar(value: Any, notation: Notation) -> str:
         return repr(value)
     if isinstance(value, dict | list):
         return "[]" if isinstance(value, list) else "{}"
-    if "\n" in value or "\t" in value or not value.isprintable():
-        raise NotInNotation("a text of several lines")
+    if not value.replace("\n", "").isprintable() or " \n" in value or "\n " in value:
+        raise NotInNotation("double quotes")
     if notation["days"] and _DAY.match(value):
         return str(value)
     needs_quotes = (
         not value or value != value.strip() or value[0] in "#,[]{}&*!|>'\"%@`" or value in ("-", "?", "---", "...")
         or value[:2] in ("- ", "? ", ": ") or (value[0] == ":" and len(value) == 1) or ": " in value or " #" in value
-        or value.endswith(":") or _RESOLVED.match(value))
+        or value.endswith(":") or "\n" in value or _RESOLVED.match(value))
     return "'" + value.replace("'", "''") + "'" if needs_quotes else str(value)
 
 
