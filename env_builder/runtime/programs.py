@@ -15,6 +15,7 @@ from .answers import parse, parsed
 from .canonical import canonical, styled
 from .expressions import NoValue, Nowhere, evaluate
 from .joints import apart
+from .precedents import PastCalls
 from .records import ToolAnswer
 from .refusals import State, Untold
 from .relevance import chosen_fields, parts_by_name, texts_in
@@ -179,6 +180,17 @@ class Programs(dict[str, Ready]):
     def has_precedents(self) -> bool:
         """Does a tool answer by the session's calls before?"""
         return any(rule["rule"] in ("precedent", "carried", "status") for program in self.values() for rule in program["rules"])
+
+    @cached_property
+    def stamping(self) -> frozenset[str]:
+        """Tools that tell the time of the call in a log without a clock."""
+        return frozenset(tool for tool, program in self.items() if any(rule.get("stamps") for rule in program["rules"]))
+
+    def free_instant(self, key: str, past: PastCalls, is_first_alone: bool) -> str | None:
+        """Return the instant `key` at which the time may begin that answers tell in a log without a clock, None where an answer
+        of the session has told the time and only the first may (how long the calls take nobody knows)."""
+        is_told = is_first_alone and any(call.tool in self.stamping and not call.failed for call in past)
+        return None if is_told or key in ("day", "exact") else key
 
     @cached_property
     def volatile(self) -> dict[str, list[Any]]:
