@@ -84,8 +84,19 @@ def test_texts_of_several_lines_and_times_to_the_microsecond_are_read_and_given_
     inside = applied(calls(told), {"show": found})
     assert [(call.parsed["body"], call.parsed["lines"][1]["inner"]) for call in inside] == [(text, text) for text in texts]
     assert [written_in(call.content, found, None) for call in inside] == told
-    spaced = json.dumps({**inside[0].parsed, "body": "a space \nbefore the break"})
-    assert written_in(spaced, found, None) is None, "texts in double quotes have no place"
+
+
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_texts_in_double_quotes_are_read_and_given_back_in_yaml(is_ascii: bool) -> None:
+    texts = ["Größe und Straße, weit über achtzig Spalten hinaus, damit die Zeile für \"Jörg\" in der nächsten weitergeht.",
+             "a space \nbefore the break, a tab\tand a back\\slash", "José 😀", "none"]
+    rows = [{"body": text, "lines": [text, {"inner": text}], "place": place} for place, text in enumerate(texts)]
+    told = [yaml.safe_dump(row, allow_unicode=not is_ascii) for row in rows]
+    found = find(calls(told), {})["show"]
+    inside = applied(calls(told), {"show": found})
+    assert [(call.parsed["body"], call.parsed["lines"][1]["inner"]) for call in inside] == [(text, text) for text in texts]
+    assert [written_in(call.content, found, None) for call in inside] == told
+    assert found[0][1].get("ascii", False) == is_ascii
 
 
 @pytest.mark.parametrize("dump", [json.dumps, lambda value: json.dumps(value, separators=(",", ":"))])
