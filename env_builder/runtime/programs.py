@@ -286,7 +286,7 @@ def shown_by(program: Program, arguments: dict[str, Any], content: str) -> tuple
 
 def unknown(program: Program, key: str, draws: bool) -> str:
     """Return what is said to a call that nobody knows the answer to. `draws`: are names and times drawn here?"""
-    could = not draws and any("volatile" in rule for rule in program["rules"])
+    could = not draws and any("volatile" in rule or rule.get("stamps") for rule in program["rules"])
     hint = "; it draws names or tells the time: the perturbation `fresh` lets it answer with others" if could else ""
     given = canonical(apart(parsed(key))) if program.get("joint") else key
     return f"unknown: no evidence of what {program['tool']} answers to {given} here{hint}"
