@@ -183,12 +183,13 @@ def letters(repeated: bool) -> list[list[tuple[str, dict[str, Any], Any]]]:
     played: list[list[tuple[str, dict[str, Any], Any]]] = []
     for day in range(40):
         session: list[tuple[str, dict[str, Any], Any]] = []
+        to = choose.choice(WORDS)
         for number in range(choose.randrange(1, 5)):
             text = " ".join(choose.sample(WORDS[:3] if day % 2 else WORDS, 2))
             second = f"{choose.randrange(10, 60)}.{choose.randrange(10 ** 5, 10 ** 6)}"
             at = f"2031-0{1 + day // 10}-{10 + day % 10} 10:{10 + number}:{second}"
             at = at if repeated else own.setdefault(text, at)
-            session.append(("send", {"text": text}, {"number": number + 1, "text": text, "sent_at": at}))
+            session.append(("send", {"to": to, "text": text}, {"number": number + 1, "to": to, "text": text, "sent_at": at}))
         played.append(session)
     return played
 
@@ -198,7 +199,7 @@ def test_without_a_clock_in_the_log_the_first_call_of_an_episode_tells_a_time_an
     rows = rows_of("main", built_world.facts, built_world.recorded, behaviour.induce(built_world, empty(Tool)))
     programs = {row["tool"]: row for row in rows.programs}
     latest = max(json.loads(step.call.content)["sent_at"] for step in built_world.services["main"].steps)
-    new = {"text": "dune amber birch"}
+    new = {"to": "cedar", "text": "dune amber birch"}
 
     def begun(seed: int | None) -> EpisodeState:
         return EpisodeState(World(rows.facts, rows.recorded), programs, View(None, frozenset()), seed)
