@@ -119,6 +119,13 @@ class Person(Record):
     """JSON of kind and value, sealed with the owner's key (AES-SIV)."""
 
 
+class NewPerson(Record):
+    """A row of `raw.people` that comes from chunks whose records are not settled yet (`raw.new_people`); none after a run."""
+
+    person_id: str
+    """As in `raw.people`."""
+
+
 class Declaration(Record):
     """A tool as a file declares it (`raw.declarations`): a tool list, or the `tools` of a request that a log kept."""
 
@@ -801,6 +808,33 @@ class CodeTask(Record):
     """Files of source that the known fix changes."""
     derived_from: str
     """session: a session was about it."""
+
+
+class CodeRoomRow(Record):
+    """The environment of a repository (`mart.code_rooms`)."""
+
+    environment: str
+    """Its name: of its folder."""
+    repository: str
+    """Its name: of the bundle or folder."""
+    content_digest: str
+    rewards_digest: str
+    n_tasks: int
+
+
+class CodeVerdict(Record):
+    """What the verifier says of what a session of coding had left (`mart.code_verdicts`)."""
+
+    task_id: str
+    """The task that it was about."""
+    session_id: str
+    """The session."""
+    resolved: bool | None
+    """Whether the source that it had left solves the task; null: only tests tell, and it reaches for its judge."""
+    forgeable: bool
+    """Whether the verdict rests on tests alone, that code under test could forge."""
+    detail: str
+    """What failed or agreed."""
 
 
 class WorkspaceStep(Record):

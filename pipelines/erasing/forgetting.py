@@ -122,4 +122,5 @@ def _delete_people(store: Store, person: Identifiers, names: list[str]) -> None:
     words = {word for kind, value in theirs if kind == "full" for word in value.split()} - others
     theirs |= {("word", word) for word in words if not is_listed(word)}
     gone = [keyed_hash(owner.key, kind, value)[:32] for kind, value in theirs]
-    store.change("delete from raw.people where list_contains($gone, person_id)", None, gone=gone)
+    for table in ("raw.people", "raw.new_people"):
+        store.change(f"delete from {table} where list_contains($gone, person_id)", None, gone=gone)

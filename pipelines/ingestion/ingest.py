@@ -3,11 +3,14 @@
 A run that was killed continues with the first missing chunk; a file that has grown is read from where its last whole chunk
 ended. A file with the path, size and time that the ledger has is not opened. Chunks are read on as many cores as the process
 may use, and committed in order, several small ones in one transaction.
+
+Whom texts name is judged from all chunks of a run together. So with privacy on, chunks that are committed and not settled, as
+a killed run leaves them, are read once more, for the people in them alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -32,7 +35,7 @@ from pipelines.running.engines import n_cores
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.errors import InputError
-from warehouse.records import Decision, File, FileLocation, frame
+from warehouse.records import Decision, File, FileLocation, Person, frame
 from warehouse.store import Store
 
 _EXPECTED = ("not_a_log", "truth_folder", "left_by_choice", "empty_file", "duplicate_file", "duplicate_record")
@@ -60,16 +63,22 @@ def ingest(store: Store, settings: Settings) -> Counts:
     forgotten = remembered(store)
     files = [file for file in files if forgotten is None or not forgotten.speaks(file.relative)]
     ledger, batch, later = Ledger(store, files), _Batch(store, forgotten), set[str]()
-    new = [file for file in files if not ledger.holds(file)]
     privacy.agree(store, settings)
     guard: privacy.Guard[tuple[ReadTask, tuple[pl.DataFrame, pl.DataFrame]]] | None = None
     if privacy.wanted(settings, store):
         guard = privacy.Guard(store, settings, store.path.with_name(f"{store.path.name}.waiting"))
+    seen_again = ledger.unsettled if guard else {}
+    places = set(seen_again.values())
+    new = [file for file in files if file.place in places or not ledger.holds(file)]
     _replace_decisions(store, files, new, unread)
     with store.holding(memory.of_duckdb(_MEMORY), n_threads=1):
         folder = store.path.with_name(f"{store.path.name}.readings")
         with Readers(_size(new), folder, Seal() if guard else None) as readers:
-            for task, reading in readers.readings(_tasks(new, ledger, len(files)), datetime.now(UTC)):
+            for task, reading in readers.readings(
+                    _tasks(new, ledger, len(files), seen_again), datetime.now(UTC)):
+                if guard and task.is_stored:
+                    guard.see(forgotten.leave_out(reading).reading if forgotten else reading)
+                    continue
                 path = task.source_file.place
                 if settings.until and reading.file.day and reading.file.day > settings.until:
                     counts["n_later_files"] += path not in later
@@ -81,24 +90,24 @@ def ingest(store: Store, settings: Settings) -> Counts:
                 counts["n_new_records"] += reading.records.height
                 counts["n_new_events"] += kept.reading.events.height
                 if guard is None:
-                    batch.add(kept, task.replaces, task.location)
+                    batch.add(kept, task)
                 else:
                     guard.hold((task, (kept.sessions, kept.rows)), kept.reading)
-            for (task, rest), reading in guard.clean(readers.engine) if guard else ():
-                batch.add(Kept(reading, *rest), task.replaces, task.location)
+            for (task, rest), reading, new_people in guard.clean(readers.engine) if guard else ():
+                batch.add(Kept(reading, *rest), task, new_people)
         batch.commit()
     with store.holding(memory.of_duckdb(_MEMORY_TO_SETTLE), n_cores()):
         store.again(lambda: _end(store, ledger, later))
-        settle(store)
     if batch.n_erased:
         store.compact()
     return counts
 
 
 def _end(store: Store, ledger: Ledger, later: set[str]) -> None:
-    """Store the locations of files without new chunks, and the decisions on files."""
+    """Store the locations of files without new chunks, and the decisions on files; settle what was read."""
     write_locations(store, [location for path, location in ledger.locations.items() if path not in later])
     store.append_new("mart.decisions", frame(Decision, ledger.decisions))
+    settle(store)
 
 
 def _replace_decisions(store: Store, files: list[SourceFile], new: list[SourceFile], unread: pl.DataFrame) -> None:
@@ -158,8 +167,9 @@ def something_to_read(settings: Settings) -> list[str]:
     return [f"{option} {name}" for option, name in named if name not in folders]
 
 
-def _tasks(files: list[SourceFile], ledger: Ledger, n_files: int) -> Iterator[ReadTask]:
-    """Yield the chunks that the ledger lacks, file by file; a file that cannot be opened is rejected until the next run."""
+def _tasks(files: list[SourceFile], ledger: Ledger, n_files: int, seen_again: dict[str, str]) -> Iterator[ReadTask]:
+    """Yield the chunks that the ledger lacks, file by file, and once those that are to be `seen_again`; a file that cannot be
+    opened is rejected until the next run."""
     for done, source_file in enumerate(files, start=n_files - len(files)):
         progress.tell("extract", done, n_files, source_file.relative)
         try:
@@ -173,6 +183,9 @@ def _tasks(files: list[SourceFile], ledger: Ledger, n_files: int) -> Iterator[Re
                 location = ledger.ended(source_file, chunk.file_id, stamp, is_new) if is_last else None
                 if is_new:
                     yield ReadTask(source_file, log, chunk, number, replaces, location)
+                elif chunk.file_id in seen_again:
+                    del seen_again[chunk.file_id]
+                    yield ReadTask(source_file, log, chunk, number, (), None, is_stored=True)
         except OSError as error:
             decision = Decision(
                 stage="extract", subject=source_file.relative, kept=False, reason="unreadable_file",
@@ -191,16 +204,18 @@ class _Batch:
         self.n_erased = 0
         """Sessions of forgotten people with events that were stored before they were recognized."""
         self._kept: list[Kept] = []
+        self._new_people: list[Person] = []
         self._replaced: list[str] = []
         self._locations: list[FileLocation] = []
         self._n_events = self._n_bytes = 0
 
-    def add(self, kept: Kept, replaces: tuple[str, ...], location: FileLocation | None) -> None:
+    def add(self, kept: Kept, task: ReadTask, new_people: Sequence[Person] = ()) -> None:
         """Take a reading; commit if there are many rows or bytes."""
         reading = kept.reading
         self._kept.append(kept)
-        self._replaced += replaces
-        self._locations += [location] if location else []
+        self._new_people += new_people
+        self._replaced += task.replaces
+        self._locations += [task.location] if task.location else []
         self._n_events += reading.events.height
         self._n_bytes += reading.file.n_bytes
         if self._n_events >= _EVENTS or self._n_bytes >= _BYTES:
@@ -213,7 +228,8 @@ class _Batch:
         self._store.again(self._write)
         for each in self._kept:
             _warn(each.reading.decisions)
-        self._kept, self._replaced, self._locations, self._n_events, self._n_bytes = [], [], [], 0, 0
+        self._kept, self._new_people, self._replaced, self._locations = [], [], [], []
+        self._n_events = self._n_bytes = 0
 
     def _write(self) -> None:
         store = self._store
@@ -228,6 +244,7 @@ class _Batch:
                 store.append(table, _together([getattr(each, name) for each in readings]))
             store.append_new("raw.declarations", _together([each.declarations for each in readings]))
             store.append_new("mart.decisions", _together([each.decisions for each in readings]))
+        privacy.store_people(store, self._new_people)
         write_locations(store, self._locations)
         with_sessions = [each for each in self._kept if each.sessions.height]
         if self._forgotten and with_sessions:  # delete stored events of sessions that turn out to be a forgotten person's

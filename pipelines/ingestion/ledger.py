@@ -26,8 +26,10 @@ class Ledger:
     """The ledger at the start of the run, and what the run adds to it."""
 
     def __init__(self, store: Store, files: Sequence[SourceFile]) -> None:
-        rows = store.read("select file_id, previous, path, n_bytes, n_records from raw.files")
+        rows = store.read("select file_id, previous, path, n_bytes, n_records, settled from raw.files")
         self._ids = dict(rows.select("file_id", "path").iter_rows())
+        self.unsettled = dict(rows.filter(~pl.col("settled")).select("file_id", "path").iter_rows())
+        """Chunks that a run has stored which did not end, with their paths."""
         self._locations = {
             path: (file_id, Stamp(n_bytes, modified_ns)) for path, file_id, n_bytes, modified_ns in store.read(
                 "select path, file_id, n_bytes, modified_ns from raw.locations").iter_rows()}

@@ -44,6 +44,8 @@ class ReadTask(NamedTuple):
     """Rows of the ledger about shorter versions of the same file."""
     location: FileLocation | None
     """Where the file is, for its last chunk."""
+    is_stored: bool = False
+    """Whether the ledger has it: it is read only for the people in it."""
 
 
 class Readers:

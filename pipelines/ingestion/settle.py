@@ -44,6 +44,8 @@ def settle(store: Store) -> None:
 
 def _settle(store: Store) -> None:
     n_fresh, n_files = store.read("select count(*) filter (not settled), count(*) from raw.files").row(0)
+    if store.count("raw.new_people"):   # also where the logs of a killed run are gone before their first chunk was committed
+        store.change("delete from raw.new_people")
     if n_fresh == 0:
         return
     if store.has_many_writers:

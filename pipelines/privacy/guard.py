@@ -4,6 +4,8 @@ In: readings, as they were read. Out: the same, pseudonymised and in their order
 Waiting readings are in memory, and beyond that on the disk, encrypted with a key that only this run has. A worker gets the
 dictionary of people once; workers that do not share this machine's files are not used. People who were seen are stored in
 `raw.people`, encrypted with the owner's key, so that the next run knows them; quarantined records are encrypted as well.
+Until all chunks are committed and settled they are in `raw.new_people` as well: a run that takes up what a killed one left
+judges as that one did, without knowing them before.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from pipelines.privacy.keys import Owner, OwnerKey, Seal, keyed_hash, owner_key
 from pipelines.running.engines import Call, Engine, Turns
 from pipelines.settings import Settings
 from warehouse.errors import InputError
-from warehouse.records import Person, PrivacyState, frame
+from warehouse.records import NewPerson, Person, PrivacyState, frame
 from warehouse.store import Store
 
 OFF = "off"
@@ -42,6 +44,7 @@ _TELLING = 6
 """Letters from which a word that is on no list means somebody where it stands alone."""
 _MEMORY = 1 << 27
 """Bytes of readings that wait in memory; further ones wait on the disk."""
+_NOT_NEW = "person_id not in (select person_id from raw.new_people)"
 T = TypeVar("T")
 
 
@@ -112,11 +115,11 @@ class Cleaning:
             reading, events=cleaner.events(reading.events), declarations=declared, quarantine=quarantine,
             decisions=reading.decisions.with_columns(cleaner.texts(reading.decisions["detail"]).alias("detail")))
 
-    def take_matched(self) -> set[PersonFact]:
-        """Return what was replaced only because of its form, since the last call."""
-        matched = set(self._cleaner.met)
+    def cleaned(self, reading: Reading) -> _Cleaned:
+        """Return the reading, pseudonymised, with what was replaced only because of its form since the last call."""
+        clean, matched = self.of(reading), set(self._cleaner.met)
         self._cleaner.met.clear()
-        return matched
+        return _Cleaned(clean, matched)
 
 
 class Guard(Generic[T]):
@@ -132,10 +135,14 @@ class Guard(Generic[T]):
         self._n_bytes = 0
         shutil.rmtree(folder, ignore_errors=True)
 
-    def hold(self, task: T, reading: Reading) -> None:
-        """Note the people in a reading, and hold it until all are known."""
+    def see(self, reading: Reading) -> None:
+        """Note the people in a reading."""
         if reading.file.format != CORRECTION:
             self._finding.see(reading.events)
+
+    def hold(self, task: T, reading: Reading) -> None:
+        """Note the people in a reading, and hold it until all are known."""
+        self.see(reading)
         n_bytes = int(reading.events.estimated_size() + reading.quarantine.estimated_size())
         self._n_bytes += n_bytes
         held_reading: Reading | Path = reading
@@ -144,33 +151,40 @@ class Guard(Generic[T]):
             _write(held_reading, reading, self._seal)
         self._waiting.append(_Shard(task, held_reading, n_bytes))
 
-    def clean(self, engine: Engine | None) -> Iterator[tuple[T, Reading]]:
-        """Yield the readings in their order, pseudonymised, by the engine's workers too, and store the people of them. Raises
-        the errors of pipelines/running/engines. Afterwards `folder` is gone."""
+    def clean(self, engine: Engine | None) -> Iterator[tuple[T, Reading, list[Person]]]:
+        """Yield the readings in their order, pseudonymised, by the engine's workers too, each with people that are new in it by
+        the form of what tells of them; store the others. Raises the errors of pipelines/running/engines. Afterwards `folder` is
+        gone."""
         try:
-            before = stored_people(self._store, self._owner)
-            people = People(self._finding, self._policy, before)
-            self._store_people(people.facts - before)
+            stored = stored_people(self._store, self._owner)
+            people = People(self._finding, self._policy, stored_people(self._store, self._owner, _NOT_NEW))
+            new_people = self._rows(people.facts - stored)
+            self._store.again(lambda: store_people(self._store, new_people))
+            stored |= people.facts
             engine = engine if engine and engine.shares_files else None
             dictionary = self._folder / "people"
             if engine is not None:
                 _write(dictionary, (people, (self._owner.key, self._owner.scheme)), self._seal)
-            work = _Work(Cleaning(people, self._owner), dictionary, self._seal, set[PersonFact]())
+            work = _Work(Cleaning(people, self._owner), dictionary, self._seal)
             shards = (self._waiting.popleft() for _ in range(len(self._waiting)))
-            for shard, clean in Turns[_Shard[T], Reading](work, engine).of(shards):
-                yield shard.task, clean
-            matched = work.matched | work.cleaning.take_matched()
-            self._store_people({each for each in matched if each[0] in _TOLD_BY_FORM} - before - people.facts)
+            for shard, (reading, matched) in Turns[_Shard[T], _Cleaned](work, engine).of(shards):
+                new = {each for each in matched if each[0] in _TOLD_BY_FORM} - stored
+                stored |= new
+                yield shard.task, reading, self._rows(new)
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _store_people(self, new: set[PersonFact]) -> None:
-        key = self._owner.key
-        people = frame(Person, [
-            Person(person_id=keyed_hash(key, kind, value)[:32], kind=kind,
+    def _rows(self, facts: set[PersonFact]) -> list[Person]:
+        return [
+            Person(person_id=keyed_hash(self._owner.key, kind, value)[:32], kind=kind,
                    sealed=self._owner.encrypt(orjson.dumps([kind, value])))
-            for kind, value in sorted(new)])
-        self._store.again(lambda: self._store.append_new("raw.people", people))
+            for kind, value in sorted(facts)]
+
+
+def store_people(store: Store, people: list[Person]) -> None:
+    """Store people who were met first by the run that is going."""
+    store.append_new("raw.people", frame(Person, people))
+    store.append_new("raw.new_people", frame(NewPerson, [NewPerson(person_id=each.person_id) for each in people]))
 
 
 class _Shard(NamedTuple, Generic[T]):
@@ -180,33 +194,35 @@ class _Shard(NamedTuple, Generic[T]):
     n_bytes: int
 
 
+class _Cleaned(NamedTuple):
+    reading: Reading
+    matched: set[PersonFact]
+    """What was replaced because of its form for the first time."""
+
+
 class _Work(NamedTuple):
     """How a reading is pseudonymised."""
 
     cleaning: Cleaning
     dictionary: Path
     seal: Seal
-    matched: set[PersonFact]
 
     def size(self, shard: _Shard[T], /) -> int:
         return shard.n_bytes
 
-    def run_here(self, shard: _Shard[T], /) -> Reading:
-        return self.cleaning.of(_loaded(shard.reading, self.seal))
+    def run_here(self, shard: _Shard[T], /) -> _Cleaned:
+        return self.cleaning.cleaned(_loaded(shard.reading, self.seal))
 
     def remote_call(self, shard: _Shard[T], engine: Engine, /) -> Call | None:
         return _clean, (shard.reading, self.dictionary, self.seal)
 
-    def fetched(self, given: Callable[[], tuple[Reading, set[PersonFact]]], /) -> Reading:
-        clean, matched = given()
-        self.matched.update(matched)
-        return clean
+    def fetched(self, given: Callable[[], _Cleaned], /) -> _Cleaned:
+        return given()
 
 
-def _clean(reading: Reading | Path, dictionary: Path, seal: Seal) -> tuple[Reading, set[PersonFact]]:
+def _clean(reading: Reading | Path, dictionary: Path, seal: Seal) -> _Cleaned:
     """Pseudonymise a reading in another process."""
-    cleaning = _cleaning(dictionary, seal)
-    return cleaning.of(_loaded(reading, seal)), cleaning.take_matched()
+    return _cleaning(dictionary, seal).cleaned(_loaded(reading, seal))
 
 
 @lru_cache(1)
@@ -228,9 +244,9 @@ def _loaded(reading: Reading | Path, seal: Seal) -> Reading:
     return loaded
 
 
-def stored_people(store: Store, owner: Owner) -> set[PersonFact]:
+def stored_people(store: Store, owner: Owner, where: str = "true") -> set[PersonFact]:
     """Return the people who were seen so far, without those that another key encrypted."""
-    opened = [owner.decrypt(sealed) for sealed in store.read("select sealed from raw.people")["sealed"]]
+    opened = [owner.decrypt(sealed) for sealed in store.read(f"select sealed from raw.people where {where}")["sealed"]]
     return {(kind, value) for kind, value in (orjson.loads(each) for each in opened if each is not None)}
 
 

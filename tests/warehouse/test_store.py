@@ -23,6 +23,7 @@ from warehouse.store import Store
 TABLES = {
     "raw.files": records.File, "raw.locations": records.FileLocation, "raw.records": records.RawRecord,
     "raw.quarantine": records.Quarantined, "raw.privacy": records.PrivacyState, "raw.people": records.Person,
+    "raw.new_people": records.NewPerson,
     "raw.declarations": records.Declaration, "raw.forgotten": records.Forgotten,
     "core.events": records.Event, "core.sessions": records.Session, "core.turns": records.Turn,
     "core.feedback": records.Feedback, "core.row_changes": records.RowChange, "core.corrections": records.Correction,
@@ -30,6 +31,7 @@ TABLES = {
     "core.tools": records.Tool,
     "mart.starts": records.CodeStart, "mart.code_changes": records.CodeChangeRow,
     "mart.workspace_steps": records.WorkspaceStep, "mart.recipes": records.CodeRecipe, "mart.code_tasks": records.CodeTask,
+    "mart.code_rooms": records.CodeRoomRow, "mart.code_verdicts": records.CodeVerdict,
     "mart.services": records.Service, "mart.worlds": records.SessionWorld,
     "mart.leakage": records.Leakage, "mart.outcomes": records.Outcome,
     "mart.signals": records.SignalWorth, "mart.conditions": records.ConditionRow,

@@ -73,7 +73,7 @@ class VerifiedCheck(CheckKind):
 
     @staticmethod
     def _size(verification: Any) -> CheckResult:
-        """Compare the change's lines with the known solution's: the share falls from 1 at as many to 0 at five times as many."""
+        """Compare the change's lines with the known solution's: the share falls from 1 at as many to 0 at five times."""
         most = max(1, verification.known.known_lines)
         share = 1 - min(1.0, max(0.0, verification.n_lines / most - 1) / 4)
         return CheckResult(share == 1, {"lines": verification.n_lines, "known": most}, share=share)

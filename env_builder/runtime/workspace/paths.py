@@ -52,7 +52,7 @@ def is_test(path: str) -> bool:
 def configures(path: str) -> bool:
     """Whether a file configures how tests are run or packages are built."""
     parts = PurePosixPath(path)
-    return parts.name in _RUNNER or parts.name.startswith(_RUNNER_STEMS) or parts.parts[0] in _CI
+    return parts.name in _RUNNER or parts.name.startswith((".traceroom", *_RUNNER_STEMS)) or parts.parts[0] in _CI
 
 
 def sorted_change(tree: Mapping[str, ChangedFile], changes: Changes, libraries: Collection[str] = ()) -> SortedChange:

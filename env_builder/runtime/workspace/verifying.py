@@ -42,7 +42,8 @@ ORDER = "TRACEROOM_ORDER"
 ANSWERS = "TRACEROOM_ANSWERS"
 """Environment variable: the file of answers."""
 _REMEMBERED = 256
-_LIMITS = CommandLimits(seconds=600, output_bytes=20_000, files_mb=64)
+_LEAST_S, _A_TEST_S = 120.0, 1.0
+"""Seconds that a run may take: at least, and for each known test beside."""
 _SIGNS = re.compile(
     r"\b(?:_?pytest|unittest|sys\.modules|_getframe|inspect\.(?:stack|currentframe)|gc\.get_\w+|os\._exit|atexit|settrace"
     r"|setprofile|ctypes|__eq__|__ne__|PYTEST_CURRENT_TEST)\b")
@@ -122,6 +123,13 @@ class Verification:
         return any(self.outcomes.get(test) in ("passed", "failed") for test in known)
 
     @property
+    def resolved(self) -> bool | None:
+        """Whether the change solves the task; None: only forged reports would tell it from one that does."""
+        if self.refused or not self.passes_tests or not all(self.answers.values()):
+            return False
+        return None if self.known.forgeable and self.signs else True
+
+    @property
     def n_lines(self) -> int:
         """Lines that the change takes out or puts in."""
         return n_lines(self._began, self.sorted.source)
@@ -143,8 +151,10 @@ class Verification:
         laid |= {path: file for path, file in self.sorted.source.items() if file is None or file.mode != FOLDER}
         laid |= trees[tests]
         recipe = self._verifier.recipe
-        return recipe.sandbox.run(folders.folder(self._name, lambda: self._began), laid, recipe.command(f"/repo/{name}"),
-                                  {**recipe.environment, **env}, _LIMITS)
+        n_tests = len(self.known.fail_to_pass) + len(self.known.pass_to_pass)
+        limits = CommandLimits(seconds=_LEAST_S + _A_TEST_S * n_tests)
+        return recipe.run(folders.folder(self._name, lambda: self._began), laid, recipe.command(f"/repo/{name}"),
+                          {**recipe.environment, **env}, limits)
 
 
 class Verifier:
@@ -152,10 +162,16 @@ class Verifier:
 
     def __init__(self, folder: Path, recipe: Recipe) -> None:
         """`folder`: `apps/<name>` of the rewards' folder. OSError where nothing is known there."""
-        self.recipe = recipe
-        self.trees: dict[str, dict[str, ChangedFile]] = unpacked((folder / KNOWN).read_bytes())
-        self._known = {row["task_id"]: known_of(row) for row in rows_of(folder / VERIFY)}
+        known = {row["task_id"]: known_of(row) for row in rows_of(folder / VERIFY)}
+        self._hold(recipe, unpacked((folder / KNOWN).read_bytes()), known)
+
+    def _hold(self, recipe: Recipe, trees: dict[str, dict[str, ChangedFile]], known: dict[str, Known]) -> None:
+        self.recipe, self.trees, self._known = recipe, trees, known
         self._kept: dict[str, Verification] = {}
+
+    def known(self, task_id: str) -> Known:
+        """Return what the grader knows of a task."""
+        return self._known[task_id]
 
     @staticmethod
     @lru_cache(maxsize=16)

@@ -110,7 +110,7 @@ class WorkspaceApp(App):
 
     def run(self, began: Began, changes: Changes, command: list[str], limits: CommandLimits | None = None) -> CommandResult:
         """Run a command over a tree and changes."""
-        return self.recipe.sandbox.run(self.folder(began), changes, command, self.recipe.environment, limits)
+        return self.recipe.run(self.folder(began), changes, command, limits=limits)
 
 
 class WorkspaceState(LeavingState):
