@@ -124,9 +124,8 @@ def _first_process(spec: Row, changes: list[Change], is_root: bool, out: Any) ->
 
 def _let_it_call_itself() -> None:
     """Switch on the loopback device of the network that is its own: servers of tests are reached by their tests."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
-        with suppress(OSError):   # some kernels forbid it: tests that listen fail then
-            fcntl.ioctl(device, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:   # some kernels forbid it
+        fcntl.ioctl(device, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
 
 
 def _lay_out(spec: Row, user: int) -> str:

@@ -33,7 +33,7 @@ from ..files import rows_of
 from .junit import outcomes
 from .paths import is_test, sorted_change
 from .recipes import Recipe
-from .sandbox import FOLDER, ChangedFile, Changes, CommandLimits, CommandResult
+from .sandbox import FOLDER, WITHIN, WORKSPACE, ChangedFile, Changes, CommandLimits, CommandResult
 from .trees import Began, Tree, folders, unpacked
 
 VERIFY, KNOWN = "verify.jsonl", "known.pack"
@@ -41,6 +41,8 @@ ORDER = "TRACEROOM_ORDER"
 """Environment variable: the seed of the order of tests."""
 ANSWERS = "TRACEROOM_ANSWERS"
 """Environment variable: the file of answers."""
+VARIANT = "__variant"
+"""Stands in the name of a question with other inputs, behind the test's own name."""
 _REMEMBERED = 256
 _PATIENCE, _LEAST_S = 10, 60.0
 """A run may take so many times as long as with the known solution, and at least so many seconds."""
@@ -78,7 +80,7 @@ class Verification:
     def __init__(self, verifier: Verifier, known: Known, began: Began, changes: Changes, seed: int) -> None:
         self._verifier, self.known, self._began, self._seed = verifier, known, began.tree, seed
         self._name = began.name
-        self.sorted = sorted_change(began.tree, changes, known.libraries)
+        self.sorted = sorted_change(began.tree, changes, verifier.libraries.union(known.libraries), verifier.roots)
 
     @property
     def refused(self) -> tuple[tuple[str, str], ...]:
@@ -125,6 +127,13 @@ class Verification:
         return any(self.outcomes.get(test) in ("passed", "failed") for test in known)
 
     @property
+    def is_forgeable(self) -> bool:
+        """Whether some test that is to be turned has no question: there the code under test can forge its report."""
+        asked_about = {question.partition("[")[0].partition(VARIANT)[0] for question in self.known.answers}
+        return self.known.forgeable or any(
+            test.partition("[")[0] not in asked_about for test in self.known.fail_to_pass)
+
+    @property
     def n_lines(self) -> int:
         """Lines that the change takes out or puts in."""
         return n_lines(self._began, self.sorted.source)
@@ -158,6 +167,11 @@ class Verifier:
         """`folder`: `apps/<name>` of the rewards' folder. OSError where nothing is known there."""
         self.recipe = recipe
         self.trees: dict[str, dict[str, ChangedFile]] = unpacked((folder / KNOWN).read_bytes())
+        self.libraries = _names_in(WITHIN) | (_names_in(recipe.site) if recipe.site is not None else set())
+        """Names of modules that the runner of tests may import."""
+        self.roots = tuple(each.removeprefix(f"{WORKSPACE}/").strip("/") for each in recipe.environment.get(
+            "PYTHONPATH", "").split(":") if each.startswith(f"{WORKSPACE}/"))
+        """Folders of the tree in which modules are looked for."""
         self._known = {row["task_id"]: known_of(row) for row in rows_of(folder / VERIFY)}
         self._kept: dict[str, Verification] = {}
 
@@ -175,6 +189,11 @@ class Verifier:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = Verification(self, self._known[task_id], began, changes, seed)
         return self._kept[key]
+
+
+def _names_in(folder: Path) -> set[str]:
+    return {path.name.partition(".")[0] for path in folder.iterdir() if path.suffix in (".py", ".so")
+            or (path / "__init__.py").is_file()}
 
 
 def known_of(row: Mapping[str, Any]) -> Known:

@@ -94,6 +94,7 @@ class WorkspaceApp(App):
         self._digest = sha256(pack).hexdigest()
         self._trees = unpacked(pack)
         self._starts = list(rows_of(folder / "starts.jsonl"))
+
     def reset(self, start: Start) -> WorkspaceState:
         return WorkspaceState(self, self.began(start), ({}, ()))
 
@@ -210,8 +211,9 @@ class WorkspaceState(LeavingState):
             file = changes[path]
             return None if file is None or file.mode == FOLDER else file
         parts = path.split("/")
-        if any(changes.get("/".join(parts[:n]), _SAME) is None for n in range(1, len(parts))):
-            return None   # its folder is gone
+        above = (changes.get("/".join(parts[:n]), _SAME) for n in range(1, len(parts)))
+        if any(each is None or (isinstance(each, ChangedFile) and each.mode != FOLDER) for each in above):
+            return None   # its folder is gone, or a file lies there
         return self._began.tree.get(path)
 
     def paths(self) -> list[str]:
@@ -319,6 +321,8 @@ class WorkspaceState(LeavingState):
         if file is None:
             near = [each for each in self.paths() if each.rpartition("/")[2] == path.rpartition("/")[2]][:3]
             raise InvalidCall(f"no file {path!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+        if file.mode == LINK:
+            raise InvalidCall(f"{path} is a link to {file.content.decode('utf-8', 'replace')}")
         try:
             return file.content.decode()
         except UnicodeDecodeError:
@@ -353,7 +357,14 @@ def _is_git(path: str) -> bool:
 
 
 def _is_path(path: Any) -> bool:
-    return isinstance(path, str) and bool(path) and not path.startswith("/") and ".." not in path.split("/")
+    """Whether it is a path as a command's changes have it; a journal may claim anything."""
+    if not isinstance(path, str) or "\0" in path:
+        return False
+    try:
+        names = os.fsencode(path).split(b"/")
+    except UnicodeEncodeError:
+        return False
+    return sum(map(len, names)) < 3000 and all(0 < len(each) < 256 and each not in (b".", b"..") for each in names)
 
 
 def _written(file: ChangedFile | None) -> Any:
@@ -374,7 +385,11 @@ def _read(value: Any) -> ChangedFile | None:
         data = content.encode() if isinstance(content, str) else base64.b64decode(str(content["base64"]))
     except (ValueError, KeyError, TypeError):
         return None
-    return ChangedFile(data, value[0])
+    mode = value[0]
+    if mode in (FOLDER, LINK):
+        is_good = (not data) if mode == FOLDER else 0 < len(data) < 4096 and b"\0" not in data
+        return ChangedFile(data, mode) if is_good else None
+    return ChangedFile(data, 0o100000 | (mode & 0o777))
 
 
 def _described(file: ChangedFile | None) -> str | None:
