@@ -71,7 +71,7 @@ def _notebook() -> AppCase:
 
 
 def _shell() -> AppCase:
-    """A repository whose commands run as they are on this machine: they are trusted, and every machine has that way."""
+    """Return a repository whose commands run unconfined: they are trusted, and every machine has that way."""
     def tree(text: str) -> dict[str, ChangedFile]:
         return {"lamp/wick.py": ChangedFile(text.encode(), 0o100644), "lamp/run.sh": ChangedFile(b"echo lit\n", 0o100755),
                 "notes/old.txt": ChangedFile(b"alpha\n", 0o100644)}

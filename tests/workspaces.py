@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 from env_builder import backends
 from env_builder.backends import AppSource
@@ -176,6 +179,8 @@ def project(folder: Path, began: Tree, fix: Mapping[str, ChangedFile | None], wa
     (own / "recipe.json").write_text(json.dumps(recipe(way, **recipe_fields)))
     (own / "site.pack").write_bytes(packed({"site": site()}))
     made = Recipe(own)
+    with cached_packages(folder):
+        assert made.site is not None
     tests = {path: each for path, each in began.items() if is_test(path)}
     source = {path: each for path, each in began.items() if not is_test(path)}
     after_source = changed(source, sorted_change(began, fix).source)
@@ -192,6 +197,15 @@ def project(folder: Path, began: Tree, fix: Mapping[str, ChangedFile | None], wa
     (rewards / "apps" / "repository" / "known.pack").write_bytes(packed({"tests": tests, "questions": questions.files}))
     (rewards / "apps" / "repository" / "verify.jsonl").write_text(json.dumps(known) + "\n")
     return Project(folder, began, known, made)
+
+
+@contextmanager
+def cached_packages(folder: Path) -> Iterator[None]:
+    """Lay packages out in a folder that all tests of this run share, and none is made in the folder of whoever runs them."""
+    shared = next((each for each in folder.parents if each.name.startswith("pytest-") and each.name[7:].isdigit()), folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(shared / "packages"))
+        yield
 
 
 def ran(made: Recipe, whole: Tree) -> dict[str, str]:

@@ -46,12 +46,8 @@ SOLVED = FIXED + DESCRIBED.replace('{"m"', '{"km": "kilometres", "m"')
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Project:
     way = isolated()
     folder = tmp_path_factory.mktemp("attacked")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        began = {**tree(units=START), "tests/test_described.py": file(TEST_DESCRIBED)}
-        made = project(folder, began, {"measures/units.py": file(SOLVED)}, way)
-        assert made.recipe.site is not None
-    return made
+    began = {**tree(units=START), "tests/test_described.py": file(TEST_DESCRIBED)}
+    return project(folder, began, {"measures/units.py": file(SOLVED)}, way)
 
 
 def change_of(text: str, began: str = START) -> tuple[str, dict[str, ChangedFile | None]]:
@@ -95,9 +91,8 @@ def test_no_cheat_is_paid(attacked: Project, cheat: Path) -> None:
     assert attacked.reward({"measures/units.py": file(SOLVED)}) == 1.0, "what it left behind stays"
 
 
-def test_a_forged_report_without_a_question_is_for_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forged_report_without_a_question_is_for_a_person(tmp_path: Path) -> None:
     """Open: without a sign (code/patched_reports.txt) it is paid, for nothing outside can tell; `is_forgeable` says so."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     mocked = ("\n\ndef test_another_unit_is_noted():\n    from unittest.mock import Mock\n    from measures import units\n"
               "    note = Mock()\n    units.noted('2 km', note)\n    note.assert_called_once_with(2000)\n")
     began = tree(test_units=TEST_UNITS + mocked)
