@@ -21,6 +21,7 @@ import ast
 import copy
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
@@ -50,6 +51,11 @@ _VALUES = (ast.Eq, ast.Is)
 _MODES = {"utf-8", "utf8", "ascii", "latin-1", "r", "w", "a", "rb", "wb", "strict", "ignore", "replace", ""}
 """Texts that stay: names of encodings and ways to open a file."""
 _WORDS = re.compile(r"[^\W\d]\w*")
+_OF_RUNNER = frozenset(("pytestmark", "pytest_plugins", "collect_ignore", "collect_ignore_glob", "__test__", "__all__"))
+"""Names of a module that the runner reads."""
+_CONSTRUCTORS = frozenset(("bool", "bytearray", "bytes", "complex", "date", "datetime", "defaultdict", "deque", "dict", "float",
+                           "frozenset", "int", "list", "range", "set", "str", "time", "timedelta", "timezone", "tuple"))
+"""Lower-case names of kinds of values: calling them does nothing but make one."""
 _COMPUTING = (ast.Lambda, ast.Await, ast.NamedExpr, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Answers = Mapping[str, list[str]]
@@ -126,11 +132,12 @@ def written(tests: Tree, turned: Sequence[str], others: Sequence[str], sources: 
     files = {}
     words = {path: frozenset(_WORDS.findall(file.content.decode("utf-8", "replace"))) for path, file in tests.items()
              if path.endswith(".py")}
-    elsewhere = {path: frozenset[str]().union(*(each for other, each in words.items() if other != path)) for path in tests}
+    n_modules = Counter(word for each in words.values() for word in each)
     for path, file in tests.items():
         is_module = path in functions or _is_test_module(path)
         content = file.content.decode("utf-8", "replace")
-        text = _module(content, functions.get(path, {}), sources, elsewhere[path]) if is_module else None
+        elsewhere = frozenset(word for word in words.get(path, ()) if n_modules[word] > 1) | _OF_RUNNER
+        text = _module(content, functions.get(path, {}), sources, elsewhere) if is_module else None
         if text is not None:
             files[path] = ChangedFile(text.encode(), file.mode)
         elif not is_module:
@@ -453,8 +460,12 @@ def _drop_unread(test: Function | ast.Module, elsewhere: frozenset[str] = frozen
 
 def _may_act(value: ast.expr) -> bool:
     acting = (node for node in ast.walk(value) if isinstance(node, ast.Call | ast.Await | ast.Yield))
-    return not all(isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].isupper()
-                   for node in acting)
+    return not all(isinstance(node, ast.Call) and _is_constructor(node.func) for node in acting)
+
+
+def _is_constructor(called: ast.expr) -> bool:
+    name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+    return name[:1].isupper() or name in _CONSTRUCTORS
 
 
 def _asked(name: str, *values: ast.expr) -> ast.expr:
