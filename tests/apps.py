@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder.backends import AppSource, FileVersion
 from env_builder.rooms import Rows
+from env_builder.runtime.workspace.sandbox import ChangedFile
+from env_builder.shell import WorkspaceContent, WorkspaceStart
 
 THIRD_PARTY = Path(__file__).resolve().parent / "third_party_backend"
 START, LATER = "2031-01-15T00:00:00.000000Z", "2031-06-01T00:00:00.000000Z"
@@ -67,7 +70,27 @@ def _notebook() -> AppCase:
         "line/second")
 
 
-CASES = {case.source.kind: case for case in (_records(), _files(), _notebook())}
+def _shell() -> AppCase:
+    """Return a repository whose commands run unconfined: they are trusted, and every machine has that way."""
+    def tree(text: str) -> dict[str, ChangedFile]:
+        return {"lamp/wick.py": ChangedFile(text.encode(), 0o100644), "lamp/run.sh": ChangedFile(b"echo lit\n", 0o100755),
+                "notes/old.txt": ChangedFile(b"alpha\n", 0o100644)}
+
+    trees = {"start": tree("WICK = 1\n"), "later": tree(f"WICK = '{SECRET}'\n")}
+    starts = [WorkspaceStart("s1", "start", "start", "2031-01-01T00:00:00.000000Z"),
+              WorkspaceStart("s2", "later", "later", LATER)]
+    recipe = {"python": "{}.{}".format(*sys.version_info), "test": ["sh", "lamp/run.sh"], "way": "process"}
+    return AppCase(
+        AppSource("repository", "shell", WorkspaceContent(recipe, trees, starts, {})),
+        (("edit", {"path": "lamp/wick.py", "old": "1", "new": "2"}), ("write", {"path": "lamp/oil.py", "content": "é"}),
+         ("shell", {"command": "rm -r notes; mkdir notes; echo beta > notes/new.txt"})),
+        (("shell", {"command": "rm -r lamp/oil.py notes; mkdir notes; echo alpha > notes/old.txt"}),
+         ("write", {"path": "lamp/wick.py", "content": "WICK = 1\n"})),
+        (("read", {"path": "lamp/wick.py"}), ("search", {"pattern": "WICK|alpha"}), ("test", {}),
+         ("shell", {"command": "cat lamp/*.py; git log --format=%s; git status --short"})), "file/lamp/oil.py")
+
+
+CASES = {case.source.kind: case for case in (_records(), _files(), _notebook(), _shell())}
 
 
 def install(site: Path) -> None:

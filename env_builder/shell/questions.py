@@ -20,27 +20,42 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
 from env_builder.runtime.workspace.sandbox import ChangedFile
 from env_builder.runtime.workspace.trees import Tree
+from env_builder.runtime.workspace.verifying import VARIANT
 
 MOST_TESTS = 40
 """Test functions of which questions are made, those that the solution turns first."""
 MOST_VARIANTS = 3
 """Variants of a test that are used."""
 ASK = "traceroom_ask"
-_VARIANT = "__variant"
 _EQUAL = ("assertEqual", "assertIs", "assertListEqual", "assertDictEqual", "assertTupleEqual", "assertSetEqual",
           "assertMultiLineEqual", "assertSequenceEqual", "assertEquals", "assertCountEqual")
 _COMPARED = {"assertIn": ast.In, "assertNotIn": ast.NotIn, "assertGreater": ast.Gt, "assertLess": ast.Lt,
              "assertGreaterEqual": ast.GtE, "assertLessEqual": ast.LtE, "assertNotEqual": ast.NotEq, "assertIsNot": ast.IsNot}
+_OPERATORS = {ast.In: "contains", ast.NotIn: "contains", ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le",
+              ast.NotEq: "ne"}
+"""Comparisons that are reported by what the values hold."""
+_METHODS = ("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower", "isspace", "issubset", "issuperset",
+            "isdisjoint", "isidentifier", "isnumeric", "isdecimal", "isalnum", "istitle", "isascii", "isprintable",
+            "is_integer")
+"""Methods of Python's own kinds that say yes or no."""
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp")
 _VALUES = (ast.Eq, ast.Is)
 _MODES = {"utf-8", "utf8", "ascii", "latin-1", "r", "w", "a", "rb", "wb", "strict", "ignore", "replace", ""}
 """Texts that stay: names of encodings and ways to open a file."""
+_WORDS = re.compile(r"[^\W\d]\w*")
+_OF_RUNNER = frozenset(("pytestmark", "pytest_plugins", "collect_ignore", "collect_ignore_glob", "__test__", "__all__"))
+"""Names of a module that the runner reads."""
+_CONSTRUCTORS = frozenset(("bool", "bytearray", "bytes", "complex", "date", "datetime", "defaultdict", "deque", "dict", "float",
+                           "frozenset", "int", "list", "range", "set", "str", "time", "timedelta", "timezone", "tuple"))
+"""Lower-case names of kinds of values: calling them does nothing but make one."""
 _COMPUTING = (ast.Lambda, ast.Await, ast.NamedExpr, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Answers = Mapping[str, list[str]]
@@ -80,7 +95,7 @@ class BlindQuestions(NamedTuple):
         kept: dict[str, str] = {}
         n_variants: dict[str, int] = {}
         for question, lines in sorted(stable.items()):
-            own, is_variant = question.partition(_VARIANT)[0], _VARIANT in question
+            own, is_variant = question.partition(VARIANT)[0], VARIANT in question
             if is_variant:
                 ended = any('["ended"' in line for line in lines)
                 if question not in telling or ended or n_variants.get(own, 0) >= MOST_VARIANTS:
@@ -115,9 +130,14 @@ def written(tests: Tree, turned: Sequence[str], others: Sequence[str], sources: 
         if sum(map(len, functions.values())) < MOST_TESTS:
             functions.setdefault(path, {})[name] = any(each.partition("[")[0] == test for each in turned)
     files = {}
+    words = {path: frozenset(_WORDS.findall(file.content.decode("utf-8", "replace"))) for path, file in tests.items()
+             if path.endswith(".py")}
+    n_modules = Counter(word for each in words.values() for word in each)
     for path, file in tests.items():
         is_module = path in functions or _is_test_module(path)
-        text = _module(file.content.decode("utf-8", "replace"), functions.get(path, {}), sources) if is_module else None
+        content = file.content.decode("utf-8", "replace")
+        elsewhere = frozenset(word for word in words.get(path, ()) if n_modules[word] > 1) | _OF_RUNNER
+        text = _module(content, functions.get(path, {}), sources, elsewhere) if is_module else None
         if text is not None:
             files[path] = ChangedFile(text.encode(), file.mode)
         elif not is_module:
@@ -130,14 +150,17 @@ def _is_test_module(path: str) -> bool:
     return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
 
 
-def _module(text: str, chosen: Mapping[str, bool], sources: frozenset[str]) -> str | None:
-    """Return a module of tests as questions; None where it cannot be parsed."""
+def _module(
+    text: str, chosen: Mapping[str, bool], sources: frozenset[str], elsewhere: frozenset[str] = frozenset(),
+) -> str | None:
+    """Return a module of tests as questions; None where it cannot be parsed. `elsewhere`: words of the other modules."""
     try:
         module = ast.parse(text)
     except (SyntaxError, ValueError):
         return None
     names = _PlainNames(module, sources)
     module.body = [each for node in module.body for each in _definitions(node, "", chosen, names)]
+    _drop_unread(module, elsewhere)
     after = next((n for n, node in enumerate(module.body) if not _is_head(node)), len(module.body))
     module.body.insert(after, ast.Import([ast.alias(ASK)]))
     return ast.unparse(ast.fix_missing_locations(module)) + "\n"
@@ -174,7 +197,7 @@ def _questions(test: Function, names: _PlainNames, with_variants: bool) -> Itera
         variant = ast.fix_missing_locations(exchange.of(copy.deepcopy(question)))
         if ast.unparse(variant) not in texts:
             texts.add(ast.unparse(variant))
-            variant.name = f"{question.name}{_VARIANT}{number}"
+            variant.name = f"{question.name}{VARIANT}{number}"
             yield variant
 
 
@@ -332,14 +355,16 @@ class _Asking(ast.NodeTransformer):
         after = self.visit(statement)
         return after if isinstance(after, list) else [after]
 
-    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+    def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
         self._n_asked += 1
-        return ast.Expr(_reporting("ask", *self._reported(node.test)))
+        return [ast.Expr(report) for report in self._reports(node.test)]
 
-    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
         call = node.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) \
                 and call.func.value.id in ("self", "cls"):
+            if call.func.attr in ("assertTrue", "assertFalse") and call.args:
+                return self.visit_Assert(ast.Assert(call.args[0]))
             report = self._of_method(call)
             if report is not None:
                 self._n_asked += 1
@@ -361,9 +386,7 @@ class _Asking(ast.NodeTransformer):
         if name in _EQUAL and len(given) >= 2:
             return _reporting("ask", *self._computed(given[:2]))
         if name in _COMPARED and len(given) >= 2:
-            return _reporting("ask", _truth(ast.Compare(given[0], [_COMPARED[name]()], [given[1]])))
-        if name in ("assertTrue", "assertFalse") and given:
-            return _reporting("ask", *self._reported(given[0]))
+            return self._comparison(given[0], _COMPARED[name](), given[1])
         if name == "assertIsNone" and given:
             return _reporting("ask", given[0])
         if name == "assertIsNotNone" and given:
@@ -374,16 +397,37 @@ class _Asking(ast.NodeTransformer):
             return ast.Call(ast.Attribute(ast.Name(ASK, ast.Load()), "raised", ast.Load()), given, call.keywords)
         return None
 
-    def _reported(self, test: ast.expr) -> list[ast.expr]:
-        """Return what an asserted expression reports."""
+    def _comparison(self, one: ast.expr, operator: ast.cmpop, other: ast.expr) -> ast.expr:
+        """Return the report of a comparison that is no equality: what it says of what the values hold, not what they say."""
+        name = _OPERATORS.get(type(operator))
+        if name is None:
+            return _reporting("ask", _truth(ast.Compare(one, [operator], [other])))
+        sides = [other, one] if name == "contains" else [one, other]
+        return _reporting("compared", ast.Constant(name), *sides)
+
+    def _yes_or_no(self, test: ast.expr) -> ast.expr:
+        """Return the report of an expression that is asserted as it stands, or denied."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return self._yes_or_no(test.operand)
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            return self._comparison(test.left, test.ops[0], test.comparators[0])
+        is_method = isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in _METHODS
+        if is_method and not self._names.is_constant(test.func.value):  # type: ignore[attr-defined]
+            assert isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute)
+            report = _reporting("called", test.func.value, ast.Constant(test.func.attr), *test.args)
+            assert isinstance(report, ast.Call)
+            report.keywords = test.keywords
+            return report
+        return _reporting("ask", _truth(test))
+
+    def _reports(self, test: ast.expr) -> list[ast.expr]:
+        """Return the reports in the place of an asserted expression."""
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            return [each for part in test.values for each in self._reported(part)]
+            return [each for part in test.values for each in self._reports(part)]
         pairs = list(_pairs(test))
         if pairs:
-            return [each for pair in pairs for each in self._computed(list(pair))]
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            return [_truth(test.operand)]
-        return [_truth(test)]
+            return [_reporting("ask", *(each for pair in pairs for each in self._computed(list(pair))))]
+        return [self._yes_or_no(test)]
 
     def _computed(self, sides: list[ast.expr]) -> list[ast.expr]:
         return [side for side in sides if not self._names.is_constant(side)] or sides
@@ -401,10 +445,11 @@ class _Asking(ast.NodeTransformer):
                         values[place] = ast.Constant(None)
 
 
-def _drop_unread(test: Function) -> None:
-    """Take assignments of names away that nothing reads any more, as far as their values call nothing but constructors."""
+def _drop_unread(test: Function | ast.Module, elsewhere: frozenset[str] = frozenset()) -> None:
+    """Take assignments of names away that nothing reads any more, as far as their values call nothing but constructors.
+    `elsewhere`: names that other modules may read."""
     while True:
-        read = {node.id for node in ast.walk(test) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        read = elsewhere | {node.id for node in ast.walk(test) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
         before = len(test.body)
         test.body = [node for node in test.body if not (
             isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
@@ -415,8 +460,12 @@ def _drop_unread(test: Function) -> None:
 
 def _may_act(value: ast.expr) -> bool:
     acting = (node for node in ast.walk(value) if isinstance(node, ast.Call | ast.Await | ast.Yield))
-    return not all(isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].isupper()
-                   for node in acting)
+    return not all(isinstance(node, ast.Call) and _is_constructor(node.func) for node in acting)
+
+
+def _is_constructor(called: ast.expr) -> bool:
+    name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+    return name[:1].isupper() or name in _CONSTRUCTORS
 
 
 def _reporting(name: str, *values: ast.expr) -> ast.expr:
@@ -430,8 +479,10 @@ def _truth(value: ast.expr) -> ast.expr:
 class _Exchange(ast.NodeTransformer):
     """Exchanges letters in texts, and numbers, alike in all of a test."""
 
-    def __init__(self, kept: frozenset[str], by_letters: int, by_number: int, only: object = None) -> None:
-        self._kept = kept
+    def __init__(
+        self, kept: frozenset[str], by_letters: int, by_number: int, only: object = None, by_digit: int = 0,
+    ) -> None:
+        self._kept, self._by_digit = kept, by_digit
         self._by_letters, self._by_number, self._only = by_letters, by_number, only
 
     def of(self, test: Function) -> Function:
@@ -447,8 +498,8 @@ class _Exchange(ast.NodeTransformer):
         value = node.value
         if self._only is not None and (type(value) is not type(self._only) or value != self._only):
             return node
-        if isinstance(value, str) and self._by_letters and value not in self._kept:
-            return ast.Constant("".join(_turned(letter, self._by_letters) for letter in value))
+        if isinstance(value, str) and value not in self._kept:
+            return ast.Constant("".join(_turned(letter, self._by_letters, self._by_digit) for letter in value))
         if isinstance(value, bytes) and self._by_letters:
             return ast.Constant(bytes(map(ord, (_turned(chr(each), self._by_letters) for each in value))))
         if isinstance(value, int | float) and not isinstance(value, bool) and self._by_number:
@@ -475,11 +526,12 @@ class _Exchange(ast.NodeTransformer):
 
 
 def _exchanges(test: Function) -> Iterator[_Exchange]:
-    """Yield ways to exchange the literals of a test: all texts, all numbers, both, then single ones."""
+    """Yield ways to exchange the literals of a test: all numbers, also in texts, all letters, both, then single ones."""
     names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     names |= {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
     names |= {node.arg for node in ast.walk(test) if isinstance(node, ast.arg | ast.keyword) and node.arg}
     kept = frozenset(names | _MODES)
+    yield _Exchange(kept, 0, 1, by_digit=1)
     yield _Exchange(kept, 1, 0)
     yield _Exchange(kept, 3, 1)
     yield _Exchange(kept, 0, 1)
@@ -490,8 +542,10 @@ def _exchanges(test: Function) -> Iterator[_Exchange]:
         yield _Exchange(kept, 2, 2, value)
 
 
-def _turned(letter: str, by: int) -> str:
-    """Return the letter so many places on in its alphabet; what is no letter of it stays."""
+def _turned(letter: str, by: int, by_digit: int = 0) -> str:
+    """Return the letter so many places on in its alphabet, a digit so many on; what is neither stays."""
+    if letter in "0123456789":
+        return str((int(letter) + by_digit) % 10)
     for first in "aA":
         if ord(first) <= ord(letter) < ord(first) + 26:
             return chr(ord(first) + (ord(letter) - ord(first) + by) % 26)

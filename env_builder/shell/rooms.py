@@ -24,7 +24,7 @@ from env_builder.runtime.workspace.paths import is_test, sorted_change
 from env_builder.runtime.workspace.recipes import Recipe
 from env_builder.runtime.workspace.sandbox import Changes, CommandLimits
 from env_builder.runtime.workspace.trees import Began, Tree, changed, folders, packed
-from env_builder.runtime.workspace.verifying import ANSWERS, TESTS, VERIFY, KnownTask, Verifier, known_of, n_lines
+from env_builder.runtime.workspace.verifying import ANSWERS, TESTS, VERIFY, KnownTask, Verifier, known_of, n_lines, surroundings
 from env_builder.shell import WorkspaceContent, WorkspaceStart
 from env_builder.shell.questions import BlindQuestions, KnownTests, answers_in
 from env_builder.shell.recipe import RepositoryRecipe, site_tree
@@ -140,7 +140,7 @@ class CodeRoom:
     def _verified(self, task: RepositoryTask) -> VerifiedTask:
         candidate = task.candidate
         began = Began(f"{self.name} {digest_of(self._start(task))}", self._start(task), self._start(task))
-        fix = sorted_change(began.tree, candidate.fix, self.libraries)
+        fix = sorted_change(began.tree, candidate.fix, surroundings(self.recipe))
         tests = {path: file for path, file in candidate.before.items() if is_test(path) or path in candidate.tests}
         questions = self._questions(task, tests)
         row = {
@@ -174,7 +174,7 @@ class CodeRoom:
         self, task: RepositoryTask, session_id: str, remains: Changes, began: Began, verifier: Verifier,
     ) -> Verdict:
         """Verify what a session had left: its source alone, as people change tests too."""
-        source = {path: file for path, file in sorted_change(began.tree, remains, self.libraries).source.items()
+        source = {path: file for path, file in sorted_change(began.tree, remains, surroundings(self.recipe)).source.items()
                   if not is_test(path)}
         verification = verifier.verify(task.task_id, began, source)
         n_failing = sum(verification.outcomes.get(test) != "passed" for test in (*task.fail_to_pass, *task.pass_to_pass))

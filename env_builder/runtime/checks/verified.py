@@ -61,8 +61,8 @@ class VerifiedCheck(CheckKind):
 
     @staticmethod
     def _signs(verification: Any) -> CheckResult:
-        """Hold a forgeable task's change that reaches for its judge back for a person: nobody can say."""
-        if not (verification.knowledge.forgeable and verification.signs):
+        """Hold a change that reaches for its judge back for a person where a test could be forged: nobody can say."""
+        if not (verification.is_forgeable and verification.signs):
             return CheckResult(True, list(verification.signs))
         is_open = verification.passes_tests
         return CheckResult(None if is_open else False, clip(list(verification.signs)), depends_on_unknown=is_open)

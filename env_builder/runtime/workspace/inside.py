@@ -29,18 +29,26 @@ from contextlib import suppress
 from typing import Any
 
 _PRIVATE = 0x4000 | (1 << 18)
-_BIND, _READ_ONLY = 0x1000 | 0x4000, 0x20 | 0x1000 | 0x2 | 0x4
+_BIND, _READ_ONLY = 0x1000 | 0x4000, 0x1
+_AGAIN = 0x20 | 0x1000
+"""Change the flags of what is mounted here alone."""
+_KEPT_FLAGS = {8: 8, 1024: 1024, 2048: 2048, 4096: 1 << 21}
+"""Flags of the host's mount as `statvfs` and as `mount` has them, which a user of a namespace may not take away."""
 _NO_SUID, _NO_DEVICES, _NO_PROGRAMS = 0x2, 0x4, 0x8
 _MOUNTS, _NAMES, _IPC, _USERS, _PIDS, _NETWORK = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 _DETACH = 2
 _SET_FLAGS, _UP = 0x8914, 0x1
-_DUMPABLE, _NO_NEW_RIGHTS, _DROP_RIGHT = 4, 38, 24
+_END_WITH_PARENT, _DUMPABLE, _NO_NEW_RIGHTS, _DROP_RIGHT = 1, 4, 38, 24
 _KEPT_RIGHTS = (0, 1, 3, 5, 6, 7)
 """Of root within: chown, dac_override, fowner, kill, setgid, setuid, all of them over its own files alone."""
 _OWN_USER = 10002
 """Who runs commands where the host's side is root."""
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _DROPPED = ("__pycache__", ".pytest_cache")
+_ENTRY_BYTES = 512
+"""What a changed path weighs beside its content: files without content are not free."""
+_PIPE_READS = 32
+"""Reads that empty any pipe."""
 _FOLDER, _LINK = 0o040000, 0o120000
 WORKSPACE = "/repo"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -85,6 +93,7 @@ def _in_namespaces(spec: Row, changes: list[Change]) -> tuple[Row, list[Change]]
     read_end, write_end = os.pipe()
     first = os.fork()
     if first == 0:
+        _libc.prctl(_END_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
         os.close(read_end)
         with os.fdopen(write_end, "wb") as out:
             try:
@@ -123,7 +132,9 @@ def _lay_out(spec: Row, user: int) -> str:
     """Make the root that the command sees, and the workspace in it; return the folder of the layer over the tree."""
     root = spec["root"]
     _mount("none", "/", None, _PRIVATE)
-    _mount("tmpfs", root, "tmpfs", _NO_SUID | _NO_DEVICES, f"size={spec['limits']['files_mb'] * 2}m,mode=755")
+    files_mb = spec["limits"]["files_mb"]
+    inodes = (files_mb << 21) // _ENTRY_BYTES
+    _mount("tmpfs", root, "tmpfs", _NO_SUID | _NO_DEVICES, f"size={files_mb * 2}m,nr_inodes={inodes},mode=755")
     for name in ("proc", "dev/pts", "dev/shm", "tmp", "layer/upper", "layer/work", ".old", WORKSPACE[1:]):
         os.makedirs(f"{root}/{name}")
     for name in ("tmp", "dev/shm"):
@@ -132,6 +143,8 @@ def _lay_out(spec: Row, user: int) -> str:
     os.chown(f"{root}/layer/upper", user, user)
     for source, target in spec["readable"]:
         _show(source, root + target)
+    for folder in filter(os.path.isdir, (root + each for each in spec["hidden"])):
+        _mount("tmpfs", folder, "tmpfs", _READ_ONLY | _NO_SUID | _NO_DEVICES, "size=4k,mode=755")
     for name in _DEVICES:
         with open(f"{root}/dev/{name}", "w"):
             pass
@@ -171,7 +184,9 @@ def _show(source: str, target: str) -> None:
         with open(target, "w"):
             pass
     _mount(source, target, None, _BIND)
-    _mount("none", target, None, _READ_ONLY | _BIND & ~0x4000)
+    present = os.statvfs(target).f_flag
+    kept = sum(flag for shown, flag in _KEPT_FLAGS.items() if present & shown)
+    _mount("none", target, None, _AGAIN | _READ_ONLY | _NO_SUID | _NO_DEVICES | kept)
 
 
 def _enter(spec: Row, is_root: bool, user: int) -> None:
@@ -217,6 +232,9 @@ def _apply(workspace: str, changes: list[Change], user: int | None) -> None:
     """Make these changes in the workspace; folders stand before what lies in them."""
     for path, mode, content in changes:
         target = f"{workspace}/{path}"
+        if mode is None and not _is_reached(workspace, path):
+            continue
+        _clear_way(workspace, path)
         _remove(target, keep_folder=mode == _FOLDER)
         if mode is None:
             continue
@@ -229,6 +247,22 @@ def _apply(workspace: str, changes: list[Change], user: int | None) -> None:
             os.chmod(target, stat.S_IMODE(mode))
         if user is not None:
             os.lchown(target, user, user)
+
+
+def _is_reached(workspace: str, path: str) -> bool:
+    """Whether a path leads through folders alone: a link would lead elsewhere."""
+    parts = path.split("/")
+    above = [f"{workspace}/{'/'.join(parts[:n])}" for n in range(1, len(parts))]
+    return all(os.path.isdir(each) and not os.path.islink(each) for each in above)
+
+
+def _clear_way(workspace: str, path: str) -> None:
+    """Remove the links and files that stand where folders of a path are to be."""
+    parts = path.split("/")
+    for n in range(1, len(parts)):
+        above = f"{workspace}/{'/'.join(parts[:n])}"
+        if os.path.islink(above) or os.path.isfile(above):
+            os.unlink(above)
 
 
 def _make_folders(workspace: str, path: str, user: int | None) -> None:
@@ -302,22 +336,26 @@ def _read_until(read_end: int, deadline: float, most: int, child: int) -> tuple[
     poll.register(read_end, select.POLLIN)
     poll.register(watched, select.POLLIN)
     timed_out = False
+    n_more = None
     while True:
         wait = deadline - time.monotonic()
-        ready = {fd for fd, _ in poll.poll(max(0, int(wait * 1000)))}
-        if read_end in ready:
+        if wait <= 0:   # output without end does not put the end off
+            timed_out = True
+            break
+        ready = {fd for fd, _ in poll.poll(int(wait * 1000) + 1)}
+        if watched in ready and n_more is None:   # what is in the pipe is its own, what others go on to write is not
+            n_more = _PIPE_READS
+        if read_end in ready and n_more != 0:
             chunk = os.read(read_end, 1 << 16)
             taken = chunk[:max(0, most // 2 - len(begin))]
             begin += taken
             end += chunk[len(taken):]
             n_cut += max(0, len(end) - most // 2)
             end = end[-(most // 2):]
+            n_more = None if n_more is None else n_more - 1
             if not chunk:
                 poll.unregister(read_end)
         elif watched in ready:
-            break
-        elif wait <= 0:
-            timed_out = True
             break
     os.close(watched)
     return begin + (f"\n[… {n_cut} bytes …]\n".encode() if n_cut else b"") + end, timed_out
@@ -337,7 +375,7 @@ def _of_layer(upper: str, most: int, ran: Row) -> Iterator[Change]:
         for name in sorted((*files, *(each for each in folders if os.path.islink(f"{folder}/{each}")))):
             change = _entry(f"{folder}/{name}", above + name)
             if change is not None:
-                total += len(change[2])
+                total += len(change[2]) + _ENTRY_BYTES
                 if total > most:
                     ran["too_much"] = True
                     return
@@ -376,7 +414,7 @@ def _of_copy(tree: str, workspace: str, most: int, ran: Row) -> Iterator[Change]
             yield path, None, b""
         elif path not in before or before[path] != after[path]:
             mode, content = after[path]
-            total += len(content)
+            total += len(content) + _ENTRY_BYTES
             if total > most:
                 ran["too_much"] = True
                 return

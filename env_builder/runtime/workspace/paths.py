@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from .sandbox import LINK, ChangedFile, Changes
+from .sandbox import FOLDER, LINK, ChangedFile, Changes
 
 _TEST_FOLDERS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs"))
 _RUNNER = frozenset((
@@ -23,6 +23,8 @@ _RUNNER = frozenset((
     "setup.cfg", "pyproject.toml", ".coveragerc", ".gitattributes", ".gitmodules", ".gitlab-ci.yml", "azure-pipelines.yml",
     "package.json", "tsconfig.json", ".mocharc.json", ".npmrc", "go.mod", "go.work", "Makefile", "makefile", "GNUmakefile"))
 _RUNNER_STEMS = ("jest.config", "vitest.config", "vite.config", "babel.config", "karma.conf", ".mocharc", ".babelrc")
+_OURS = ".traceroom"
+"""How files begin that a recipe lays over a tree."""
 _CI = frozenset((".github", ".circleci", ".buildkite", ".gitlab"))
 _LOADED = frozenset(("sitecustomize.py", "usercustomize.py"))
 _COMPILED = frozenset((".pyc", ".pyo", ".so", ".pyd", ".dll", ".dylib", ".pth", ".egg-link", ".node"))
@@ -52,17 +54,32 @@ def is_test(path: str) -> bool:
 def configures(path: str) -> bool:
     """Whether a file configures how tests are run or packages are built."""
     parts = PurePosixPath(path)
-    return parts.name in _RUNNER or parts.name.startswith((".traceroom", *_RUNNER_STEMS)) or parts.parts[0] in _CI
+    return parts.name in _RUNNER or parts.name.startswith((*_RUNNER_STEMS, _OURS)) or parts.parts[0] in _CI
+
+
+class Surroundings(NamedTuple):
+    """What lies around a tree when its tests run."""
+
+    libraries: Collection[str] = ()
+    """Names of modules that tests or their runner import from elsewhere."""
+    roots: Collection[str] = ()
+    """Folders of the tree, as far as they are known, in which modules are looked for."""
+    runner: Collection[str] = ()
+    """Files of the tree that run the tests."""
 
 
 def sorted_change(
-    tree: Mapping[str, ChangedFile], changes: Changes, libraries: Collection[str] = (), runner: Collection[str] = (),
+    tree: Mapping[str, ChangedFile], changes: Changes, around: Surroundings | None = None,
 ) -> SortedChange:
-    """Sort a change. `libraries`: names of modules that the tests import from elsewhere; `runner`: files that run the tests."""
+    """Sort a change of a tree."""
+    around = around or Surroundings()
+    searched = {"", "src", "lib", "python", *around.roots}
     source: dict[str, ChangedFile | None] = {}
     new_tests, refused = [], []
     for path, file in sorted(_by_file(tree, changes).items()):
-        why = "it runs the tests" if path in runner else _refusal(path, file, tree, libraries)
+        why = "it runs the tests" if path in around.runner else _refusal(path, file, tree)
+        if why is None and _is_library(path, file, tree, around.libraries, searched):
+            why = "it is named like a library"
         if why is not None:
             refused.append((path, why))
         elif is_test(path):
@@ -76,6 +93,8 @@ def _by_file(tree: Mapping[str, ChangedFile], changes: Changes) -> dict[str, Cha
     """Return a change with each file of a removed folder by itself."""
     single: dict[str, ChangedFile | None] = {}
     for path, file in changes.items():
+        if file is not None and file.mode == FOLDER:
+            continue   # an empty folder is nothing that counts
         if file is None and path not in tree:
             single |= {each: None for each in tree if each.startswith(path + "/") and each not in changes}
         else:
@@ -83,7 +102,7 @@ def _by_file(tree: Mapping[str, ChangedFile], changes: Changes) -> dict[str, Cha
     return single
 
 
-def _refusal(path: str, file: ChangedFile | None, tree: Mapping[str, ChangedFile], libraries: Collection[str]) -> str | None:
+def _refusal(path: str, file: ChangedFile | None, tree: Mapping[str, ChangedFile]) -> str | None:
     parts = PurePosixPath(path)
     before = tree.get(path)
     if file is not None and file.mode == LINK:
@@ -96,16 +115,24 @@ def _refusal(path: str, file: ChangedFile | None, tree: Mapping[str, ChangedFile
         return "it is loaded by itself or compiled, and nobody can read it"
     if before is not None and is_test(path):
         return "it is a test that was there" if file is not None else "a test that was there is gone"
-    if file is not None and before is None and _is_library(parts, tree, libraries):
-        return "it is named like a library"
     return None
 
 
-def _is_library(parts: PurePosixPath, tree: Mapping[str, ChangedFile], libraries: Collection[str]) -> bool:
+def _is_library(
+    path: str, file: ChangedFile | None, tree: Mapping[str, ChangedFile], libraries: Collection[str], roots: Collection[str],
+) -> bool:
     """Whether a new module stands where it would be taken for a library's."""
-    inner = parts.parts[1:] if parts.parts[0] in ("src", "lib", "python") and len(parts.parts) > 1 else parts.parts
-    name = inner[0].partition(".")[0]
-    above = "/".join((*parts.parts[:len(parts.parts) - len(inner)], name))
-    is_own = any(each == f"{above}.py" or each.startswith(above + "/") for each in tree)
-    is_python = parts.suffix in (".py", ".pyi") or len(inner) > 1
-    return is_python and not is_own and (name in sys.stdlib_module_names or name in libraries)
+    if file is None or path in tree:
+        return False
+    for root in roots:
+        if root and not path.startswith(root + "/"):
+            continue
+        inner = path.removeprefix(root + "/") if root else path
+        first, _, below = inner.partition("/")
+        name = first.partition(".")[0]
+        above = f"{root}/{name}" if root else name
+        is_own = any(each == f"{above}.py" or each.startswith(above + "/") for each in tree)
+        is_python = bool(below) or first.endswith((".py", ".pyi"))
+        if is_python and not is_own and (name in sys.stdlib_module_names or name in libraries):
+            return True
+    return False

@@ -34,7 +34,7 @@ PROGRAMS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where programs of the host are searched for."""
 HELP = "/traceroom"
 """Where a sandbox has what runners of tests load of ours."""
-_WITHIN = Path(__file__).with_name("within")
+WITHIN = Path(__file__).with_name("within")
 _INSIDE = Path(__file__).with_name("inside.py")
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd",
            "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/mime.types")
@@ -111,7 +111,7 @@ class Sandbox(NamedTuple):
         spec = {
             "layout": "overlay" if self.way == "namespaces" else "copy", "command": list(command), "cwd": WORKSPACE,
             "env": self.environment(env or {}), "as_root": self.as_root, "limits": limits._asdict(),
-            "tree": str(tree.absolute()), "readable": self._readable(shown),
+            "tree": str(tree.absolute()), "readable": self._readable(shown), "hidden": _host_packages(),
             "changes": [[path, None if file is None else file.mode, 0 if file is None else len(file.content)]
                         for path, file in ordered]}
         payload = b"".join(file.content for _, file in ordered if file is not None)
@@ -121,7 +121,7 @@ class Sandbox(NamedTuple):
         ran: dict[str, Any] = json.loads(header) if header else {"unable": "it ended before it answered"}
         if "unable" in ran:
             raise SandboxUnavailable(f"no sandbox ({self.way}) can be made here: {ran['unable']}")
-        after = dict(changes) if ran.get("too_much") else _after(ran["changes"], contents)
+        after = dict(changes) if ran.get("too_much") else _after(ran["changes"], contents, tree)
         return CommandResult(ran["code"], ran["output"], ran["seconds"], ran["timed_out"], after, ran.get("too_much", False))
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
@@ -195,20 +195,35 @@ def _help() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="traceroom-help-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     folder.chmod(0o755)
-    for path in sorted(_WITHIN.iterdir()):
+    for path in sorted(WITHIN.iterdir()):
         if path.is_file():
             (folder / path.name).write_bytes(path.read_bytes())
             (folder / path.name).chmod(0o644)
     return folder
 
 
-def _after(rows: Iterable[tuple[str, int | None, int]], contents: bytes) -> dict[str, ChangedFile | None]:
+def _after(rows: Iterable[tuple[str, int | None, int]], contents: bytes, tree: Path) -> dict[str, ChangedFile | None]:
+    """Return the changes that a sandbox reports. A folder that was removed and made again empty is one whose files are gone."""
     after: dict[str, ChangedFile | None] = {}
     at = 0
     for path, mode, size in rows:
-        after[path] = None if mode is None else ChangedFile(contents[at:at + size], mode)
+        if mode == FOLDER and path in after and (tree / path).is_dir() and not (tree / path).is_symlink():
+            del after[path]
+            after |= {each.relative_to(tree).as_posix(): None for each in sorted((tree / path).rglob("*"))
+                      if each.is_symlink() or not each.is_dir()}
+        else:
+            after[path] = None if mode is None else ChangedFile(contents[at:at + size], mode)
         at += size
     return after
+
+
+@cache
+def _host_packages() -> list[str]:
+    """Return the folders of packages that this machine has for its Python: commands see those of their own site alone."""
+    version = "python{}.{}".format(*sys.version_info)
+    prefixes = (Path(sys.base_prefix).resolve() / "lib", Path("/usr/local/lib"), Path("/usr/lib"))
+    return [str(prefix / name / folder) for prefix in prefixes for name in (version, "python3")
+            for folder in ("site-packages", "dist-packages")]
 
 
 @cache

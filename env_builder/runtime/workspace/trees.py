@@ -66,7 +66,7 @@ def unpacked(pack: bytes) -> dict[str, dict[str, ChangedFile]]:
 def changed(tree: Tree, changes: Changes) -> dict[str, ChangedFile]:
     """Return a tree with changes made in it, without empty folders."""
     after = dict(tree)
-    for path, file in changes.items():
+    for path, file in sorted(changes.items(), key=lambda item: (item[1] is not None, item[0])):  # what is gone first
         for each in [each for each in after if each.startswith(path + "/")] if file is None or file.mode != FOLDER else []:
             del after[each]
         if file is None or file.mode == FOLDER:

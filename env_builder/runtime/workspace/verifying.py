@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 
 from ..files import rows_of
 from .junit import OUTCOMES, outcomes
-from .paths import is_test, sorted_change
+from .paths import Surroundings, is_test, sorted_change
 from .recipes import Recipe
-from .sandbox import FOLDER, ChangedFile, Changes, CommandLimits, CommandResult
+from .sandbox import FOLDER, WITHIN, WORKSPACE, ChangedFile, Changes, CommandLimits, CommandResult
 from .trees import Began, Tree, folders, unpacked
 
 VERIFY, TESTS = "verify.jsonl", "known.pack"
@@ -41,6 +41,8 @@ ORDER = "TRACEROOM_ORDER"
 """Environment variable: the seed of the order of tests."""
 ANSWERS = "TRACEROOM_ANSWERS"
 """Environment variable: the file of answers."""
+VARIANT = "__variant"
+"""Stands in the name of a question with other inputs, behind the test's own name."""
 _REMEMBERED = 256
 _LEAST_S, _A_TEST_S = 60.0, 0.25
 """Seconds that a run may take: at least, and for each known test beside."""
@@ -76,7 +78,7 @@ class Verification:
     def __init__(self, verifier: Verifier, knowledge: KnownTask, began: Began, changes: Changes, seed: int) -> None:
         self._verifier, self.knowledge, self._began, self._seed = verifier, knowledge, began.tree, seed
         self._name = began.name
-        self.sorted = sorted_change(began.tree, changes, knowledge.libraries, verifier.recipe.runner)
+        self.sorted = sorted_change(began.tree, changes, verifier.around(knowledge))
 
     @property
     def refused(self) -> tuple[tuple[str, str], ...]:
@@ -130,7 +132,14 @@ class Verification:
         """Whether the change solves the task; None: only forged reports would tell it from one that does."""
         if self.refused or not self.passes_tests or not all(self.answers.values()):
             return False
-        return None if self.knowledge.forgeable and self.signs else True
+        return None if self.is_forgeable and self.signs else True
+
+    @property
+    def is_forgeable(self) -> bool:
+        """Whether some test that is to be turned has no question: there the code under test can forge its report."""
+        answered = {question.partition("[")[0].partition(VARIANT)[0] for question in self.knowledge.answers}
+        return self.knowledge.forgeable or any(
+            test.partition("[")[0] not in answered for test in self.knowledge.fail_to_pass)
 
     @property
     def n_lines(self) -> int:
@@ -171,7 +180,12 @@ class Verifier:
 
     def _hold(self, recipe: Recipe, trees: dict[str, dict[str, ChangedFile]], knowledge: dict[str, KnownTask]) -> None:
         self.recipe, self.trees, self._knowledge = recipe, trees, knowledge
+        self._around = surroundings(recipe)
         self._kept: dict[str, Verification] = {}
+
+    def around(self, knowledge: KnownTask) -> Surroundings:
+        """Return what lies around the tree of a task."""
+        return self._around._replace(libraries={*self._around.libraries, *knowledge.libraries})
 
     def knowledge(self, task_id: str) -> KnownTask:
         """Return what the grader knows of a task."""
@@ -191,6 +205,19 @@ class Verifier:
                 del self._kept[next(iter(self._kept))]
             self._kept[key] = Verification(self, self._knowledge[task_id], began, changes, seed)
         return self._kept[key]
+
+
+def surroundings(recipe: Recipe) -> Surroundings:
+    """Return what lies around a tree when its tests run."""
+    libraries = _names_in(WITHIN) | (_names_in(recipe.site) if recipe.site is not None else set())
+    roots = (each.removeprefix(f"{WORKSPACE}/").strip("/") for each in recipe.environment.get("PYTHONPATH", "").split(":")
+             if each.startswith(f"{WORKSPACE}/"))
+    return Surroundings(libraries, tuple(roots), recipe.runner)
+
+
+def _names_in(folder: Path) -> set[str]:
+    return {path.name.partition(".")[0] for path in folder.iterdir() if path.suffix in (".py", ".so")
+            or (path / "__init__.py").is_file()}
 
 
 def known_of(row: Mapping[str, Any]) -> KnownTask:

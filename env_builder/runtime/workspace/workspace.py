@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import os
 import shutil
 import subprocess
 import tempfile
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..apps import App, LeavingState, Name, Result, Start
@@ -94,6 +95,7 @@ class WorkspaceApp(App):
         self._digest = sha256(pack).hexdigest()
         self._trees = unpacked(pack)
         self._starts = list(rows_of(folder / "starts.jsonl"))
+
     def reset(self, start: Start) -> WorkspaceState:
         return WorkspaceState(self, self.began(start), ({}, ()))
 
@@ -201,7 +203,7 @@ class WorkspaceState(LeavingState):
     @property
     def changes(self) -> dict[str, ChangedFile | None]:
         """What the episode changed, without its git."""
-        return {path: self._files[0][path] for path in self._paths_changed()}
+        return self._changes_by_file()
 
     def file(self, path: str) -> ChangedFile | None:
         """Return a file as it is now, None where there is none."""
@@ -210,8 +212,9 @@ class WorkspaceState(LeavingState):
             file = changes[path]
             return None if file is None or file.mode == FOLDER else file
         parts = path.split("/")
-        if any(changes.get("/".join(parts[:n]), _SAME) is None for n in range(1, len(parts))):
-            return None   # its folder is gone
+        above = (changes.get("/".join(parts[:n]), _SAME) for n in range(1, len(parts)))
+        if any(each is None or (isinstance(each, ChangedFile) and each.mode != FOLDER) for each in above):
+            return None   # its folder is gone, or a file lies there
         return self._began.tree.get(path)
 
     def paths(self) -> list[str]:
@@ -274,13 +277,14 @@ class WorkspaceState(LeavingState):
 
     def search(self, pattern: str, files: str = "*") -> tuple[str, bool]:
         """Search with grep in a sandbox: a pattern of the agent's may take for ever."""
-        chosen = [path for path in self.paths() if fnmatchcase(path, files) or fnmatchcase(path.rpartition("/")[2], files)]
+        named = [path for path in self.paths() if fnmatchcase(path, files) or fnmatchcase(path.rpartition("/")[2], files)]
+        chosen = [path for path in named if (file := self.file(path)) is not None and file.mode != LINK]
         if not chosen:
             raise InvalidCall(f"no file is called {files}")
         limits = CommandLimits(seconds=20)
         ran = self._app.run(self._began, self._files[0], [
-            "/bin/grep", "-nHIE", "-m", str(MOST_FINDS), "-e", pattern, "--", *chosen], limits)
-        if ran.timed_out or ran.code > 1 or ran.code < 0:
+            "/bin/grep", "-nHIEs", "-m", str(MOST_FINDS), "-e", pattern, "--", *chosen], limits)
+        if ran.timed_out or ran.code < 0 or (ran.code > 1 and ran.output.startswith("/bin/grep:")):  # else: not readable
             raise InvalidCall(f"the search failed: {ran.output.strip() or 'it took too long'}")
         lines = ran.output.splitlines()
         more = f"\n[{len(lines) - MOST_FINDS} more lines]" if len(lines) > MOST_FINDS else ""
@@ -319,21 +323,32 @@ class WorkspaceState(LeavingState):
         if file is None:
             near = [each for each in self.paths() if each.rpartition("/")[2] == path.rpartition("/")[2]][:3]
             raise InvalidCall(f"no file {path!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+        if file.mode == LINK:
+            raise InvalidCall(f"{path} is a link to {file.content.decode('utf-8', 'replace')}")
         try:
             return file.content.decode()
         except UnicodeDecodeError:
             raise InvalidCall(f"{path!r} is no text: {len(file.content)} bytes") from None
 
     def _paths_changed(self) -> list[str]:
-        changes = self._files[0]
-        return [path for path in sorted(changes) if not _is_git(path) and self._differs(path, changes[path])]
+        return list(self._changes_by_file())
+
+    def _changes_by_file(self) -> dict[str, ChangedFile | None]:
+        """Return what differs, without git: each file of a folder that is gone by itself, no folders."""
+        tree, changes = self._began.tree, self._files[0]
+        tree_folders = {str(above) for path in tree for above in PurePosixPath(path).parents} if changes else set()
+        single: dict[str, ChangedFile | None] = {}
+        for path, file in changes.items():
+            is_folder = file is not None and file.mode == FOLDER
+            single[path] = None if is_folder else file
+            if path in tree_folders and not is_folder:
+                single |= {each: None for each in tree if each.startswith(path + "/") and each not in changes}
+        return {path: file for path, file in sorted(single.items()) if not _is_git(path) and self._differs(path, file)}
 
     def _differs(self, path: str, file: ChangedFile | None) -> bool:
         before = self._began.tree.get(path)
         if file is None:
-            return before is not None or any(each.startswith(path + "/") for each in self._began.tree)
-        if file.mode == FOLDER:
-            return False
+            return before is not None
         is_same_kind = before is not None and (before.mode == LINK) == (file.mode == LINK)
         return not (is_same_kind and before is not None and before.content == file.content
                     and bool(before.mode & 0o100) == bool(file.mode & 0o100))
@@ -353,7 +368,14 @@ def _is_git(path: str) -> bool:
 
 
 def _is_path(path: Any) -> bool:
-    return isinstance(path, str) and bool(path) and not path.startswith("/") and ".." not in path.split("/")
+    """Whether it is a path as a command's changes have it; a journal may claim anything."""
+    if not isinstance(path, str) or "\0" in path:
+        return False
+    try:
+        names = os.fsencode(path).split(b"/")
+    except UnicodeEncodeError:
+        return False
+    return len(path) < 3000 and all(0 < len(each) < 256 and each not in (b".", b"..") for each in names)
 
 
 def _written(file: ChangedFile | None) -> Any:
@@ -374,7 +396,11 @@ def _read(value: Any) -> ChangedFile | None:
         data = content.encode() if isinstance(content, str) else base64.b64decode(str(content["base64"]))
     except (ValueError, KeyError, TypeError):
         return None
-    return ChangedFile(data, value[0])
+    mode = value[0]
+    if mode in (FOLDER, LINK):
+        is_good = (not data) if mode == FOLDER else 0 < len(data) < 4096 and b"\0" not in data
+        return ChangedFile(data, mode) if is_good else None
+    return ChangedFile(data, 0o100000 | (mode & 0o777))
 
 
 def _described(file: ChangedFile | None) -> str | None:

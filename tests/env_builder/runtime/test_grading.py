@@ -326,3 +326,64 @@ def test_a_forbidden_write_never_raises_the_reward(accepted: list[Any], played: 
 def test_an_unscored_grade_needs_an_unknown_answer(checks: list[Any], played: Episode) -> None:
     if judge(played, *checks).reward is None:
         assert played.unknown_writes
+
+
+def rewards(document: dict[str, Any], played: Episode) -> tuple[float | None, float | None]:
+    """Return the reward in each mode."""
+    return grade(document, played, "eval").reward, grade(document, played, "train").reward
+
+
+def partly(*checks: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"rubric_id": "r", "task_id": "t", "checks": list(checks), **fields}
+
+
+@pytest.mark.parametrize("partial", [0.1, 0.25, 0.5])
+def test_a_failed_gate_is_paid_in_part_in_training_alone_and_below_every_pass(partial: float) -> None:
+    shaping = [check("state", "shaping", 3.0, accepted=[LETTER]),
+               check("call", "shaping", 1.0, calls=[{"tool": "open", "arguments": {}}], at_least=1)]
+    document = partly(*END, *shaping, partial=partial)
+    assert rewards(document, episode()) == (0.0, 0.0)
+    assert rewards(document, episode(call("open"))) == (0.0, partial * 0.25)
+    assert rewards(document, episode(call("open"), difference=LETTER)) == (0.0, partial)
+    assert rewards(document, episode(difference=OPEN)) == (1.0, 1.0)
+
+
+def test_without_shaping_checks_or_without_partial_a_failed_gate_is_paid_nothing() -> None:
+    shaping = check("call", "shaping", calls=[{"tool": "open", "arguments": {}}], at_least=1)
+    assert rewards(partly(*END, partial=0.5), episode(call("open"))) == (0.0, 0.0)
+    assert rewards(partly(*END, shaping), episode(call("open"))) == (0.0, 0.0)
+
+
+def test_a_penalty_of_a_mode_costs_in_it_alone() -> None:
+    penalty = check("call", "penalty", 0.75, calls=[{"tool": "send", "arguments": {}}], at_least=1) | {"modes": ["train"]}
+    document = partly(*END, penalty, partial=0.5)
+    assert rewards(document, episode(difference=OPEN)) == (1.0, 0.25)
+    assert rewards(document, episode(call("send"), difference=OPEN)) == (1.0, 1.0)
+    assert rewards(document, episode()) == (0.0, -0.75)
+    always = partly(*END, penalty | {"modes": ["train", "eval"]})
+    assert rewards(always, episode(difference=OPEN)) == (0.25, 0.25)
+
+
+@pytest.mark.parametrize("fields", [{"partial": 0.51}, {"partial": -0.1}, {"partial": "1"}, {"partial": float("nan")},
+                                    {"checks": [END[0] | {"modes": []}]}, {"checks": [END[0] | {"modes": ["test"]}]}])
+def test_partial_pay_and_modes_have_their_bounds(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="rubric r"):
+        ParsedRubric.read(partly(*END) | fields)
+
+
+@given(st.lists(st.sampled_from([call("open"), call("send"), say("yes")]), max_size=3), st.sampled_from([OPEN, LETTER, EMPTY]))
+def test_a_rubric_without_the_new_fields_grades_as_with_those_that_change_nothing(
+        journal: list[dict[str, Any]], difference: dict[str, Any]) -> None:
+    penalty = check("call", "penalty", 0.5, calls=[{"tool": "send", "arguments": {}}], at_least=1)
+    score = check("call", "score", 2.0, calls=[{"tool": "open", "arguments": {}}], at_least=1)
+    played = episode(*journal, difference=difference)
+    old, new = partly(*END, score, penalty), partly(*END, score, penalty, partial=0.0)
+    assert rewards(old, played) == rewards(new, played)
+
+
+def test_what_no_verifier_can_say_leaves_an_episode_unscored() -> None:
+    gate = check("verified", part="fail_to_pass")
+    assert rewards(partly(gate, partial=0.5), episode()) == (None, None)
+    assert rewards(partly(*END, gate), episode()) == (0.0, 0.0)
+    with pytest.raises(ValueError, match="part"):
+        ParsedRubric.read(partly(check("verified", part="mood")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import json
+import operator
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,6 +71,47 @@ def raised(expected: Any, function: Any, *arguments: Any, **named: Any) -> askin
     with report:
         function(*arguments, **named)
     return report
+
+
+def compared(name: str, one: Any, other: Any) -> None:
+    """Report a comparison: what kinds are compared, and whether it holds for what they hold, whatever they say themselves."""
+    if name in ("contains", "ne"):
+        holds = _holds(one, other) if name == "contains" else _plain(one, 0) != _plain(other, 0)
+    else:
+        holds = bool(getattr(operator, name)(_bare(one), _bare(other)))
+    _report(["compared", name, _kind(one), _kind(other), holds])
+
+
+def called(value: Any, name: str, *arguments: Any, **named: Any) -> None:
+    """Report whether a method says yes, and of what kind the object is; texts and collections answer for what they hold."""
+    _report(["called", _kind(value), bool(getattr(_bare(value), name)(*map(_bare, arguments), **named))])
+
+
+def _holds(container: Any, member: Any) -> bool:
+    bare = _bare(container)
+    if isinstance(bare, list | tuple | set | frozenset | dict):
+        return _plain(member, 0) in [_plain(each, 0) for each in bare]
+    return bool(operator.contains(bare, _bare(member)))
+
+
+def _bare(value: Any) -> Any:
+    """Return a value of a kind that Python has itself as that kind alone, without methods of another class."""
+    for kind in _BARE:
+        if type(value) is not kind and issubclass(type(value), kind):
+            return value if issubclass(type(value), enum.Enum) else _OF_KIND[kind](value)
+    return value
+
+
+def _kind(value: Any) -> str:
+    return next((kind.__name__ for kind in _BARE if issubclass(type(value), kind)), "other")
+
+
+_OF_KIND: dict[Any, Any] = {
+    str: str.__str__, bytes: lambda value: bytes.__getitem__(value, slice(None)), int: int.__int__, float: float.__float__,
+    list: lambda value: [*list.__iter__(value)], tuple: lambda value: (*tuple.__iter__(value),),
+    dict: lambda value: dict(dict.items(value)), set: lambda value: {*set.__iter__(value)},
+    frozenset: lambda value: frozenset(frozenset.__iter__(value))}
+_BARE = tuple(_OF_KIND)
 
 
 def _report(row: list[Any]) -> None:
