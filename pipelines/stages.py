@@ -36,6 +36,11 @@ STAGES: tuple[Stage, ...] = (
         (StageTable("mart.recipes"), StageTable("mart.code_tasks", (_SESSION,))),
         ("extract", "sessions", "starts"), "pipelines.building.code_tasks:code_tasks", ("repositories_text", "[repositories]")),
     Stage(
+        "code_rooms", "Write an environment of each repository with tasks that hold; verify what sessions had left.",
+        (StageTable("mart.code_rooms"), StageTable("mart.code_verdicts", (_SESSION,))),
+        ("sessions", "starts", "code_tasks"), "pipelines.building.code_rooms:code_rooms", ("repositories_text",),
+        intact="pipelines.building.code_rooms:hold"),
+    Stage(
         "world", "Rebuild the world over time, the answers that tools gave, and the program of each tool.",
         (StageTable("mart.services"), StageTable("mart.worlds", (_SESSION,)),
          StageTable("mart.facts", (("events", "event_id"), _SESSION)),
@@ -70,7 +75,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "environments", "Write, verify and publish an environment for each service, and its image where an engine answers.",
         (StageTable("mart.environments", (("services", "service"),)),),
-        ("sessions", "world", "outcomes", "tasks", "rewards", "variants"),
+        ("sessions", "code_rooms", "world", "outcomes", "tasks", "rewards", "variants"),
         "pipelines.building.environments:environments", ("image", "base_image", "[audit]", "[gates]"),
         outputs=("environments", "rewards", "unverified"), intact="pipelines.building.environments:hold"),
     Stage(
@@ -81,7 +86,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "sessions", "code_tasks", "world", "goals", "names", "outcomes", "tasks", "rewards", "variants",
-         "environments", "datasets"),
+        ("extract", "sessions", "code_tasks", "code_rooms", "world", "goals", "names", "outcomes", "tasks", "rewards",
+         "variants", "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

@@ -23,8 +23,8 @@ from env_builder.runtime.workspace.sandbox import ChangedFile, Sandbox, SandboxU
 from env_builder.runtime.workspace.trees import Began, Tree, changed, folders, packed
 from env_builder.runtime.workspace.verifying import ANSWERS, Verification, Verifier, n_lines
 from env_builder.shell import WorkspaceContent, WorkspaceStart
+from env_builder.shell.questions import BlindQuestions, answers_in
 from env_builder.shell.questions import KnownTests as QuestionedTests
-from env_builder.shell.questions import Questions, answers_in
 from tests.apps import START, task
 from tests.conftest import lacking
 
@@ -188,12 +188,12 @@ def project(folder: Path, began: Tree, fix: Mapping[str, ChangedFile | None], wa
     passing = {test for test, outcome in after.items() if outcome == "passed"}
     turned = sorted(test for test in passing if before.get(test) != "passed")
     others = sorted(passing - set(turned))
-    questions = Questions.of(QuestionedTests(tests, turned, others), {"measures"}, source, after_source,
+    questions = BlindQuestions.of(QuestionedTests(tests, turned, others), {"measures"}, source, after_source,
                              lambda files, other: answers_in(reported(made, {**other, **files})))
     known = {"task_id": TASK, "tests": "tests", "fail_to_pass": turned, "pass_to_pass": others,
              "known_lines": n_lines(began, fix), "questions": "questions", "answers": questions.answers,
              "forgeable": questions.forgeable,
-             "libraries": ["pytest"], "seconds": 0.5}
+             "libraries": ["pytest"]}
     (rewards / "apps" / "repository" / "known.pack").write_bytes(packed({"tests": tests, "questions": questions.files}))
     (rewards / "apps" / "repository" / "verify.jsonl").write_text(json.dumps(known) + "\n")
     return Project(folder, began, known, made)

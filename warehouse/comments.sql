@@ -121,6 +121,12 @@ comment on column mart.code_changes.winner is 'The commit that solved what the s
 comment on column mart.code_changes.won_by is 'itself: what the session made was merged and stayed; likeness: another change, about the same; nothing: none is known.';
 comment on column mart.code_changes.source_files is 'Files of source that the winner changed.';
 comment on column mart.code_changes.test_files is 'Files of tests that the winner changed.';
+comment on table mart.code_rooms is 'The environment of a repository';
+comment on column mart.code_rooms.environment is 'Its name: of its folder.';
+comment on column mart.code_rooms.repository is 'Its name: of the bundle or folder.';
+comment on column mart.code_rooms.content_digest is 'Digest of the environment''s files';
+comment on column mart.code_rooms.rewards_digest is 'Digest of the rewards'' files';
+comment on column mart.code_rooms.n_tasks is 'Number of tasks';
 comment on table mart.code_tasks is 'A task of code: a change to make, and the tests that tell';
 comment on column mart.code_tasks.task_id is 'Id of the task.';
 comment on column mart.code_tasks.session_id is 'The session that was about it.';
@@ -139,6 +145,12 @@ comment on column mart.code_tasks.flaky is 'Tests that are not steady, which do 
 comment on column mart.code_tasks.test_files is 'Known tests and the files next to them: to put in, or take out where the winner lacks them.';
 comment on column mart.code_tasks.fix_files is 'Files of source that the known fix changes.';
 comment on column mart.code_tasks.derived_from is 'session: a session was about it.';
+comment on table mart.code_verdicts is 'What the verifier says of what a session of coding had left';
+comment on column mart.code_verdicts.task_id is 'The task that it was about.';
+comment on column mart.code_verdicts.session_id is 'The session.';
+comment on column mart.code_verdicts.resolved is 'Whether the source that it had left solves the task; null: only tests tell, and it reaches for its judge.';
+comment on column mart.code_verdicts.forgeable is 'Whether the verdict rests on tests alone, that code under test could forge.';
+comment on column mart.code_verdicts.detail is 'What failed or agreed.';
 comment on table mart.conditions is 'A condition on which agents decline a family of requests, or a step that they take before it';
 comment on column mart.conditions.condition_id is 'Id of the condition';
 comment on column mart.conditions.service is 'Kind of service: the first of those with nearly the same tools.';

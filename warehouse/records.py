@@ -810,6 +810,33 @@ class CodeTask(Record):
     """session: a session was about it."""
 
 
+class CodeRoomRow(Record):
+    """The environment of a repository (`mart.code_rooms`)."""
+
+    environment: str
+    """Its name: of its folder."""
+    repository: str
+    """Its name: of the bundle or folder."""
+    content_digest: str
+    rewards_digest: str
+    n_tasks: int
+
+
+class CodeVerdict(Record):
+    """What the verifier says of what a session of coding had left (`mart.code_verdicts`)."""
+
+    task_id: str
+    """The task that it was about."""
+    session_id: str
+    """The session."""
+    resolved: bool | None
+    """Whether the source that it had left solves the task; null: only tests tell, and it reaches for its judge."""
+    forgeable: bool
+    """Whether the verdict rests on tests alone, that code under test could forge."""
+    detail: str
+    """What failed or agreed."""
+
+
 class WorkspaceStep(Record):
     """What a call saw or changed of a file, or ran (`mart.workspace_steps`)."""
 

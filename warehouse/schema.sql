@@ -105,6 +105,12 @@ create table if not exists mart.code_tasks (
     winner varchar not null, goal varchar not null, script varchar[] not null, fail_to_pass varchar[] not null,
     pass_to_pass varchar[] not null, flaky varchar[] not null, test_files varchar[] not null, fix_files varchar[] not null,
     derived_from varchar not null);
+create table if not exists mart.code_rooms (
+    environment varchar primary key, repository varchar not null, content_digest varchar not null,
+    rewards_digest varchar not null, n_tasks bigint not null);
+create table if not exists mart.code_verdicts (
+    task_id varchar not null, session_id varchar not null, resolved boolean, forgeable boolean not null,
+    detail varchar not null, primary key (task_id, session_id));
 create table if not exists mart.workspace_steps (
     turn_id varchar not null, place bigint not null, session_id varchar not null, position bigint not null,
     kind varchar not null, path varchar, first_line bigint, before varchar, text varchar, exit_code bigint,

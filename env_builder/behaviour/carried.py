@@ -1,10 +1,11 @@
 """Answers made of what the session's own earlier calls gave and got: levels, logins, counters, texts written before.
 
 In: the calls of a tool that no other rule answers, each with the calls of its session before it. Out: a `carried` rule
-(runtime/carried.py), or None. The answers are explained leaf by leaf: by the arguments, or by a value of the latest call of
-some tool, as it was, as the next name, or with a number that is given added or taken away. Each such explanation must be right
-in every call for which the session tells it; calls in between that speak against it are barriers, and only tools (and calls of
-tools that name the same) that were seen in between pass. Rules of each half of the sessions are tried on the other half.
+(runtime/carried.py), or None. The answers are explained leaf by leaf: by the arguments, by the time of the call, or by a value
+of the latest call of some tool, as it was, as the next name, or with a number that is given added or taken away. Each such
+explanation must be right in every call for which the session tells it; calls in between that speak against it are barriers, and
+only tools (and calls of tools that name the same) that were seen in between pass. Rules of each half of the sessions are tried
+on the other half.
 Sees: counters that begin alike in all sessions. Does not see: what a session began with, and values that several calls made.
 """
 
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -23,14 +25,18 @@ from env_builder.behaviour.examples import WriteExample, same
 from env_builder.behaviour.synthesis import explain
 from env_builder.behaviour.templates import limits
 from env_builder.behaviour.trials import half_of
+from env_builder.runtime import clock
+from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.carried import NAMING, Path, Recall, Source, given, is_scalar, recall, record_of, value_at
-from env_builder.runtime.expressions import NoValue, evaluate
+from env_builder.runtime.expressions import NOW, NoValue, evaluate
+from env_builder.runtime.notations import written_in
 from env_builder.runtime.numbering import next_name
 from env_builder.runtime.precedents import PastCall, PastCalls, followed
 from env_builder.runtime.rules import carried_answer
 from env_builder.runtime.texts import shape_of
 from env_builder.world.documents import STYLES
+from env_builder.world.history import instant
 from env_builder.world.replay import LoggedStep
 
 MINIMUM_SESSIONS = 3
@@ -48,6 +54,8 @@ MOST_WRONG = 0.01
 """Share of held-out answers that may be wrong."""
 MAXIMUM_DEPTH = 4
 Expression = list[Any]
+Notations = Sequence[Sequence[Any]]
+"""[until, notation] in order of time."""
 
 
 class SessionExample(NamedTuple):
@@ -89,35 +97,36 @@ def induce(evidence: ToolEvidence) -> Induced:
     """Induce the rule of a tool that no other rule answers, where every session starts from the same state."""
     if not evidence.shared.pasts or not evidence.has_only(*UNEXPLAINED, "makes", "changes"):
         return NOTHING
-    rule = _rule(evidence.steps, evidence.shared.pasts)
-    return Induced([rule]) if rule is not None and _holds(evidence.steps, evidence.shared.pasts) else NOTHING
+    notations = evidence.documented.get("notations", ())
+    rule = _rule(evidence.steps, evidence.shared.pasts, notations)
+    return Induced([rule]) if rule is not None and _holds(evidence.steps, evidence.shared.pasts, notations) else NOTHING
 
 
-def _holds(steps: list[LoggedStep], before: dict[str, PastCalls]) -> bool:
+def _holds(steps: list[LoggedStep], before: dict[str, PastCalls], notations: Notations) -> bool:
     """Are the rules of each half right about the other half's calls?"""
     n_right = n_wrong = 0
     for half in (0, 1):
-        rule = _rule([step for step in steps if half_of(step) != half], before)
+        rule = _rule([step for step in steps if half_of(step) != half], before, notations)
         for step in (step for step in steps if rule and half_of(step) == half):
-            content = carried_answer(rule or {}, step.call.arguments, before[step.call.event_id])
-            n_right += content is not None and content == step.call.content and not step.call.failed
-            n_wrong += content is not None and (content != step.call.content or step.call.failed)
+            is_right = _is_right(rule or {}, step, before, notations)
+            n_right += is_right is True
+            n_wrong += is_right is False
     return n_right >= MINIMUM_HELD_OUT and n_wrong <= MOST_WRONG * n_right
 
 
-def _rule(steps: list[LoggedStep], before: dict[str, PastCalls]) -> Rule | None:
+def _rule(steps: list[LoggedStep], before: dict[str, PastCalls], notations: Notations = ()) -> Rule | None:
     """Return the rule of one tool; where nothing explains all calls, of those that name what an earlier call named."""
-    done = [step for step in steps if not step.call.failed][:MOST_EXAMPLES]
+    done = [step for step in steps if not step.call.failed and (not notations or step.call.parsed is not None)][:MOST_EXAMPLES]
     style = _style([step.call.content for step in done])
     examples = [SessionExample(step, given(step.call.arguments), before[step.call.event_id],
                         step.call.content if style is None else json.loads(step.call.content)) for step in done]
     whole = _usual(examples, style, None)
-    if whole is not None and _is_borne_out(whole, steps, before):
+    if whole is not None and _is_borne_out(whole, steps, before, notations):
         return whole
     for source in [source for source in _sources(examples) if source.by][:MOST_NAMING]:
         own = [one for one in examples if _names_it(recall(source, one.arguments, one.past))]
         rule = _usual(own, style, source)
-        if rule is not None and _is_borne_out(rule, steps, before):
+        if rule is not None and _is_borne_out(rule, steps, before, notations):
             return rule
     return None
 
@@ -160,17 +169,42 @@ def _style(contents: list[str]) -> dict[str, Any] | None:
         json.dumps(value, **style) == content for value, content in zip(values, contents, strict=True))), None)
 
 
-def _is_borne_out(rule: Rule, steps: list[LoggedStep], before: dict[str, PastCalls]) -> bool:
+def _is_borne_out(rule: Rule, steps: list[LoggedStep], before: dict[str, PastCalls], notations: Notations) -> bool:
     """Is the rule right in several sessions, and in no call wrong?"""
     sessions: set[str] = set()
     n_wrong = 0
     for step in steps:
-        content = carried_answer(rule, step.call.arguments, before[step.call.event_id])
-        if content is not None and (step.call.failed or content != step.call.content):
-            n_wrong += 1
-        elif content is not None:
-            sessions.add(step.call.witness)
+        is_right = _is_right(rule, step, before, notations)
+        n_wrong += is_right is False
+        sessions |= {step.call.witness} if is_right else set()
     return len(sessions) >= MINIMUM_SESSIONS and n_wrong <= MOST_WRONG * len(sessions)
+
+
+def _is_right(rule: Rule, step: LoggedStep, before: dict[str, PastCalls], notations: Notations) -> bool | None:
+    """Return whether the rule gives the answer but for the time of the call, None where it gives none, or none that the tool's
+    notation has a place for."""
+    content = carried_answer(rule, step.call.arguments, before[step.call.event_id], partial(_clock, step))
+    if content is None or written_in(content, notations, instant(step.call.called_at)) is None:
+        return None
+    if step.call.failed or content == step.call.content:
+        return not step.call.failed
+    paths = volatile.paths(rule["value"])
+    return bool(paths) and _timeless(content, paths) == _timeless(step.call.content, paths)
+
+
+def _clock(step: LoggedStep, kind: str, key: str) -> Any:
+    """Return the instant of the call, else the one that counts without a clock."""
+    return None if kind != NOW else step.call.called_at.isoformat() if step.call.called_at else None if key == "exact" else key
+
+
+def _timeless(content: str, paths: list[volatile.Path]) -> Any:
+    """Return the value of an answer with the forms of what nobody can foretell in their place."""
+    whole = parse(content)
+    for *names, last in paths:
+        value = value_at(whole, tuple(names))
+        if isinstance(value, dict) and last in value:
+            value[last] = (clock.read(value[last]) or (None,))[0]
+    return whole
 
 
 def _explained(examples: list[SessionExample], style: dict[str, Any] | None, source: Source | None) -> Rule | None:
@@ -178,13 +212,15 @@ def _explained(examples: list[SessionExample], style: dict[str, Any] | None, sou
     if source is not None and not sources.need(source):
         return None
     value = _value(examples, (), sources)
-    if value is None or not sources.used or (source is not None and '["before", "0"' not in json.dumps(value)):
+    stamps = {"stamps": True} if value is not None and volatile.paths(value) else {}
+    is_needless = source is not None and '["before", "0"' not in json.dumps(value)
+    if value is None or is_needless or not (sources.used or stamps):
         return None
     names = set[str]().union(*(one.arguments for one in examples))
     contents = {name for name in names if f'["argument", "{name}"' in json.dumps(value)}
     return {"rule": "carried", "value": value, "style": style, "sources": sources.written(),
             "when": {**limits([one.arguments for one in examples], contents), "shapes": _shapes(examples)},
-            "needs": source is not None}
+            "needs": source is not None, **stamps}
 
 
 def _shapes(examples: list[SessionExample]) -> dict[str, list[str]]:
@@ -204,7 +240,21 @@ def _value(examples: list[SessionExample], path: Path, sources: SourceChoice) ->
     plain = _of_arguments(examples, values)
     if plain is not None:
         return sources.first_only(plain) if _is_numbered(plain) else plain
-    return _fields(examples, path, sources, values) or sources.explain(values)
+    return (_stamped(examples, values) if path else None) or _fields(examples, path, sources, values) or sources.explain(values)
+
+
+def _stamped(examples: list[SessionExample], values: list[Any]) -> Expression | None:
+    """Return the time of the call."""
+    timed = sum(one.step.call.called_at is not None for one in examples)
+    if timed == len(examples):
+        return volatile.now([WriteExample({}, one.arguments, value, partial(_clock, one.step))
+                             for one, value in zip(examples, values, strict=True)])
+    by_session: dict[str, list[Any]] = defaultdict(list)
+    witnesses: dict[str, set[str]] = defaultdict(set)
+    for one, value in zip(examples, values, strict=True):
+        by_session[one.step.call.session_id].append(value)
+        witnesses[one.step.call.key].add(one.step.call.witness)
+    return None if timed else volatile.stamps(by_session.values(), sum(len(ids) - 1 for ids in witnesses.values()))
 
 
 def _fields(examples: list[SessionExample], path: Path, sources: SourceChoice, values: list[Any]) -> Expression | None:
@@ -349,7 +399,10 @@ class SourceChoice:
 
 def _keyed_or_not(ways: list[CarriedValue]) -> list[CarriedValue]:
     """Return the ways without those by the latest call of a tool, where one by a shared value explains as much, and without
-    those by a shared value, where the latest call explains more."""
+    those by a shared value, where the latest call explains more, or counts as well."""
+    counters = {(way.source.tool, way.path): way.right for way in ways if way.how == "next" and not way.source.by}
+    ways = [way for way in ways if way.how != "next" or not way.source.by  # one number for all calls, as far as the log tells
+            or not way.right <= counters.get((way.source.tool, way.path), frozenset())]
     n_latest = {way.source.tool: 0 for way in ways}
     n_keyed = dict(n_latest)
     for way in ways:

@@ -2,7 +2,8 @@
 
 In: examples of a value. Out: a `now` or `fresh` expression, or None; and which paths of a document such expressions fill, so
 that comparisons leave them out. The time: every example is an instant in one form, a constant span after its call (whole
-quarters of an hour; for days, whole hours), to a minute. A fresh name: no two examples alike, all of one shape, with a digit.
+quarters of an hour; for days, whole hours), to a minute. In a log without a clock: instants that never come again and follow
+each other in each session. A fresh name: no two examples alike, all of one shape, with a digit.
 Sees: forms that `runtime/clock.py` reads; texts of fixed shape, whole numbers where a new record's name is sought. Does not
 see: a name computed in a way that looks like chance; a time drawn at random.
 """
@@ -10,8 +11,9 @@ see: a name computed in a way that looks like chance; a time drawn at random.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from env_builder.behaviour.examples import Expression, WriteExample
@@ -20,6 +22,8 @@ from env_builder.runtime.expressions import NOW
 from env_builder.runtime.numbering import SIGNS
 
 MINIMUM_EXAMPLES = 5
+MINIMUM_AGAIN = 3
+"""Calls with the arguments of another session's that must have been answered with another time: a record keeps its own."""
 LATE = timedelta(minutes=1)
 """How far a written time may be from that of the call, beside the constant span."""
 NEAR = timedelta(days=2)
@@ -72,6 +76,25 @@ def _days(pairs: list[tuple[datetime, datetime]]) -> int | None:
     spans = [whole + days * DAY_S + sign * hours * HOUR_S for hours in range(15) for sign in (1, -1) for days in (0, 1, -1)]
     return next((span for span in spans if all(
         (called + timedelta(seconds=span)).date() == written.date() for written, called in pairs)), None)
+
+
+def stamps(values_by_session: Iterable[list[Any]], n_again: int) -> Expression | None:
+    """Return the `now` expression of values that are the time of their call, in a log without a clock.
+
+    `values_by_session`: those of each session in the order of its calls; `n_again`: calls that ask what another session had
+    asked. No two values are alike, though the questions are, they vary to the second, and follow each other in each session.
+    """
+    written = [[clock.read(value) for value in values] for values in values_by_session]
+    pairs = [pair for session in written for pair in session if pair is not None]
+    forms, instants = {form for form, _ in pairs}, [at for _, at in pairs]
+    if len(forms) != 1 or len(pairs) < sum(map(len, written)) or len(set(instants)) < len(instants):
+        return None
+    form = forms.pop()
+    varied = {(at.second, at.microsecond) for at in instants}
+    follow = all(one < other for session in written for (_, one), (_, other) in pairwise(filter(None, session)))
+    if clock.is_day(form) or not follow or len(varied) < MINIMUM_EXAMPLES or n_again < MINIMUM_AGAIN:
+        return None
+    return ["now", form, 0, max(instants).isoformat()]
 
 
 def fresh(examples: list[WriteExample], place: str) -> Expression | None:

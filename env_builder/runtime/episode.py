@@ -481,9 +481,9 @@ class EpisodeState:
                 return len(done) if all(write.answered for write in done) else None
             if entity_class == FRESH:
                 return None if self._seed is None else drawn(parsed(key)[1], self._seed, self._n_calls, key)
-            if key == "day" or self._seed is None or self.view.instant is None:
-                return self.view.instant if key == "day" else None
-            return after(self.view.instant, self._n_calls).isoformat()
+            begun = self.view.instant or self._programs.free_instant(key, self._past, self._seed is None)
+            is_drawn = self._seed is not None or self.view.instant is None
+            return begun if key == "day" else after(begun, self._n_calls).isoformat() if begun and is_drawn else None
         if entity_class.endswith(ROWS):
             columns = parsed(key)
             kind, named = entity_class.removesuffix(ROWS), columns if isinstance(columns, dict) else {}

@@ -35,6 +35,7 @@
     ["following", class, form]
                                the name after the highest one of this form (`numbering`) that an entity of the class has
     ["now", form, seconds]     the instant of the call, so many seconds later, in this form (`clock`)
+    ["now", form, seconds, instant]    the same, after this instant where the log has no clock
     ["fresh", place, shape]    a value of this shape (`numbering`) that nothing has yet; `place` tells draws of one call apart
     ["append_above", e, n, item] ["append_unless_zero", e, n, item]    the list e with item at its end where the number n
                                is above zero, is not zero; else the list e
@@ -485,8 +486,8 @@ def _external(kind: str, key: str, such: type | tuple[type, ...], made: Callable
 
 
 def _now(operands: list[Any], make: Make) -> Run:
-    form, seconds = operands
-    exactness = "day" if clock.is_day(form) else "exact"
+    form, seconds, *without_clock = operands
+    exactness = "day" if clock.is_day(form) else without_clock[0] if without_clock else "exact"
     return _external(NOW, exactness, str, lambda instant: clock.write(form, clock.after(instant, seconds)))
 
 

@@ -11,7 +11,8 @@ not give back exactly stays as it is.
     lines     `name: value` in each line
 
 An answer of any of these may stand in a frame, the same characters before and after it, as in `(True, …)`.
-Does not see: sentences with slots, several values in one answer, comments, anchors, notes before or after the value.
+Does not see: sentences with slots, several values in one answer, literal blocks, comments, anchors, notes before or after the
+value.
 """
 
 from __future__ import annotations
@@ -36,8 +37,13 @@ _RESOLVED = re.compile(
     r"(?i:~|null|true|false|yes|no|on|off|y|n|=|<<)$|[-+]?(?:[0-9][0-9_,.]*(?:e[-+]?\d+)?|0x[\da-f]+|0b[01_]+|\.inf|\.nan)$"
     r"|[-+]?\d+(?::[0-5]?\d)+(?:\.\d*)?$|\d{4}-\d\d?-\d\d?(?:[Tt ].*)?$")
 """Plain texts that a reader of YAML takes for something else than a text."""
-_DAY = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d)?$")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d{6})?(?:[+-]\d\d:\d\d)?)?$")
 _NAMED = re.compile(r"('(?:[^']|'')*'|[^\s'\"#&*!|>%@`\[\]{},?-][^#]*?)(?:: (.*)|:)$")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"$')
+_ESCAPED = re.compile(r"\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(.))", re.DOTALL)
+_ESCAPES = {"\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e", '"': '"',
+            "\\": "\\", "\x85": "N", "\xa0": "_", "\u2028": "L", "\u2029": "P"}
+_UNESCAPED = {**{letter: sign for sign, letter in _ESCAPES.items()}, " ": " ", "/": "/"}
 _LINE = re.compile(r"([^:\n]{1,60}): (.*)$")
 
 
@@ -220,12 +226,36 @@ def _mapping(lines: list[str], start: int, indent: int) -> tuple[dict[str, Any],
 
 
 def _folded(lines: list[str], start: int, text: str, indent: int) -> tuple[Any, int]:
-    """Return (a scalar that may go on in lines with more indent, the first line after it)."""
-    start += 1
-    while start < len(lines) and _indent(lines[start]) > indent:
-        text += " " + lines[start].strip(" ")
+    """Return (a scalar that may go on in lines with more indent, the first line after it); empty lines in quotes are breaks."""
+    start, breaks = start + 1, ""
+    if text.startswith('"'):
+        return _unfolded(lines, start, text, indent)
+    while start < len(lines) and (_indent(lines[start]) > indent or (not lines[start] and _is_open(text))):
+        if lines[start]:
+            text, breaks = text + (breaks or " ") + lines[start].strip(" "), ""
+        else:
+            breaks += "\n"
         start += 1
     return _plain_scalar(text), start
+
+
+def _unfolded(lines: list[str], start: int, text: str, indent: int) -> tuple[str, int]:
+    """Return (a text in double quotes whose broken lines end with a backslash, the first line after it)."""
+    while not _QUOTED.match(text):
+        if start >= len(lines) or _indent(lines[start]) <= indent or not text.endswith("\\"):
+            raise NotInNotation("quotes that do not end")
+        text, start = text[:-1] + lines[start].lstrip(" "), start + 1
+    return _ESCAPED.sub(_unescaped, text[1:-1]), start
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    *numbers, letter = match.groups()
+    return _UNESCAPED[letter] if letter else chr(int(next(filter(None, numbers)), 16))
+
+
+def _is_open(text: str) -> bool:
+    """Return whether a text in single quotes goes on."""
+    return text.startswith("'") and text.count("'") % 2 == 1
 
 
 def _plain_scalar(text: str, is_key: bool = False) -> Any:
@@ -252,12 +282,14 @@ def _yaml_lines(value: Any, indent: int, notation: Notation) -> Iterator[str]:
     space = " " * indent
     if isinstance(value, dict):
         for name, each in value.items():
+            if "\n" in name or _needs_escapes(name, notation):
+                raise NotInNotation("a name that is escaped")
             head = f"{space}{_yaml_scalar(name, notation)}:"
             if isinstance(each, dict | list) and each:
                 yield head
                 yield from _yaml_lines(each, indent + (notation["dash"] if isinstance(each, list) else 2), notation)
             else:
-                yield from _fold(f"{head} ", _yaml_scalar(each, notation), indent + 2, notation)
+                yield from _scalar_lines(f"{head} ", each, indent + 2, notation)
     else:
         for each in value:
             if isinstance(each, dict | list) and each:
@@ -265,11 +297,58 @@ def _yaml_lines(value: Any, indent: int, notation: Notation) -> Iterator[str]:
                 yield f"{space}- {first[indent + 2:]}"
                 yield from others
             else:
-                yield from _fold(f"{space}- ", _yaml_scalar(each, notation), indent + 2, notation)
+                yield from _scalar_lines(f"{space}- ", each, indent + 2, notation)
+
+
+def _scalar_lines(head: str, value: Any, indent: int, notation: Notation) -> list[str]:
+    if isinstance(value, str) and _needs_escapes(value, notation):
+        return _double(head, value, indent, notation)
+    return _fold(head, _yaml_scalar(value, notation), indent, notation)
+
+
+def _needs_escapes(text: str, notation: Notation) -> bool:
+    """Return whether a text stands in double quotes: breaks beside spaces, and characters that are escaped."""
+    return " \n" in text or "\n " in text or any(sign != "\n" and not _is_plain(sign, notation) for sign in text)
+
+
+def _is_plain(sign: str, notation: Notation) -> bool:
+    return " " <= sign <= "~" or (not notation.get("ascii") and sign not in "\x85\u2028\u2029\ufeff" and (
+        "\xa0" <= sign <= "\ud7ff" or "\ue000" <= sign <= "\ufffd" or sign >= "\U00010000"))
+
+
+def _double(head: str, text: str, indent: int, notation: Notation) -> list[str]:
+    """Write a text in double quotes, broken at spaces and after escapes beyond the width, as writers of YAML do."""
+    lines, line, start = [], head + '"', 0
+    width = notation["width"] or len(head) + 10 * len(text) + 2
+    for end in range(len(text) + 1):
+        sign = text[end] if end < len(text) else ""
+        if not sign or sign in '"\\' or sign > "\uffff" or not _is_plain(sign, notation):
+            line, start = line + text[start:end] + _escape(sign), end + 1 if sign else end
+        if 0 < end < len(text) - 1 and (sign == " " or start >= end) and len(line) + end - start > width:
+            lines.append(line + text[start:end] + "\\")
+            start = max(start, end)
+            line = " " * indent + ("\\" if text[start] == " " else "")
+    return [*lines, line + '"']
+
+
+def _escape(sign: str) -> str:
+    if not sign or sign in _ESCAPES:
+        return "\\" + _ESCAPES[sign] if sign else ""
+    number = ord(sign)
+    return f"\\x{number:02X}" if number <= 0xFF else f"\\u{number:04X}" if number <= 0xFFFF else f"\\U{number:08X}"
 
 
 def _fold(head: str, text: str, indent: int, notation: Notation) -> list[str]:
-    """Break a text at the first space after the width, as writers of YAML do."""
+    """Break a text at the first space after the width, as writers of YAML do, and where it has several lines: these with as
+    many empty lines before them as there are breaks."""
+    first, *others = re.split(r"(\n+)", text)
+    lines = _filled(head, first, indent, notation)
+    for breaks, part in zip(others[::2], others[1::2], strict=True):
+        lines += [*[""] * len(breaks), *_filled(" " * indent, part, indent, notation)]
+    return lines
+
+
+def _filled(head: str, text: str, indent: int, notation: Notation) -> list[str]:
     width = notation["width"]
     if not width or len(head) + len(text) <= width or "  " in text:
         return [head + text]
@@ -292,14 +371,12 @@ def _yaml_scalar(value: Any, notation: Notation) -> str:
         return repr(value)
     if isinstance(value, dict | list):
         return "[]" if isinstance(value, list) else "{}"
-    if "\n" in value or "\t" in value or not value.isprintable():
-        raise NotInNotation("a text of several lines")
     if notation["days"] and _DAY.match(value):
         return str(value)
     needs_quotes = (
         not value or value != value.strip() or value[0] in "#,[]{}&*!|>'\"%@`" or value in ("-", "?", "---", "...")
         or value[:2] in ("- ", "? ", ": ") or (value[0] == ":" and len(value) == 1) or ": " in value or " #" in value
-        or value.endswith(":") or _RESOLVED.match(value))
+        or value.endswith(":") or "\n" in value or _RESOLVED.match(value))
     return "'" + value.replace("'", "''") + "'" if needs_quotes else str(value)
 
 

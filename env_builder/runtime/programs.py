@@ -15,6 +15,7 @@ from .answers import parse, parsed
 from .canonical import canonical, styled
 from .expressions import NoValue, Nowhere, evaluate
 from .joints import apart
+from .precedents import PastCalls
 from .records import ToolAnswer
 from .refusals import State, Untold
 from .relevance import chosen_fields, parts_by_name, texts_in
@@ -181,6 +182,17 @@ class Programs(dict[str, Ready]):
         return any(rule["rule"] in ("precedent", "carried", "status") for program in self.values() for rule in program["rules"])
 
     @cached_property
+    def stamping(self) -> frozenset[str]:
+        """Tools that tell the time of the call in a log without a clock."""
+        return frozenset(tool for tool, program in self.items() if any(rule.get("stamps") for rule in program["rules"]))
+
+    def free_instant(self, key: str, past: PastCalls, is_first_alone: bool) -> str | None:
+        """Return the instant `key` at which the time may begin that answers tell in a log without a clock, None where an answer
+        of the session has told the time and only the first may (how long the calls take nobody knows)."""
+        is_told = is_first_alone and any(call.tool in self.stamping and not call.failed for call in past)
+        return None if is_told or key in ("day", "exact") else key
+
+    @cached_property
     def volatile(self) -> dict[str, list[Any]]:
         """Class -> paths of values in its documents that nobody could foretell."""
         paths_by_class: dict[str, list[Any]] = {}
@@ -274,7 +286,7 @@ def shown_by(program: Program, arguments: dict[str, Any], content: str) -> tuple
 
 def unknown(program: Program, key: str, draws: bool) -> str:
     """Return what is said to a call that nobody knows the answer to. `draws`: are names and times drawn here?"""
-    could = not draws and any("volatile" in rule for rule in program["rules"])
+    could = not draws and any("volatile" in rule or rule.get("stamps") for rule in program["rules"])
     hint = "; it draws names or tells the time: the perturbation `fresh` lets it answer with others" if could else ""
     given = canonical(apart(parsed(key))) if program.get("joint") else key
     return f"unknown: no evidence of what {program['tool']} answers to {given} here{hint}"

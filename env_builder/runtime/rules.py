@@ -17,7 +17,7 @@ from .canonical import encoding
 from .carried import given, recalled
 from .confirmations import NO_NAME, answers_of, confirmation, naming_of
 from .edited import Edited, answered_after
-from .expressions import DONE, NAMES, NoValue, evaluate, shared
+from .expressions import DONE, NAMES, Look, NoValue, evaluate, nothing, shared
 from .filters import filtered
 from .lists import Listing, put_together, read
 from .precedents import PastCalls, precedent, situations
@@ -284,7 +284,7 @@ def _status(rule: Rule, tool: str) -> Run:
     return run
 
 
-def carried_answer(rule: Rule, arguments: dict[str, Any], past: PastCalls) -> str | None:
+def carried_answer(rule: Rule, arguments: dict[str, Any], past: PastCalls, look: Look = nothing) -> str | None:
     """Return the answer that the session's calls so far tell, None where they do not."""
     own = given(arguments)
     if not admits(rule["when"], own):
@@ -293,14 +293,14 @@ def carried_answer(rule: Rule, arguments: dict[str, Any], past: PastCalls) -> st
         records = recalled(rule["sources"], own, past)
         if rule["needs"] and records.get("0") is None:
             return None
-        value = evaluate(rule["value"], records, own)
+        value = evaluate(rule["value"], records, own, look)
     except NoValue:
         return None
     return json.dumps(value, **rule["style"]) if rule["style"] is not None else value if isinstance(value, str) else None
 
 
 def _carried(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:
-    return carried_answer(rule, arguments, state.past())
+    return carried_answer(rule, arguments, state.past(), state.look)
 
 
 def _parts(rule: Rule, tool: str, arguments: dict[str, Any], state: State) -> str | None:

@@ -3,7 +3,7 @@
 In: files of known tests, and which of their tests count. Out: files in which every comparison reports the computed value
 instead (`traceroom_ask`), and expected values are gone: `assert parse(x) == {"a": 1}` becomes `ask(parse(x))`. Of each test
 there are also variants with other inputs, letters and numbers exchanged alike in all of it, so that answers that were learnt
-by heart are none. What counts is decided by running them (`Questions.of`): the same answer twice with the known solution,
+by heart are none. What counts is decided by running them (`BlindQuestions.of`): the same answer twice with the known solution,
 and, of variants, an answer that it and the state before do not share.
 
 Sees: `assert` with comparisons, `pytest.raises`, `unittest`'s methods, parametrised tests. Expected is what is made of
@@ -74,7 +74,7 @@ class KnownTests(NamedTuple):
     """Those that pass before and after."""
 
 
-class Questions(NamedTuple):
+class BlindQuestions(NamedTuple):
     """Questions of a task, with the known solution's answers."""
 
     files: dict[str, ChangedFile]
@@ -84,9 +84,9 @@ class Questions(NamedTuple):
     """None tells the known solution from the state before."""
 
     @classmethod
-    def of(cls, known: KnownTests, sources: Iterable[str], before: Tree, after: Tree, run: Run) -> Questions:
+    def of(cls, tests: KnownTests, sources: Iterable[str], before: Tree, after: Tree, run: Run) -> BlindQuestions:
         """Make questions of known tests. `sources`: names of modules of the source; `before`, `after`: trees without tests."""
-        files = written(known.files, known.turned, known.others, frozenset(sources))
+        files = written(tests.files, tests.turned, tests.others, frozenset(sources))
         if not any(path.endswith(".py") and b"import traceroom_ask" in file.content for path, file in files.items()):
             return cls({}, {}, True)
         right, again, wrong = run(files, after), run(files, after), run(files, before)
@@ -348,7 +348,7 @@ class _Asking(ast.NodeTransformer):
             return None
         _drop_unread(test)
         self._hide_expected(test)
-        test.body = [ast.With([ast.withitem(_asked("whole"))], test.body or [ast.Pass()])]
+        test.body = [ast.With([ast.withitem(_reporting("whole"))], test.body or [ast.Pass()])]
         return test
 
     def _visited(self, statement: ast.stmt) -> list[ast.stmt]:
@@ -365,17 +365,17 @@ class _Asking(ast.NodeTransformer):
                 and call.func.value.id in ("self", "cls"):
             if call.func.attr in ("assertTrue", "assertFalse") and call.args:
                 return self.visit_Assert(ast.Assert(call.args[0]))
-            asked = self._of_method(call)
-            if asked is not None:
+            report = self._of_method(call)
+            if report is not None:
                 self._n_asked += 1
-                return ast.Expr(asked)
+                return ast.Expr(report)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_With(self, node: ast.With) -> ast.stmt:
         for item in node.items:
             call = item.context_expr
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _RAISING:
-                item.context_expr = _asked("asking", *call.args[:1])
+                item.context_expr = _reporting("asking", *call.args[:1])
                 self._n_asked += 1
         return self.generic_visit(node)  # type: ignore[return-value]
 
@@ -384,15 +384,15 @@ class _Asking(ast.NodeTransformer):
         assert isinstance(call.func, ast.Attribute)
         name, given = call.func.attr, call.args
         if name in _EQUAL and len(given) >= 2:
-            return _asked("ask", *self._computed(given[:2]))
+            return _reporting("ask", *self._computed(given[:2]))
         if name in _COMPARED and len(given) >= 2:
             return self._comparison(given[0], _COMPARED[name](), given[1])
         if name == "assertIsNone" and given:
-            return _asked("ask", given[0])
+            return _reporting("ask", given[0])
         if name == "assertIsNotNone" and given:
-            return _asked("ask", _truth(ast.Compare(given[0], [ast.IsNot()], [ast.Constant(None)])))
+            return _reporting("ask", _truth(ast.Compare(given[0], [ast.IsNot()], [ast.Constant(None)])))
         if name == "assertIsInstance" and len(given) >= 2:
-            return _asked("ask", ast.Call(ast.Name("isinstance", ast.Load()), given[:2], []))
+            return _reporting("ask", ast.Call(ast.Name("isinstance", ast.Load()), given[:2], []))
         if name == "assertRaises" and len(given) >= 2:
             return ast.Call(ast.Attribute(ast.Name(ASK, ast.Load()), "raised", ast.Load()), given, call.keywords)
         return None
@@ -401,9 +401,9 @@ class _Asking(ast.NodeTransformer):
         """Return the report of a comparison that is no equality: what it says of what the values hold, not what they say."""
         name = _OPERATORS.get(type(operator))
         if name is None:
-            return _asked("ask", _truth(ast.Compare(one, [operator], [other])))
+            return _reporting("ask", _truth(ast.Compare(one, [operator], [other])))
         sides = [other, one] if name == "contains" else [one, other]
-        return _asked("compared", ast.Constant(name), *sides)
+        return _reporting("compared", ast.Constant(name), *sides)
 
     def _yes_or_no(self, test: ast.expr) -> ast.expr:
         """Return the report of an expression that is asserted as it stands, or denied."""
@@ -414,11 +414,11 @@ class _Asking(ast.NodeTransformer):
         is_method = isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr in _METHODS
         if is_method and not self._names.is_constant(test.func.value):  # type: ignore[attr-defined]
             assert isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute)
-            asked = _asked("called", test.func.value, ast.Constant(test.func.attr), *test.args)
-            assert isinstance(asked, ast.Call)
-            asked.keywords = test.keywords
-            return asked
-        return _asked("ask", _truth(test))
+            report = _reporting("called", test.func.value, ast.Constant(test.func.attr), *test.args)
+            assert isinstance(report, ast.Call)
+            report.keywords = test.keywords
+            return report
+        return _reporting("ask", _truth(test))
 
     def _reports(self, test: ast.expr) -> list[ast.expr]:
         """Return the reports in the place of an asserted expression."""
@@ -426,7 +426,7 @@ class _Asking(ast.NodeTransformer):
             return [each for part in test.values for each in self._reports(part)]
         pairs = list(_pairs(test))
         if pairs:
-            return [_asked("ask", *(each for pair in pairs for each in self._computed(list(pair))))]
+            return [_reporting("ask", *(each for pair in pairs for each in self._computed(list(pair))))]
         return [self._yes_or_no(test)]
 
     def _computed(self, sides: list[ast.expr]) -> list[ast.expr]:
@@ -468,7 +468,7 @@ def _is_constructor(called: ast.expr) -> bool:
     return name[:1].isupper() or name in _CONSTRUCTORS
 
 
-def _asked(name: str, *values: ast.expr) -> ast.expr:
+def _reporting(name: str, *values: ast.expr) -> ast.expr:
     return ast.Call(ast.Attribute(ast.Name(ASK, ast.Load()), name, ast.Load()), list(values), [])
 
 

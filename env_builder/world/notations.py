@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from typing import Any
 
 from env_builder.runtime.answers import parse
@@ -33,6 +34,8 @@ SWITCHES = 0.2
 """Changes between two notations, of those expected by chance, up to which each has periods of its own."""
 WIDTH = 80
 """Columns at which writers of YAML fold long texts."""
+_ESCAPE = re.compile(r'"[^"\n]*\\[xu]')
+"""A text in double quotes with an escaped letter."""
 BARE = ("", "")
 FRAMES = (("(True, ", ")"), BARE)
 """What may stand before and after the answers of a service; framed ones are tried first, as a frame may be read as a value."""
@@ -178,10 +181,10 @@ def _candidates(texts: list[str]) -> Iterator[Notation]:
             yield from ({"kind": "json", "indent": indent, "ascii": is_ascii, "end": "\n" if last else "", "frame": frame}
                         for is_ascii in (False, True))
         yield {"kind": "literal", "tuples": _tuple_places(texts, frame), "frame": frame}
-    for dash in (0, 2):
-        for days in (False, True):
-            yield from ({"kind": "yaml", "dash": dash, "days": days, "width": width, "last": last, "frame": list(BARE)}
-                        for width in (WIDTH, 0))
+    escapes = ({}, {"ascii": True}) if any(_ESCAPE.search(text) for text in texts) else ({},)
+    for dash, days, escape in product((0, 2), (False, True), escapes):
+        yield from ({"kind": "yaml", "dash": dash, "days": days, "width": width, "last": last, "frame": list(BARE), **escape}
+                    for width in (WIDTH, 0))
     for single in (True, False):
         for separator in (",", ";", "\t", "|"):
             yield from ({"kind": "table", "separator": separator, "end": end, "single": single, "last": last,

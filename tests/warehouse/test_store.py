@@ -31,6 +31,7 @@ TABLES = {
     "core.tools": records.Tool,
     "mart.starts": records.CodeStart, "mart.code_changes": records.CodeChangeRow,
     "mart.workspace_steps": records.WorkspaceStep, "mart.recipes": records.CodeRecipe, "mart.code_tasks": records.CodeTask,
+    "mart.code_rooms": records.CodeRoomRow, "mart.code_verdicts": records.CodeVerdict,
     "mart.services": records.Service, "mart.worlds": records.SessionWorld,
     "mart.leakage": records.Leakage, "mart.outcomes": records.Outcome,
     "mart.signals": records.SignalWorth, "mart.conditions": records.ConditionRow,

@@ -23,8 +23,6 @@ _RUNNER = frozenset((
     "setup.cfg", "pyproject.toml", ".coveragerc", ".gitattributes", ".gitmodules", ".gitlab-ci.yml", "azure-pipelines.yml",
     "package.json", "tsconfig.json", ".mocharc.json", ".npmrc", "go.mod", "go.work", "Makefile", "makefile", "GNUmakefile"))
 _RUNNER_STEMS = ("jest.config", "vitest.config", "vite.config", "babel.config", "karma.conf", ".mocharc", ".babelrc")
-_OURS = ".traceroom"
-"""How files begin that a recipe lays over a tree."""
 _CI = frozenset((".github", ".circleci", ".buildkite", ".gitlab"))
 _LOADED = frozenset(("sitecustomize.py", "usercustomize.py"))
 _COMPILED = frozenset((".pyc", ".pyo", ".so", ".pyd", ".dll", ".dylib", ".pth", ".egg-link", ".node"))
@@ -54,7 +52,7 @@ def is_test(path: str) -> bool:
 def configures(path: str) -> bool:
     """Whether a file configures how tests are run or packages are built."""
     parts = PurePosixPath(path)
-    return parts.name in _RUNNER or parts.name.startswith((*_RUNNER_STEMS, _OURS)) or parts.parts[0] in _CI
+    return parts.name in _RUNNER or parts.name.startswith((".traceroom", *_RUNNER_STEMS)) or parts.parts[0] in _CI
 
 
 def sorted_change(

@@ -11,13 +11,23 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from .sandbox import SITE, WORKSPACE, Sandbox, SandboxUnavailable, best_way
+from .sandbox import (
+    SITE,
+    WORKSPACE,
+    Changes,
+    CommandLimits,
+    CommandResult,
+    Sandbox,
+    SandboxUnavailable,
+    best_way,
+)
 from .trees import lay_out, unpacked
 
 RECIPE, PACK = "recipe.json", "site.pack"
@@ -77,6 +87,21 @@ class Recipe:
         """Where the commands run: in what the recipe asks for, else in the best that this machine has."""
         return Sandbox(self.way or best_way(), self.site, self.as_root, self.image)
 
+    def run(
+        self, tree: Path, changes: Changes, command: Sequence[str], env: Mapping[str, str] | None = None,
+        limits: CommandLimits | None = None,
+    ) -> CommandResult:
+        """Run a command over a tree and changes, with the recipe's packages and without this machine's."""
+        prefix = Path(self.interpreter).resolve().parent.parent
+        shown = [] if str(prefix).startswith("/usr") else [(prefix, str(prefix))]
+        hidden = [folder for folder in _packages_of(prefix, self.python) if Path(folder).is_dir()]
+        path = {"PATH": f"{SITE}/bin:{prefix}/bin:/usr/local/bin:/usr/bin:/bin"} if self.sandbox.way != "docker" else {}
+        with tempfile.TemporaryDirectory(prefix="traceroom-none-") as nothing:
+            Path(nothing).chmod(0o755)
+            shown += [(Path(nothing), folder) for folder in hidden]
+            own = {**path, **(self.environment if env is None else env)}
+            return self.sandbox.run(tree, changes, command, own, limits, shown)
+
     def command(self, junit: str = "/tmp/junit.xml") -> list[str]:
         """Return the command of all tests."""
         return [word.replace(JUNIT, junit) for word in self.test]
@@ -85,6 +110,13 @@ class Recipe:
     def environment(self) -> dict[str, str]:
         """Environment variables of commands."""
         return {name: value.replace("{site}", SITE).replace("{workspace}", WORKSPACE) for name, value in self.env.items()}
+
+
+def _packages_of(prefix: Path, version: str) -> list[str]:
+    """Return the folders in which a machine has packages of a Python."""
+    own = f"python{version}"
+    return [str(prefix / "lib" / own / "site-packages"), "/usr/lib/python3/dist-packages",
+            f"/usr/local/lib/{own}/dist-packages", f"/usr/local/lib/{own}/site-packages"]
 
 
 def cache_folder() -> Path:

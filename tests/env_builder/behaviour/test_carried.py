@@ -174,3 +174,47 @@ def test_a_source_that_too_few_sessions_have_without_a_rare_argument_explains_no
             ("show", {"note": note, **({} if session else {"rare": True})}, {"text": f"{session} {number * 37 % 11}"}))])
     steps = rebuilt(played).services["main"].steps
     assert carried._rule([step for step in steps if step.call.tool == "show"], carried.pasts(steps)) is None
+
+
+def letters(repeated: bool) -> list[list[tuple[str, dict[str, Any], Any]]]:
+    """Return sessions that send letters; the time is that of the call, or the one that belongs to the text."""
+    choose = random.Random(9)
+    own: dict[str, str] = {}
+    played: list[list[tuple[str, dict[str, Any], Any]]] = []
+    for day in range(40):
+        session: list[tuple[str, dict[str, Any], Any]] = []
+        to = choose.choice(WORDS)
+        for number in range(choose.randrange(1, 5)):
+            text = " ".join(choose.sample(WORDS[:3] if day % 2 else WORDS, 2))
+            second = f"{choose.randrange(10, 60)}.{choose.randrange(10 ** 5, 10 ** 6)}"
+            at = f"2031-0{1 + day // 10}-{10 + day % 10} 10:{10 + number}:{second}"
+            at = at if repeated else own.setdefault(text, at)
+            session.append(("send", {"to": to, "text": text}, {"number": number + 1, "to": to, "text": text, "sent_at": at}))
+        played.append(session)
+    return played
+
+
+def test_without_a_clock_in_the_log_the_first_call_of_an_episode_tells_a_time_and_later_ones_do_not() -> None:
+    built_world = rebuilt(letters(repeated=True))
+    rows = rows_of("main", built_world.facts, built_world.recorded, behaviour.induce(built_world, empty(Tool)))
+    programs = {row["tool"]: row for row in rows.programs}
+    latest = max(json.loads(step.call.content)["sent_at"] for step in built_world.services["main"].steps)
+    new = {"to": "cedar", "text": "dune amber birch"}
+
+    def begun(seed: int | None) -> EpisodeState:
+        return EpisodeState(World(rows.facts, rows.recorded), programs, View(None, frozenset()), seed)
+
+    state = begun(None)
+    first = json.loads(state.call("send", new).content)
+    assert (first["number"], first["text"], first["sent_at"] > latest) == (1, "dune amber birch", True)
+    later = state.call("send", new)
+    assert later.tier == "unknown" and "`fresh`" in later.content, "nobody knows how long the first call took"
+    drawing = begun(7)
+    one, other = (json.loads(drawing.call("send", new).content)["sent_at"] for _ in range(2))
+    assert one < other, "times that may be drawn go on"
+    assert begun(None).call("send", new).content == json.dumps(first), "each episode begins alike"
+
+
+def test_a_time_that_belongs_to_what_is_named_is_not_that_of_the_call() -> None:
+    steps = rebuilt(letters(repeated=False)).services["main"].steps
+    assert "stamps" not in (carried._rule(steps, carried.pasts(steps)) or {})

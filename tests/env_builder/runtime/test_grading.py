@@ -339,7 +339,8 @@ def partly(*checks: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("partial", [0.1, 0.25, 0.5])
 def test_a_failed_gate_is_paid_in_part_in_training_alone_and_below_every_pass(partial: float) -> None:
-    shaping = [check("state", "shaping", 3.0, accepted=[LETTER]), check("call", "shaping", 1.0, calls=[{"tool": "open", "arguments": {}}], at_least=1)]
+    opened = check("call", "shaping", 1.0, calls=[{"tool": "open", "arguments": {}}], at_least=1)
+    shaping = [check("state", "shaping", 3.0, accepted=[LETTER]), opened]
     document = partly(*END, *shaping, partial=partial)
     assert rewards(document, episode()) == (0.0, 0.0)
     assert rewards(document, episode(call("open"))) == (0.0, partial * 0.25)

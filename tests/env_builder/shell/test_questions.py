@@ -11,7 +11,7 @@ import pytest
 
 from env_builder.runtime.workspace.sandbox import WITHIN, ChangedFile
 from env_builder.runtime.workspace.verifying import ANSWERS, digests
-from env_builder.shell.questions import KnownTests, Questions, answers_in, digest, written
+from env_builder.shell.questions import BlindQuestions, KnownTests, answers_in, digest, written
 
 SOURCES = frozenset(["lamp"])
 
@@ -185,13 +185,13 @@ def test_what_counts_is_what_is_steady_and_tells(tmp_path: Path) -> None:
                           "test_lamp.py::test__variant2": ["x"]}}
     known = KnownTests(tests, ["test_lamp.py::test"], [])
     right: dict[str, ChangedFile] = {"lamp.py": ChangedFile(b"right", 0o100644)}
-    made = Questions.of(known, ["lamp"], {}, right, lambda files, tree: answers["right" if tree else "before"])
+    made = BlindQuestions.of(known, ["lamp"], {}, right, lambda files, tree: answers["right" if tree else "before"])
     assert made.answers.keys() == {"test_lamp.py::test", "test_lamp.py::test__variant0"}
     assert not made.forgeable
     turns = iter([["1"], ["2"], ["3"]])
-    unsteady = Questions.of(known, ["lamp"], {}, right, lambda files, tree: {"test_lamp.py::test": next(turns)})
+    unsteady = BlindQuestions.of(known, ["lamp"], {}, right, lambda files, tree: {"test_lamp.py::test": next(turns)})
     assert unsteady.answers == {} and unsteady.forgeable
-    same = Questions.of(known, ["lamp"], {}, right, lambda files, tree: {"test_lamp.py::test": ["same"]})
+    same = BlindQuestions.of(known, ["lamp"], {}, right, lambda files, tree: {"test_lamp.py::test": ["same"]})
     assert same.forgeable and same.answers.keys() == {"test_lamp.py::test"}
 
 

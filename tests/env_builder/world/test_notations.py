@@ -74,6 +74,31 @@ def test_a_notation_is_found_read_and_given_back(kind: str, dump: Callable[[Any]
     assert [written_in(call.content, found, None) for call in inside] == told
 
 
+def test_texts_of_several_lines_and_times_to_the_microsecond_are_read_and_given_back_in_yaml() -> None:
+    texts = ["Hello,\n\nhere is a line that is longer than eighty columns, so that it goes on in the line below it.\nIt's all.",
+             "one\ntwo\n\n\nthree: four", "none"]
+    rows = [{"body": text, "lines": [text, {"inner": text}], "sent": datetime(2031, 5, 1, 10, 30, place, place)}
+            for place, text in enumerate(texts)]
+    told = [yaml.safe_dump(row) for row in rows]
+    found = find(calls(told), {})["show"]
+    inside = applied(calls(told), {"show": found})
+    assert [(call.parsed["body"], call.parsed["lines"][1]["inner"]) for call in inside] == [(text, text) for text in texts]
+    assert [written_in(call.content, found, None) for call in inside] == told
+
+
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_texts_in_double_quotes_are_read_and_given_back_in_yaml(is_ascii: bool) -> None:
+    texts = ["Größe und Straße, weit über achtzig Spalten hinaus, damit die Zeile für \"Jörg\" in der nächsten weitergeht.",
+             "a space \nbefore the break, a tab\tand a back\\slash", "José 😀", "none"]
+    rows = [{"body": text, "lines": [text, {"inner": text}], "place": place} for place, text in enumerate(texts)]
+    told = [yaml.safe_dump(row, allow_unicode=not is_ascii) for row in rows]
+    found = find(calls(told), {})["show"]
+    inside = applied(calls(told), {"show": found})
+    assert [(call.parsed["body"], call.parsed["lines"][1]["inner"]) for call in inside] == [(text, text) for text in texts]
+    assert [written_in(call.content, found, None) for call in inside] == told
+    assert found[0][1].get("ascii", False) == is_ascii
+
+
 @pytest.mark.parametrize("dump", [json.dumps, lambda value: json.dumps(value, separators=(",", ":"))])
 def test_json_after_the_line_of_a_status_is_read_and_given_back(dump: Callable[[Any], str]) -> None:
     answers = [f"HTTP/1.1 200 OK\n\n{dump(row)}\n" for row in SHOWN]
