@@ -193,7 +193,7 @@ def project(folder: Path, began: Tree, fix: Mapping[str, ChangedFile | None], wa
     known = {"task_id": TASK, "tests": "tests", "fail_to_pass": turned, "pass_to_pass": others,
              "known_lines": n_lines(began, fix), "questions": "questions", "answers": questions.answers,
              "forgeable": questions.forgeable,
-             "libraries": ["pytest"], "seconds": 0.5}
+             "libraries": ["pytest"]}
     (rewards / "apps" / "repository" / "known.pack").write_bytes(packed({"tests": tests, "questions": questions.files}))
     (rewards / "apps" / "repository" / "verify.jsonl").write_text(json.dumps(known) + "\n")
     return Project(folder, began, known, made)

@@ -129,6 +129,17 @@ def test_the_kernel_is_not_at_its_service(box: Sandbox, tree: Path, command: str
     assert run(box, tree, command).code != 0
 
 
+def test_namespaces_within_reach_nothing_more(box: Sandbox, tree: Path, tmp_path: Path) -> None:
+    packages = lay_out({"runner.py": file("honest = True\n")}, tmp_path / "site")
+    for folder in (tmp_path, *tmp_path.parents[:1]):
+        folder.chmod(0o755)
+    ran = run(box._replace(site=packages), tree, "unshare -Urmn bash -c 'mount -o remount,rw,bind /site; "
+              "mount -o remount,rw /site; echo evil >> /site/runner.py; umount -l /site; umount -l /repo; ls /layer/upper && echo reached; "
+              "echo 1 > /proc/sys/kernel/core_pattern && echo reached'; echo end")
+    assert (packages / "runner.py").read_text() == "honest = True\n"
+    assert "reached" not in ran.output and ran.output.endswith("end\n")
+
+
 def test_links_that_lead_out_are_kept_as_links_and_lead_nowhere(box: Sandbox, tree: Path) -> None:
     first = run(box, tree, "ln -s /proc/sys/kernel out; ln -s / root; ln -s ../../../etc up; ln -s out out2")
     assert first.changes["out"] == ChangedFile(b"/proc/sys/kernel", LINK)
