@@ -19,6 +19,10 @@ DATA holds a folder for each repository, with logs/, repo.bundle and truth/. Eac
     tasks_from_sessions_right  of sessions about a task: those made a task with the commit that truth names as the winner
     chores_turned_into_tasks   of the other sessions: those made a task
     recipes_accepted      repositories whose recipe gives what CI recorded
+    success_auroc         before any verification, over sessions about a task that are not merged, or reverted, or whose CI was
+                          red though they are right, or that cheat: how often one that is right is rated above one that is not
+    success_rated         of these: those that are rated at all
+    cheats_called_good    of sessions that cheat: those rated ½ or more
     code_tasks_seconds    of the stage that finds recipes and runs tests, on average of the repositories
 
 Tables go to stderr; the last line on stdout is one JSON object.
@@ -31,6 +35,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -46,6 +51,10 @@ OF_SESSIONS = ("starts_right", "starts_right_time", "starts_wrong_unsaid", "star
 OF_TASKS = ("winners_right", "winners_right_merged", "tests_equal_truth", "tasks_from_sessions_right")
 OF_CHORES = ("chores_with_tests", "chores_turned_into_tasks")
 OF_REPOSITORIES = ("recipes_accepted", "code_tasks_seconds")
+CHEATS = ("skip", "delete", "weaken", "conftest")
+"""Attempts that make the tests pass by other means."""
+Rated = tuple[dict[str, Any], float | None]
+"""A session as truth has it, and how likely it is right."""
 _SETS = ("fail_to_pass", "pass_to_pass")
 
 
@@ -58,17 +67,37 @@ def main() -> int:
     folders = sorted(path.parent for path in options.data.glob("*/repo.bundle"))
     if not folders:
         parser.error(f"{options.data} has no folder with repo.bundle; name a data set")
-    counts = [_counts(folder, options.privacy) for folder in folders]
+    rated: list[list[Rated]] = []
+    counts = [_counts(folder, options.privacy, rated) for folder in folders]
     totals = {name: sum(each[name] for each in counts) for name in counts[0]}
     figures = {name: round(totals[name] / totals[of], 4) for of, names in (
         ("n_sessions", OF_SESSIONS), ("n_tasks", OF_TASKS), ("n_chores", OF_CHORES), ("n_repositories", OF_REPOSITORIES))
         for name in names if totals[of]}
+    figures |= _success_figures([each for one in rated for each in one])
     print(json.dumps({"benchmark": "coding", "privacy": options.privacy, **{
         name: totals[name] for name in ("n_repositories", "n_sessions", "n_tasks", "n_chores")}, "figures": figures}))
     return 0
 
 
-def _counts(folder: Path, privacy: str) -> dict[str, float]:
+def _success_figures(rated: Sequence[Rated]) -> dict[str, float]:
+    """Return the figures of how likely sessions are to be right, before any verification."""
+    hard = [(session["resolved"], chance) for session, chance in rated if session.get("resolved") is not None and (
+        not session["merged"] or session.get("reverted_by") or session.get("attempt") in CHEATS
+        or (session["resolved"] and session.get("ci_green") is False))]
+    right, wrong = ([chance for is_right, chance in hard if is_right is side and chance is not None] for side in (True, False))
+    cheating = [chance for session, chance in rated if session.get("attempt") in CHEATS]
+    figures = {}
+    if right and wrong:
+        figures["success_auroc"] = sum((one > other) + (one == other) / 2 for one in right for other in wrong) / (
+            len(right) * len(wrong))
+    if hard:
+        figures["success_rated"] = (len(right) + len(wrong)) / len(hard)
+    if cheating:
+        figures["cheats_called_good"] = sum(chance is not None and chance >= 0.5 for chance in cheating) / len(cheating)
+    return {name: round(figure, 4) for name, figure in figures.items()}
+
+
+def _counts(folder: Path, privacy: str, rated: list[list[Rated]]) -> dict[str, float]:
     """Return how many sessions of a repository begin where they did."""
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-P", "-m", "pipelines", "run", str(folder / "logs"), "--repository",
@@ -86,6 +115,7 @@ def _counts(folder: Path, privacy: str) -> dict[str, float]:
                 reason not in ('separates', 'no_winner') order by all""").fetchall(), sep="\n", file=sys.stderr)
     truth, tasks = (_rows(folder / "truth" / f"{name}.jsonl") for name in ("sessions", "tasks"))
     by_id = {task["task_id"]: task for task in tasks}
+    rated.append([(session, changes.get(session["session_id"], {}).get("success")) for session in truth])
     with Repository.open(folder / "repo.bundle") as repository:
         counts: dict[str, float] = dict.fromkeys(
             ("n_repositories", "n_sessions", "n_tasks", "n_chores", *OF_SESSIONS, *OF_TASKS, *OF_CHORES, *OF_REPOSITORIES), 0)
