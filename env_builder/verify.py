@@ -150,6 +150,7 @@ def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list
 def _load(directory: str | Path, rewards: str | Path) -> tuple[Watched, _TaskRows]:
     try:
         environment = Watched.load_room(directory)
+        environment.verify_with(Path(rewards))
         return environment, _side(Path(rewards), environment)
     except (OSError, ValueError) as error:
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error

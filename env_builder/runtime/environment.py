@@ -233,8 +233,13 @@ class Environment:
         is_there = rewards is not None or grader.is_dir()
         environment = cls._read(
             directory, {row["task_id"]: row for row in rows_of(grader / "rubrics.jsonl")} if is_there else {})
-        environment._grader = grader if is_there else None
+        if is_there:
+            environment.verify_with(grader)
         return environment
+
+    def verify_with(self, grader: Path) -> None:
+        """From now on let apps' own verifiers judge by what this folder of rewards knows, in this process."""
+        self._grader = grader
 
     @classmethod
     def load_room(cls, path: str | Path) -> Self:

@@ -209,7 +209,18 @@ def _resolved(requirements: list[str], python: Interpreter, until: datetime) -> 
             return resolved([loosened(each) for each in requirements], python, until)
         except Unresolvable as error:
             problem = problem or error
-    raise problem or Unresolvable("nothing to resolve")
+    alone = [each for each in requirements if _is_resolvable(each, python, until)]
+    if not 0 < len(alone) < len(requirements):
+        raise problem or Unresolvable("nothing to resolve")
+    return _resolved(alone, python, until)
+
+
+def _is_resolvable(requirement: str, python: Interpreter, until: datetime) -> bool:
+    """Return whether a package is to be had at all: some are only given as source, or in an index of their own."""
+    try:
+        return bool(resolved([name_of(requirement) or requirement], python, until)) or ";" in requirement
+    except Unresolvable:
+        return False
 
 
 def _first_recipe(stated: Metadata, tree: Tree, python: Interpreter) -> RepositoryRecipe:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ from typing import Any
 def parsed(text: str) -> ast.Module | None:
     """Return the syntax tree, None where it is no Python of this version."""
     try:
-        return ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")   # of code that is not ours
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return None
 

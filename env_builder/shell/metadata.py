@@ -134,9 +134,9 @@ class _TreeReader:
             return
         metadata, project, tool = self._metadata, _table(document, "project"), _table(document, "tool")
         poetry = _table(tool, "poetry")
-        metadata.name = project.get("name") or poetry.get("name")
-        metadata.version = project.get("version") or poetry.get("version")
-        metadata.requires_python = project.get("requires-python") or _table(poetry, "dependencies").get("python")
+        metadata.name = _string(project.get("name") or poetry.get("name"))
+        metadata.version = _string(project.get("version") or poetry.get("version"))
+        metadata.requires_python = _string(project.get("requires-python") or _table(poetry, "dependencies").get("python"))
         self._need(_strings(project.get("dependencies")))
         for name, rows in _table(project, "optional-dependencies").items():
             self._extras.setdefault(name, []).extend(_strings(rows))
@@ -146,18 +146,21 @@ class _TreeReader:
         if _strings(_table(tool, "uv").get("dev-dependencies")):
             self._extras.setdefault("dev", []).extend(_strings(_table(tool, "uv")["dev-dependencies"]))
         self._poetry(poetry)
-        for name, environment in _table(_table(tool, "hatch"), "envs").items():
-            rows = [each for key in ("dependencies", "extra-dependencies") for each in _strings(environment.get(key))]
+        environments = _table(_table(tool, "hatch"), "envs")
+        for name in environments:
+            rows = [each for key in ("dependencies", "extra-dependencies")
+                    for each in _strings(_table(environments, name).get(key))]
             self._extras.setdefault("test" if name == "default" else name, []).extend(rows)
         metadata.entry_points = {
-            **{group: dict(rows) for group, rows in _table(project, "entry-points").items() if isinstance(rows, dict)},
+            **{group: {name: each for name, each in rows.items() if isinstance(each, str)}
+               for group, rows in _table(project, "entry-points").items() if isinstance(rows, dict)},
             "console_scripts": {name: each for name, each in {**_table(project, "scripts"), **_table(poetry, "scripts")}.items()
                                 if isinstance(each, str)}}
         options = _table(_table(tool, "pytest"), "ini_options") or {
             key: each for key, each in _table(tool, "pytest").items() if key != "ini_options"}
         self._runner({name: "\n".join(map(str, each)) if isinstance(each, list) else str(each)
                       for name, each in options.items()},
-                     " ".join(map(shlex.quote, options["addopts"])) if isinstance(options.get("addopts"), list) else None)
+                     shlex.join(map(str, options["addopts"])) if isinstance(options.get("addopts"), list) else None)
         legacy = _table(tool, "tox")
         if isinstance(legacy.get("legacy_tox_ini"), str):
             self._tox_text(legacy["legacy_tox_ini"])
@@ -331,8 +334,8 @@ class _TreeReader:
         return (*dict.fromkeys(each.strip("./") for each in places if each.strip("./") in folders and each.strip("./")), "")
 
 
-def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = document.get(name)
+def _table(document: Any, name: str) -> dict[str, Any]:
+    value = document.get(name) if isinstance(document, dict) else None
     return value if isinstance(value, dict) else {}
 
 
@@ -371,7 +374,7 @@ def _ini(text: str) -> dict[str, dict[str, str]]:
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:
         parser.read_string(text)
-    except configparser.Error:
+    except (configparser.Error, AttributeError):  # the second: a line that goes on an option without a value
         return {}
     return {name: {key: each or "" for key, each in parser[name].items()} for name in parser.sections()}
 

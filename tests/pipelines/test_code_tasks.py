@@ -80,6 +80,14 @@ def test_sessions_about_a_change_with_tests_become_tasks(repository: Repository,
     assert (made.recipes[0].share, made.recipes[0].n_runs) == (1.0, 1)
 
 
+def test_the_same_repository_gives_the_same_rows_in_another_folder(repository: Repository, scratch: Path) -> None:
+    made = []
+    for name in ("one", "other"):
+        (scratch / name).mkdir(mode=0o755)
+        made.append(rows(repository, scratch / name, "sh run.sh", session(repository, "fix", 1, 2)))
+    assert (made[0].recipes, made[0].tasks, made[0].decisions) == (made[1].recipes, made[1].tasks, made[1].decisions)
+
+
 def test_a_fix_that_does_not_apply_begins_at_its_parent_if_edited_files_agree(repository: Repository) -> None:
     trees, ids = CodeTrees(repository), list(repository.commits)
     own = TaskStart(ids[0], {"lamp.c": "other\n"}, ids[2])

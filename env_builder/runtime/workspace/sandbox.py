@@ -11,9 +11,11 @@ Standard library only.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,7 @@ WAYS = ("namespaces", "docker", "process")
 FOLDER, LINK = 0o040000, 0o120000
 HELP = "/traceroom"
 """Where a sandbox has what runners of tests load of ours."""
-WITHIN = Path(__file__).with_name("within")
+_WITHIN = Path(__file__).with_name("within")
 _INSIDE = Path(__file__).with_name("inside.py")
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd",
            "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/mime.types")
@@ -136,7 +138,7 @@ class Sandbox(NamedTuple):
         system = [*_SYSTEM, *([] if sys.base_prefix.startswith("/usr") else [str(Path(sys.base_prefix).resolve())])]
         rows = [[path, path] for path in system if os.path.lexists(path)]
         rows += [[str(self.site.absolute()), SITE]] if self.site else []
-        return rows + [[str(path.absolute()), where] for path, where in [(WITHIN, HELP), *shown]]
+        return rows + [[str(path.absolute()), where] for path, where in [(_help(), HELP), *shown]]
 
     def _answer(self, spec: dict[str, object], payload: bytes, shown: list[tuple[Path, str]]) -> bytes:
         command = [sys.executable, "-I", "-S", str(_INSIDE)]
@@ -157,7 +159,7 @@ class Sandbox(NamedTuple):
 
     def _on_host(self, spec: dict[str, object]) -> dict[str, object]:
         """Return what to run with the host's paths in the place of a sandbox's."""
-        places = {HELP: str(WITHIN), **({SITE: str(self.site.absolute())} if self.site else {}),
+        places = {HELP: str(_help()), **({SITE: str(self.site.absolute())} if self.site else {}),
                   WORKSPACE: f"{spec['root']}{WORKSPACE}"}
 
         def on_host(text: str) -> str:
@@ -172,7 +174,7 @@ class Sandbox(NamedTuple):
         if self.image is None:
             raise SandboxUnavailable("a sandbox of the way docker needs an image")
         limits: dict[str, int] = spec["limits"]  # type: ignore[assignment]
-        volumes = [(str(spec["tree"]), "/tree"), (str(_INSIDE), "/inside.py"), (str(WITHIN), HELP),
+        volumes = [(str(spec["tree"]), "/tree"), (str(_INSIDE), "/inside.py"), (str(_help()), HELP),
                    *((str(path.absolute()), to) for path, to in shown)]
         volumes += [(str(self.site.absolute()), SITE)] if self.site else []
         rights = [f"--cap-add={right}" for right in ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID")]
@@ -182,6 +184,20 @@ class Sandbox(NamedTuple):
             f"--tmpfs={WORKSPACE}:exec,size={2 * limits['files_mb']}m", f"--tmpfs=/tmp:exec,size={limits['files_mb']}m",
             *(f"--volume={path}:{to}:ro" for path, to in volumes), "--entrypoint=python3", self.image, "-I", "-S", "/inside.py"]
         return command, {**spec, "tree": "/tree", "root": WORKSPACE}
+
+
+@cache
+def _help() -> Path:
+    """Return a folder with what runners load of ours, that the user of a sandbox may read: an environment's own folder is
+    closed to others."""
+    folder = Path(tempfile.mkdtemp(prefix="traceroom-help-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)
+    for path in sorted(_WITHIN.iterdir()):
+        if path.is_file():
+            (folder / path.name).write_bytes(path.read_bytes())
+            (folder / path.name).chmod(0o644)
+    return folder
 
 
 def _after(rows: Iterable[tuple[str, int | None, int]], contents: bytes) -> dict[str, ChangedFile | None]:

@@ -125,7 +125,8 @@ def test_sessions_of_nox_that_run_tests_are_read() -> None:
 
 
 @pytest.mark.parametrize("files", [{"pyproject": "= nonsense"}, {"cfg": "no section"}, {"setup": "def ("},
-                                   {"tox": "[testenv\n"}])
+                                   {"tox": "[testenv\n"}, {"cfg": "[a]\nb\n  c\n"},
+                                   {"pyproject": "tool.hatch.envs = {a = 1}\ntool.poetry.group = [1]\nproject.name = 3"}])
 def test_damaged_metadata_says_nothing(files: dict[str, str]) -> None:
     assert read(**files)["requirements"] == []
 
