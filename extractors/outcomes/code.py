@@ -27,14 +27,15 @@ class CodeOutcomes(NamedTuple):
 
 def code_change(evidence: Evidence) -> pl.DataFrame:
     """Twice the probability of success less 1, of what became of the change and how it came about."""
-    rows = evidence.code_changes.drop_nulls("success").sort("session_id")
+    last = evidence.turns.group_by("session_id", maintain_order=True).agg(pl.col("turn_id").tail(1))
+    rows = evidence.code_changes.drop_nulls("success").join(last, on="session_id").sort("session_id")
     described = pl.lit("the change: ") + pl.col("evidence").list.join(", ")
-    return votes(rows, (2 * pl.col("success") - 1).round(6), described, pl.lit([], pl.List(pl.String)))
+    return votes(rows, (2 * pl.col("success") - 1).round(6), described, pl.col("turn_id"))
 
 
 def verdicts_of_code(verdicts: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
     """Return one vote for each session of which the verifier says whether it solved its task."""
-    known = verdicts.drop_nulls("resolved").join(sessions, on="session_id", how="semi").sort("session_id", "task_id")
-    rows = known.group_by("session_id", maintain_order=True).agg(pl.col("resolved").all(), pl.col("detail").str.join("; "))
+    certain = verdicts.drop_nulls("resolved").join(sessions, on="session_id", how="semi").sort("session_id", "task_id")
+    rows = certain.group_by("session_id", maintain_order=True).agg(pl.col("resolved").all(), pl.col("detail").str.join("; "))
     answer = pl.when("resolved").then(pl.lit("it solves its task: ")).otherwise(pl.lit("it does not solve its task: "))
     return votes(rows, pl.when("resolved").then(1.0).otherwise(-1.0), answer + pl.col("detail"), pl.lit([], pl.List(pl.String)))

@@ -19,7 +19,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from env_builder.runtime.workspace.paths import configures
 from extractors.workspaces.changes import kind_of
 from extractors.workspaces.frames import CommandRun, Frame
 
@@ -36,6 +35,7 @@ _ASSERT = re.compile(r"\bassert|\bexpect\(|\.should\b|\bt\.(?:Error|Fatal|Fail)|
 _ALWAYS = re.compile(
     r"\bassert[ \t]*\(?(?:True|1|not False)\b[ \t]*\)?[ \t]*(?:,|#|$)|\bor True\b|assertTrue\(True\)|assert!\(true\)"
     r"|expect\(true\)\.toBe\(true\)|expect\(1\)\.toBe\(1\)", re.MULTILINE)
+_RUNNER_FILES = frozenset(("conftest.py", "noxfile.py", "makefile", "gnumakefile"))
 _RUNNER = re.compile(
     r"\bpytest_\w+[ \t]*\(|hookwrapper|collect_ignore|--deselect|--ignore|\baddopts\b|\btestpaths\b"
     r"|\bpython_(?:files|functions)\b|norecursedirs|\bos\._exit|exitstatus|IgnorePatterns|\bxfail_strict\b")
@@ -55,7 +55,7 @@ def signs_of(before: Texts, after: Texts) -> dict[str, str]:
         was, became = before.get(path), after.get(path)
         if was == became:
             continue
-        if configures(path) or _ITSELF.search(path):
+        if _configures(path) or _ITSELF.search(path):
             added = Counter((became or "").splitlines()) - Counter((was or "").splitlines())
             if _ITSELF.search(path) or any(_RUNNER.search(line) for line in added):
                 signs.setdefault("runner_changed", path)
@@ -75,6 +75,12 @@ def signs_of_commands(frames: Iterable[Frame]) -> dict[str, str]:
     """Return the sign of commands that remove or rewrite tests, with the command."""
     commands = (frame.command for frame in frames if isinstance(frame, CommandRun))
     return next(({"by_shell": match[0]} for command in commands if (match := _BY_SHELL.search(command)) is not None), {})
+
+
+def _configures(path: str) -> bool:
+    """Return whether a file may configure how tests are run."""
+    name = path.rpartition("/")[2]
+    return kind_of(path) == "configuration" or name.lower() in _RUNNER_FILES or ".config." in name
 
 
 def _of_tests(was: str | None, became: str | None, kept: Counter[str] | None) -> Iterable[str]:
