@@ -77,13 +77,13 @@ def registered() -> dict[str, AppBackend]:
 
 def assemble(
     name: str, apps: Sequence[AppSource], tasks: Iterable[Row], rubrics: Iterable[Row], environment: Path, rewards: Path,
-    solutions: Iterable[Row] = (), perturbations: Iterable[Row] = (), known: Mapping[str, bytes] | None = None,
+    solutions: Iterable[Row] = (), perturbations: Iterable[Row] = (), secrets: Mapping[str, bytes] | None = None,
 ) -> bundle.Digests:
-    """Write an environment of these apps, and its rewards. `known`: files of the rewards' folder that only apps' own verifiers
-    read, `apps/<name>/…` -> content.
+    """Write an environment of these apps, and its rewards.
 
-    `tasks`: rows of tasks.jsonl; `rubrics`: documents as docs/rewards.md says; `solutions`: {"task_id", "steps"}. Missing: no
-    such kind. InputError: two apps have one name or one tool.
+    `secrets`: files of the rewards' folder that only apps' own verifiers read, `apps/<name>/…` -> content. `tasks`: rows of
+    tasks.jsonl; `rubrics`: documents as docs/rewards.md says; `solutions`: {"task_id", "steps"}. Missing: no such kind.
+    InputError: two apps have one name or one tool.
     """
     bundle.renew(environment)
     manifest_rows: list[Row] = []
@@ -111,7 +111,7 @@ def assemble(
     bundle.write_lines(rewards / "rubrics.jsonl", documents)
     bundle.write_lines(rewards / "solutions.jsonl", sorted(solutions, key=lambda row: str(row["task_id"])))
     bundle.write_lines(rewards / "sessions.jsonl", ())
-    for path, content in sorted((known or {}).items()):
+    for path, content in sorted((secrets or {}).items()):
         (rewards / path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         (rewards / path).write_bytes(content)
     bundle.write_json(rewards / SCHEMA, schema())

@@ -68,6 +68,8 @@ VARIABLES = {
     "TRACEROOM_ALERT_SMTP": "Server that sends it: `smtp://[user:password@]host[:port]`, or `smtps://`",
     "TRACEROOM_ALERT_WEBHOOK": "URL that receives alerts, a JSON document by POST",
     "TRACEROOM_AUTOMATION": "`on`: Dagster's schedule and the inbox sensor start enabled",
+    "TRACEROOM_ANSWERS": "Set in sandboxes: the file to which questions report",
+    "TRACEROOM_ORDER": "Set in sandboxes: the seed of the order of tests",
     "TRACEROOM_BASE_IMAGE": "Base image of environments",
     "TRACEROOM_COMMAND": "Name of the command in the hints that a run prints; set by `./traceroom`",
     "TRACEROOM_CONFIG": "Configuration file of Dagster's runs",

@@ -110,7 +110,7 @@ def test_one_door_per_outside_thing(module: str) -> None:
 def test_the_runtime_imports_the_standard_library_and_itself() -> None:
     wrong = []
     for path in sorted(RUNTIME.rglob("*.py")):
-        for node in nodes(path):
+        for node in nodes(path) if path.parent.name != "within" else ():   # plug-ins of runners that a workspace brings along
             if isinstance(node, ast.ImportFrom) and node.level:
                 if node.level > len(path.relative_to(RUNTIME).parts):
                     wrong.append(f"{shown(path)}:{node.lineno} leaves the runtime")

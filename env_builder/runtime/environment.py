@@ -383,8 +383,8 @@ class Environment:
             result = Result(content, is_error, tier)
         self._talk.n_chars += len(tool) + len(key or "") + len(content)
         row = {"kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier}
-        if leaving is not None and (left := leaving.since(self._marks[-1][0])) is not None:
-            row["left"] = left
+        if leaving is not None and (remains := leaving.since(self._marks[-1][0])) is not None:
+            row["left"] = remains
         self._journal.append(row | sampled if sampled else row)
         events = () if is_error else self._talk.events_after(tool, arguments)
         if events and not any(_is_like(row, earlier) for earlier in self._journal[:-1]):

@@ -3,7 +3,7 @@
 In: files of known tests, and which of their tests count. Out: files in which every comparison reports the computed value
 instead (`traceroom_ask`), and expected values are gone: `assert parse(x) == {"a": 1}` becomes `ask(parse(x))`. Of each test
 there are also variants with other inputs, letters and numbers exchanged alike in all of it, so that answers that were learnt
-by heart are none. What counts is decided by running them (`Questions.of`): the same answer twice with the known solution,
+by heart are none. What counts is decided by running them (`BlindQuestions.of`): the same answer twice with the known solution,
 and, of variants, an answer that it and the state before do not share.
 
 Sees: `assert` with comparisons, `pytest.raises`, `unittest`'s methods, parametrised tests. Expected is what is made of
@@ -59,7 +59,7 @@ class KnownTests(NamedTuple):
     """Those that pass before and after."""
 
 
-class Questions(NamedTuple):
+class BlindQuestions(NamedTuple):
     """Questions of a task, with the known solution's answers."""
 
     files: dict[str, ChangedFile]
@@ -69,9 +69,9 @@ class Questions(NamedTuple):
     """None tells the known solution from the state before."""
 
     @classmethod
-    def of(cls, known: KnownTests, sources: Iterable[str], before: Tree, after: Tree, run: Run) -> Questions:
+    def of(cls, tests: KnownTests, sources: Iterable[str], before: Tree, after: Tree, run: Run) -> BlindQuestions:
         """Make questions of known tests. `sources`: names of modules of the source; `before`, `after`: trees without tests."""
-        files = written(known.files, known.turned, known.others, frozenset(sources))
+        files = written(tests.files, tests.turned, tests.others, frozenset(sources))
         if not any(path.endswith(".py") and b"import traceroom_ask" in file.content for path, file in files.items()):
             return cls({}, {}, True)
         right, again, wrong = run(files, after), run(files, after), run(files, before)
@@ -325,7 +325,7 @@ class _Asking(ast.NodeTransformer):
             return None
         _drop_unread(test)
         self._hide_expected(test)
-        test.body = [ast.With([ast.withitem(_asked("whole"))], test.body or [ast.Pass()])]
+        test.body = [ast.With([ast.withitem(_reporting("whole"))], test.body or [ast.Pass()])]
         return test
 
     def _visited(self, statement: ast.stmt) -> list[ast.stmt]:
@@ -334,23 +334,23 @@ class _Asking(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         self._n_asked += 1
-        return ast.Expr(_asked("ask", *self._reported(node.test)))
+        return ast.Expr(_reporting("ask", *self._reported(node.test)))
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         call = node.value
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) \
                 and call.func.value.id in ("self", "cls"):
-            asked = self._of_method(call)
-            if asked is not None:
+            report = self._of_method(call)
+            if report is not None:
                 self._n_asked += 1
-                return ast.Expr(asked)
+                return ast.Expr(report)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_With(self, node: ast.With) -> ast.stmt:
         for item in node.items:
             call = item.context_expr
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _RAISING:
-                item.context_expr = _asked("asking", *call.args[:1])
+                item.context_expr = _reporting("asking", *call.args[:1])
                 self._n_asked += 1
         return self.generic_visit(node)  # type: ignore[return-value]
 
@@ -359,17 +359,17 @@ class _Asking(ast.NodeTransformer):
         assert isinstance(call.func, ast.Attribute)
         name, given = call.func.attr, call.args
         if name in _EQUAL and len(given) >= 2:
-            return _asked("ask", *self._computed(given[:2]))
+            return _reporting("ask", *self._computed(given[:2]))
         if name in _COMPARED and len(given) >= 2:
-            return _asked("ask", _truth(ast.Compare(given[0], [_COMPARED[name]()], [given[1]])))
+            return _reporting("ask", _truth(ast.Compare(given[0], [_COMPARED[name]()], [given[1]])))
         if name in ("assertTrue", "assertFalse") and given:
-            return _asked("ask", *self._reported(given[0]))
+            return _reporting("ask", *self._reported(given[0]))
         if name == "assertIsNone" and given:
-            return _asked("ask", given[0])
+            return _reporting("ask", given[0])
         if name == "assertIsNotNone" and given:
-            return _asked("ask", _truth(ast.Compare(given[0], [ast.IsNot()], [ast.Constant(None)])))
+            return _reporting("ask", _truth(ast.Compare(given[0], [ast.IsNot()], [ast.Constant(None)])))
         if name == "assertIsInstance" and len(given) >= 2:
-            return _asked("ask", ast.Call(ast.Name("isinstance", ast.Load()), given[:2], []))
+            return _reporting("ask", ast.Call(ast.Name("isinstance", ast.Load()), given[:2], []))
         if name == "assertRaises" and len(given) >= 2:
             return ast.Call(ast.Attribute(ast.Name(ASK, ast.Load()), "raised", ast.Load()), given, call.keywords)
         return None
@@ -419,7 +419,7 @@ def _may_act(value: ast.expr) -> bool:
                    for node in acting)
 
 
-def _asked(name: str, *values: ast.expr) -> ast.expr:
+def _reporting(name: str, *values: ast.expr) -> ast.expr:
     return ast.Call(ast.Attribute(ast.Name(ASK, ast.Load()), name, ast.Load()), list(values), [])
 
 

@@ -24,9 +24,9 @@ from env_builder.runtime.workspace.paths import is_test, sorted_change
 from env_builder.runtime.workspace.recipes import Recipe
 from env_builder.runtime.workspace.sandbox import Changes, CommandLimits
 from env_builder.runtime.workspace.trees import Began, Tree, changed, folders, packed
-from env_builder.runtime.workspace.verifying import ANSWERS, KNOWN, VERIFY, Known, Verifier, known_of, n_lines
+from env_builder.runtime.workspace.verifying import ANSWERS, TESTS, VERIFY, KnownTask, Verifier, known_of, n_lines
 from env_builder.shell import WorkspaceContent, WorkspaceStart
-from env_builder.shell.questions import KnownTests, Questions, answers_in
+from env_builder.shell.questions import BlindQuestions, KnownTests, answers_in
 from env_builder.shell.recipe import RepositoryRecipe, site_tree
 from env_builder.shell.tasks import Candidate
 from env_builder.shell.trials import digest_of
@@ -69,10 +69,10 @@ class VerifiedTask(NamedTuple):
     """A task with what the grader knows of it, and whether it holds."""
 
     task: RepositoryTask
-    known: Row
+    row: Row
     """Its row of verify.jsonl."""
     tests: Tree
-    questions: Questions
+    questions: BlindQuestions
     reason: str
     """verified; known_solution_not_paid, unchanged_paid: it is no task."""
     detail: str
@@ -125,13 +125,13 @@ class CodeRoom:
         trees = {each.task.task_id: self._start(each.task) for each in holding}
         starts = [WorkspaceStart(each.task.session_id, each.task.task_id, each.task.task_id, each.task.instant)
                   for each in holding]
-        known = {name: tree for each in holding for name, tree in self._known_trees(each).items()}
-        lines = "".join(canonical(each.known) + "\n" for each in holding)
+        tests = {name: tree for each in holding for name, tree in self._known_trees(each).items()}
+        lines = "".join(canonical(each.row) + "\n" for each in holding)
         return assemble(
             self.name, [AppSource(APP, "shell", WorkspaceContent(self._row, trees, starts, self._site))],
             [_task_row(each.task) for each in holding], [_rubric(each) for each in holding], environment, rewards,
             [{"task_id": each.task.task_id, "steps": _solution(each.task)} for each in holding],
-            known={f"apps/{APP}/{KNOWN}": packed(known), f"apps/{APP}/{VERIFY}": lines.encode()})
+            secrets={f"apps/{APP}/{TESTS}": packed(tests), f"apps/{APP}/{VERIFY}": lines.encode()})
 
     def _start(self, task: RepositoryTask) -> dict[str, Any]:
         return changed(task.candidate.start, self._recipe.changes)
@@ -151,7 +151,7 @@ class CodeRoom:
         verifier = _MemoryVerifier(self.recipe, self._known_trees(verified), known_of(row))
         row["signs"] = list(verifier.verify(task.task_id, began, candidate.fix).signs)
         reason, detail = self._holds(task, began, verifier)
-        verdicts = [self._verdict(task, session_id, left, began, verifier) for session_id, left in sorted(
+        verdicts = [self._verdict(task, session_id, remains, began, verifier) for session_id, remains in sorted(
             task.sessions.items())] if reason == "verified" else []
         return verified._replace(reason=reason, detail=detail, verdicts=tuple(verdicts))
 
@@ -166,21 +166,21 @@ class CodeRoom:
             return "known_solution_not_paid", f"With the known solution {len(tests)} known tests fail here: {tests[:2]}."
         if verifier.verify(task.task_id, began, {}).resolved is not False:
             return "unchanged_paid", "The tests pass without any change."
-        kind = ", resting on its tests alone" if verifier.known(task.task_id).forgeable else ""
+        kind = ", resting on its tests alone" if verifier.knowledge(task.task_id).forgeable else ""
         return "verified", f"The known solution is paid, an unchanged tree is not{kind}."
 
     def _verdict(
-        self, task: RepositoryTask, session_id: str, left: Changes, began: Began, verifier: Verifier,
+        self, task: RepositoryTask, session_id: str, remains: Changes, began: Began, verifier: Verifier,
     ) -> Verdict:
         """Verify what a session had left: its source alone, as people change tests too."""
-        source = {path: file for path, file in sorted_change(began.tree, left, self.libraries).source.items()
+        source = {path: file for path, file in sorted_change(began.tree, remains, self.libraries).source.items()
                   if not is_test(path)}
         verification = verifier.verify(task.task_id, began, source)
         n_failing = sum(verification.outcomes.get(test) != "passed" for test in (*task.fail_to_pass, *task.pass_to_pass))
         detail = f"{n_failing} known tests fail" if n_failing else f"{sum(verification.answers.values())} answers agree"
         return Verdict(task.task_id, session_id, verification.resolved, detail)
 
-    def _questions(self, task: RepositoryTask, tests: Tree) -> Questions:
+    def _questions(self, task: RepositoryTask, tests: Tree) -> BlindQuestions:
         """Make questions of the known tests."""
         start = self._start(task)
         before = {path: file for path, file in start.items() if not is_test(path) and path not in tests}
@@ -192,7 +192,7 @@ class CodeRoom:
             ran = self.recipe.run(laid, files, self.recipe.command("/repo/.results.xml"), env, _QUESTION_LIMITS)
             return answers_in(ran.changes.get(".answers"))
 
-        return Questions.of(KnownTests(tests, task.fail_to_pass, task.pass_to_pass), _sources(start), before, after, run)
+        return BlindQuestions.of(KnownTests(tests, task.fail_to_pass, task.pass_to_pass), _sources(start), before, after, run)
 
     @staticmethod
     def _known_trees(verified: VerifiedTask) -> dict[str, Tree]:
@@ -206,8 +206,8 @@ class CodeRoom:
 class _MemoryVerifier(Verifier):
     """A verifier of one task that is not written yet."""
 
-    def __init__(self, recipe: Recipe, trees: Mapping[str, Tree], known: Known) -> None:
-        self._hold(recipe, {name: dict(tree) for name, tree in trees.items()}, {known.task_id: known})
+    def __init__(self, recipe: Recipe, trees: Mapping[str, Tree], knowledge: KnownTask) -> None:
+        self._hold(recipe, {name: dict(tree) for name, tree in trees.items()}, {knowledge.task_id: knowledge})
 
 
 def _sources(tree: Tree) -> set[str]:

@@ -137,10 +137,10 @@ def _repository_tasks(
         def begun(path: str, began: Mapping[str, ChangedFile] = began) -> str | None:
             return began[path].content.decode("utf-8", "replace") if path in began else None
 
-        left = ending(below_root(calls.get(row["session_id"], []), repository), begun)
-        sessions = {} if left is None else {row["session_id"]: {
+        texts = ending(below_root(calls.get(row["session_id"], []), repository), begun)
+        sessions = {} if texts is None else {row["session_id"]: {
             path: None if text is None else ChangedFile(text.encode(), began[path].mode if path in began else 0o100644)
-            for path, text in left.items()}}
+            for path, text in texts.items()}}
         tasks.append(RepositoryTask(
             row["task_id"], row["session_id"], row["started_at"] and row["started_at"].isoformat(), row["goal"], row["script"],
             splits[row["winner"]], row["winner"], candidate, tuple(row["fail_to_pass"]), tuple(row["pass_to_pass"]), sessions))

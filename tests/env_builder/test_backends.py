@@ -268,8 +268,8 @@ def test_digests_cover_every_app(built: Built, tmp_path: Path) -> None:
 
 def test_mistakes_of_who_builds_are_told(tmp_path: Path) -> None:
     where = tmp_path / "environments" / "x", tmp_path / "rewards" / "x"
-    with pytest.raises(Missing, match="there are: files, lined_notebook, records"):
-        backends.assemble("x", [AppSource("a", "shell", None)], [task()], [], *where)
+    with pytest.raises(Missing, match="there are: files, lined_notebook, records, shell"):
+        backends.assemble("x", [AppSource("a", "abacus", None)], [task()], [], *where)
     tree = [FileVersion("a", b"")]
     with pytest.raises(InputError, match="both answer the tool"):
         backends.assemble("x", [AppSource("a", "files", tree), AppSource("b", "files", tree)], [task()], [], *where)

@@ -277,20 +277,20 @@ class CompositeState(LeavingState):
     def since(self, snapshot: tuple[Any, ...]) -> Any:
         each = {name: cast(LeavingState, state).since(own) for name, state, own, leaves in zip(
             self._names, self.states, snapshot, self._leaving, strict=True) if leaves}
-        return {name: left for name, left in each.items() if left is not None} or None
+        return {name: remains for name, remains in each.items() if remains is not None} or None
 
     def again(self, row: Mapping[str, Any]) -> Result | None:
         number = self._app_of.get(str(row.get("tool")))
         if number is None or not self._leaving[number]:
             return None
-        left = row.get("left")
+        remains = row.get("left")
         state = cast(LeavingState, self.states[number])
-        return state.again({**row, "left": left.get(self._names[number]) if isinstance(left, dict) else None})
+        return state.again({**row, "left": remains.get(self._names[number]) if isinstance(remains, dict) else None})
 
     def verified(self, grader: Path, task_id: str, seed: int = 0) -> Any:
         each = (cast(LeavingState, state).verified(grader, task_id, seed) for state, leaves in zip(
             self.states, self._leaving, strict=True) if leaves)
-        return next((said for said in each if said is not None), None)
+        return next((answer for answer in each if answer is not None), None)
 
     def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
         return self.states[self._app_of[tool]].examples(tool, arguments) if tool in self._app_of else []

@@ -35,15 +35,15 @@ class VerifiedCheck(CheckKind):
 
     @classmethod
     def _fail_to_pass(cls, verification: Any) -> CheckResult:
-        return cls._tests(verification, verification.known.fail_to_pass)
+        return cls._tests(verification, verification.knowledge.fail_to_pass)
 
     @classmethod
     def _pass_to_pass(cls, verification: Any) -> CheckResult:
-        return cls._tests(verification, verification.known.pass_to_pass)
+        return cls._tests(verification, verification.knowledge.pass_to_pass)
 
     @classmethod
     def _known_tests(cls, verification: Any) -> CheckResult:
-        return cls._tests(verification, (*verification.known.fail_to_pass, *verification.known.pass_to_pass))
+        return cls._tests(verification, (*verification.knowledge.fail_to_pass, *verification.knowledge.pass_to_pass))
 
     @staticmethod
     def _tests(verification: Any, tests: tuple[str, ...]) -> CheckResult:
@@ -62,7 +62,7 @@ class VerifiedCheck(CheckKind):
     @staticmethod
     def _signs(verification: Any) -> CheckResult:
         """Hold a forgeable task's change that reaches for its judge back for a person: nobody can say."""
-        if not (verification.known.forgeable and verification.signs):
+        if not (verification.knowledge.forgeable and verification.signs):
             return CheckResult(True, list(verification.signs))
         is_open = verification.passes_tests
         return CheckResult(None if is_open else False, clip(list(verification.signs)), depends_on_unknown=is_open)
@@ -74,7 +74,7 @@ class VerifiedCheck(CheckKind):
     @staticmethod
     def _size(verification: Any) -> CheckResult:
         """Compare the change's lines with the known solution's: the share falls from 1 at as many to 0 at five times."""
-        most = max(1, verification.known.known_lines)
+        most = max(1, verification.knowledge.known_lines)
         share = 1 - min(1.0, max(0.0, verification.n_lines / most - 1) / 4)
         return CheckResult(share == 1, {"lines": verification.n_lines, "known": most}, share=share)
 

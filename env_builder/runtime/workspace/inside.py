@@ -60,17 +60,17 @@ def main() -> int:
     changes: list[Change] = [(path, mode, sys.stdin.buffer.read(size)) for path, mode, size in spec["changes"]]
     out = os.fdopen(os.dup(1), "wb")
     try:
-        ran, left = _in_namespaces(spec, changes) if spec["layout"] == "overlay" else _in_copy(spec, changes)
+        ran, after = _in_namespaces(spec, changes) if spec["layout"] == "overlay" else _in_copy(spec, changes)
     except Unable as error:
         _answer(out, {"unable": str(error)}, [])
     else:
-        _answer(out, ran, left)
+        _answer(out, ran, after)
     return 0
 
 
-def _answer(out: Any, ran: Row, left: list[Change]) -> None:
-    rows = [[path, mode, len(content)] for path, mode, content in left]
-    out.write(json.dumps({**ran, "changes": rows}).encode() + b"\n" + b"".join(content for *_, content in left))
+def _answer(out: Any, ran: Row, after: list[Change]) -> None:
+    rows = [[path, mode, len(content)] for path, mode, content in after]
+    out.write(json.dumps({**ran, "changes": rows}).encode() + b"\n" + b"".join(content for *_, content in after))
     out.flush()
 
 
@@ -200,7 +200,7 @@ def _in_copy(spec: Row, changes: list[Change]) -> tuple[Row, list[Change]]:
     if is_root:
         for folder, folders, files in os.walk(workspace):
             for name in (*folders, *files, ""):
-                os.chown(os.path.join(folder, name), _OWN_USER, _OWN_USER, follow_symlinks=False)
+                os.lchown(os.path.join(folder, name), _OWN_USER, _OWN_USER)
     _apply(workspace, changes, _OWN_USER if is_root else None)
 
     def enter() -> None:
@@ -228,7 +228,7 @@ def _apply(workspace: str, changes: list[Change], user: int | None) -> None:
                 file.write(content)
             os.chmod(target, stat.S_IMODE(mode))
         if user is not None:
-            os.chown(target, user, user, follow_symlinks=False)
+            os.lchown(target, user, user)
 
 
 def _make_folders(workspace: str, path: str, user: int | None) -> None:
@@ -289,7 +289,7 @@ def _become(spec: Row, enter: Callable[[], None], write_end: int) -> None:
         os.chdir(spec["cwd"])
         os.umask(0o022)
         os.execvpe(spec["command"][0], spec["command"], spec["env"])
-    except BaseException as error:
+    except (OSError, ValueError, Unable) as error:
         os.write(2, f"{spec['command'][0]}: cannot be run: {error}\n".encode())
     os._exit(127)
 

@@ -30,6 +30,8 @@ SITE = "/site"
 """Where packages lie in a sandbox."""
 WAYS = ("namespaces", "docker", "process")
 FOLDER, LINK = 0o040000, 0o120000
+PROGRAMS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs of the host are searched for."""
 HELP = "/traceroom"
 """Where a sandbox has what runners of tests load of ours."""
 _WITHIN = Path(__file__).with_name("within")
@@ -149,7 +151,7 @@ class Sandbox(NamedTuple):
         limits: dict[str, float] = spec["limits"]  # type: ignore[assignment]
         try:
             ran = subprocess.run(command, input=json.dumps(spec).encode() + b"\n" + payload, capture_output=True, check=False,
-                                 timeout=limits["seconds"] + _GRACE_S, env={"PATH": os.environ.get("PATH", "/usr/bin:/bin")})
+                                 timeout=limits["seconds"] + _GRACE_S, env={"PATH": PROGRAMS})
         except (OSError, subprocess.TimeoutExpired) as error:
             raise SandboxUnavailable(f"no sandbox ({self.way}) can be made here: {error}") from error
         if ran.returncode:

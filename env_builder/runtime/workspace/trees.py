@@ -94,7 +94,7 @@ def lay_out(tree: Tree, folder: Path) -> Path:
             if path.is_dir() and not path.is_symlink():
                 path.chmod(0o755)
             if os.geteuid() == 0:
-                os.chown(path, OWNER, OWNER, follow_symlinks=False)
+                os.lchown(path, OWNER, OWNER)
         draft.rename(folder)
     except OSError:
         shutil.rmtree(draft, ignore_errors=True)

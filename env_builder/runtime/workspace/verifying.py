@@ -36,20 +36,20 @@ from .recipes import Recipe
 from .sandbox import FOLDER, ChangedFile, Changes, CommandLimits, CommandResult
 from .trees import Began, Tree, folders, unpacked
 
-VERIFY, KNOWN = "verify.jsonl", "known.pack"
+VERIFY, TESTS = "verify.jsonl", "known.pack"
 ORDER = "TRACEROOM_ORDER"
 """Environment variable: the seed of the order of tests."""
 ANSWERS = "TRACEROOM_ANSWERS"
 """Environment variable: the file of answers."""
 _REMEMBERED = 256
-_LEAST_S, _A_TEST_S = 120.0, 1.0
+_LEAST_S, _A_TEST_S = 60.0, 0.25
 """Seconds that a run may take: at least, and for each known test beside."""
 _SIGNS = re.compile(
     r"\b(?:_?pytest|unittest|sys\.modules|_getframe|inspect\.(?:stack|currentframe)|gc\.get_\w+|os\._exit|atexit|settrace"
     r"|setprofile|ctypes|__eq__|__ne__|PYTEST_CURRENT_TEST)\b")
 
 
-class Known(NamedTuple):
+class KnownTask(NamedTuple):
     """What the grader knows of a task."""
 
     task_id: str
@@ -73,10 +73,10 @@ class Known(NamedTuple):
 class Verification:
     """What is known of one change; each part is worked out when it is first asked for."""
 
-    def __init__(self, verifier: Verifier, known: Known, began: Began, changes: Changes, seed: int) -> None:
-        self._verifier, self.known, self._began, self._seed = verifier, known, began.tree, seed
+    def __init__(self, verifier: Verifier, knowledge: KnownTask, began: Began, changes: Changes, seed: int) -> None:
+        self._verifier, self.knowledge, self._began, self._seed = verifier, knowledge, began.tree, seed
         self._name = began.name
-        self.sorted = sorted_change(began.tree, changes, known.libraries)
+        self.sorted = sorted_change(began.tree, changes, knowledge.libraries)
 
     @property
     def refused(self) -> tuple[tuple[str, str], ...]:
@@ -89,21 +89,21 @@ class Verification:
         if self.refused:
             return {}
         name = f".{secrets.token_hex(16)}.xml"
-        ran = self._run(self.known.tests, name, {ORDER: str(self._seed)})
+        ran = self._run(self.knowledge.tests, name, {ORDER: str(self._seed)})
         report = ran.changes.get(name)
-        paths = {**self._began, **self._verifier.trees[self.known.tests]}
+        paths = {**self._began, **self._verifier.trees[self.knowledge.tests]}
         return (outcomes(report.content, paths) if report is not None else None) or {}
 
     @cached_property
     def answers(self) -> Mapping[str, bool]:
         """Question -> whether it was answered as the known solution answers it; empty where the known tests fail."""
-        if not self.known.answers or not self.passes_tests:
+        if not self.knowledge.answers or not self.passes_tests:
             return {}
-        assert self.known.questions is not None
+        assert self.knowledge.questions is not None
         name = f".{secrets.token_hex(16)}"
-        ran = self._run(self.known.questions, f"{name}.xml", {ANSWERS: f"/repo/{name}"})
+        ran = self._run(self.knowledge.questions, f"{name}.xml", {ANSWERS: f"/repo/{name}"})
         given = digests(ran.changes.get(name))
-        return {question: given.get(question) == answer for question, answer in self.known.answers.items()}
+        return {question: given.get(question) == answer for question, answer in self.knowledge.answers.items()}
 
     def share(self, tests: Iterable[str]) -> float:
         """Return the share of tests that passed."""
@@ -113,21 +113,21 @@ class Verification:
     @property
     def passes_tests(self) -> bool:
         """Whether all known tests pass."""
-        known = (*self.known.fail_to_pass, *self.known.pass_to_pass)
-        return bool(known) and self.share(known) == 1.0
+        every = (*self.knowledge.fail_to_pass, *self.knowledge.pass_to_pass)
+        return bool(every) and self.share(every) == 1.0
 
     @property
     def compiles(self) -> bool:
         """Whether the suite could be loaded: some test that is to pass before and after did, or without such any ran."""
-        known = self.known.pass_to_pass or (*self.outcomes,)
-        return any(self.outcomes.get(test) in ("passed", "failed") for test in known)
+        every = self.knowledge.pass_to_pass or (*self.outcomes,)
+        return any(self.outcomes.get(test) in ("passed", "failed") for test in every)
 
     @property
     def resolved(self) -> bool | None:
         """Whether the change solves the task; None: only forged reports would tell it from one that does."""
         if self.refused or not self.passes_tests or not all(self.answers.values()):
             return False
-        return None if self.known.forgeable and self.signs else True
+        return None if self.knowledge.forgeable and self.signs else True
 
     @property
     def n_lines(self) -> int:
@@ -142,7 +142,7 @@ class Verification:
             before = Counter(_lines(self._began.get(path)))
             put_in += Counter(_lines(file)) - before
         present = {match[0] for line in put_in for match in _SIGNS.finditer(line)}
-        return tuple(sorted(present.difference(self.known.signs)))
+        return tuple(sorted(present.difference(self.knowledge.signs)))
 
     def _run(self, tests: str, name: str, env: Mapping[str, str]) -> CommandResult:
         """Run tests on the clean tree with what counts of the change."""
@@ -151,7 +151,7 @@ class Verification:
         laid |= {path: file for path, file in self.sorted.source.items() if file is None or file.mode != FOLDER}
         laid |= trees[tests]
         recipe = self._verifier.recipe
-        n_tests = len(self.known.fail_to_pass) + len(self.known.pass_to_pass)
+        n_tests = len(self.knowledge.fail_to_pass) + len(self.knowledge.pass_to_pass)
         limits = CommandLimits(seconds=_LEAST_S + _A_TEST_S * n_tests)
         return recipe.run(folders.folder(self._name, lambda: self._began), laid, recipe.command(f"/repo/{name}"),
                           {**recipe.environment, **env}, limits)
@@ -162,16 +162,16 @@ class Verifier:
 
     def __init__(self, folder: Path, recipe: Recipe) -> None:
         """`folder`: `apps/<name>` of the rewards' folder. OSError where nothing is known there."""
-        known = {row["task_id"]: known_of(row) for row in rows_of(folder / VERIFY)}
-        self._hold(recipe, unpacked((folder / KNOWN).read_bytes()), known)
+        knowledge = {row["task_id"]: known_of(row) for row in rows_of(folder / VERIFY)}
+        self._hold(recipe, unpacked((folder / TESTS).read_bytes()), knowledge)
 
-    def _hold(self, recipe: Recipe, trees: dict[str, dict[str, ChangedFile]], known: dict[str, Known]) -> None:
-        self.recipe, self.trees, self._known = recipe, trees, known
+    def _hold(self, recipe: Recipe, trees: dict[str, dict[str, ChangedFile]], knowledge: dict[str, KnownTask]) -> None:
+        self.recipe, self.trees, self._knowledge = recipe, trees, knowledge
         self._kept: dict[str, Verification] = {}
 
-    def known(self, task_id: str) -> Known:
+    def knowledge(self, task_id: str) -> KnownTask:
         """Return what the grader knows of a task."""
-        return self._known[task_id]
+        return self._knowledge[task_id]
 
     @staticmethod
     @lru_cache(maxsize=16)
@@ -185,13 +185,13 @@ class Verifier:
         if key not in self._kept:
             while len(self._kept) >= _REMEMBERED:
                 del self._kept[next(iter(self._kept))]
-            self._kept[key] = Verification(self, self._known[task_id], began, changes, seed)
+            self._kept[key] = Verification(self, self._knowledge[task_id], began, changes, seed)
         return self._kept[key]
 
 
-def known_of(row: Mapping[str, Any]) -> Known:
+def known_of(row: Mapping[str, Any]) -> KnownTask:
     """Return a row of verify.jsonl."""
-    return Known(row["task_id"], row["tests"], tuple(row["fail_to_pass"]), tuple(row["pass_to_pass"]), row["known_lines"],
+    return KnownTask(row["task_id"], row["tests"], tuple(row["fail_to_pass"]), tuple(row["pass_to_pass"]), row["known_lines"],
                  row.get("questions"), row.get("answers") or {}, bool(row.get("forgeable")), tuple(row.get("libraries") or ()),
                  tuple(row.get("signs") or ()))
 

@@ -12,8 +12,8 @@ Standard library only.
 
 from __future__ import annotations
 
+import ast
 import base64
-import os
 import shutil
 import subprocess
 import tempfile
@@ -29,7 +29,7 @@ from ..canonical import canonical
 from ..files import rows_of
 from ..schemas import Schema, fields, refusal
 from .recipes import Recipe
-from .sandbox import FOLDER, LINK, WORKSPACE, ChangedFile, Changes, CommandLimits, CommandResult, SandboxUnavailable
+from .sandbox import FOLDER, LINK, PROGRAMS, WORKSPACE, ChangedFile, Changes, CommandLimits, CommandResult, SandboxUnavailable
 from .trees import Began, Tree, changed, folders, lay_out, unpacked
 from .verifying import Verifier
 
@@ -158,12 +158,12 @@ class WorkspaceState(LeavingState):
 
     def again(self, row: Mapping[str, Any]) -> Result | None:
         """Take a call of a journal as it came out: a command may print something else today."""
-        content, is_error, left = row.get("content"), row.get("is_error"), row.get("left")
+        content, is_error, remains = row.get("content"), row.get("is_error"), row.get("left")
         if not isinstance(content, str):
             return None
-        if isinstance(left, dict):
+        if isinstance(remains, dict):
             after = dict(self._files[0])
-            for path, value in left.items():
+            for path, value in remains.items():
                 if _is_git(path) or not _is_path(path):
                     continue
                 if value == "as begun":
@@ -232,7 +232,7 @@ class WorkspaceState(LeavingState):
         problems = []
         for path in chosen:
             try:
-                compile(self._content(path), path, "exec")
+                ast.parse(self._content(path), path)
             except (SyntaxError, ValueError) as error:
                 problems.append(f"{path}:{getattr(error, 'lineno', None) or 1}: {error}")
         own = self._app.recipe.lint
@@ -400,7 +400,7 @@ def _git_of(committed: Tree) -> dict[str, ChangedFile]:
         return {}
     with tempfile.TemporaryDirectory(prefix="traceroom-git-") as scratch:
         folder = lay_out({path: file for path, file in committed.items() if not _is_git(path)}, Path(scratch) / "tree")
-        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": scratch, "GIT_CONFIG_NOSYSTEM": "1", **_COMMITTER}
+        env = {"PATH": PROGRAMS, "HOME": scratch, "GIT_CONFIG_NOSYSTEM": "1", **_COMMITTER}
         run = partial(subprocess.run, cwd=folder, env=env, check=True, capture_output=True)
         own = ["-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"]
         run([git, *own, "init", "-q", "-b", "main", "--template="])
