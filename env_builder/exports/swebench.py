@@ -23,7 +23,7 @@ from env_builder.runtime.files import rows_of
 from env_builder.runtime.workspace.paths import is_test
 from env_builder.runtime.workspace.sandbox import ChangedFile, Changes
 from env_builder.runtime.workspace.trees import Tree, changed, unpacked
-from env_builder.runtime.workspace.verifying import KNOWN, VERIFY, known_of
+from env_builder.runtime.workspace.verifying import TESTS, VERIFY, known_of
 from env_builder.shell.recipe import RepositoryRecipe
 from warehouse.errors import InputError
 from warehouse.records import Decision, frame
@@ -71,7 +71,7 @@ def _app_trees(kit: Kit, name: str) -> _AppTrees:
     folder, grader = kit.room / "apps" / name, kit.grader / "apps" / name
     trees = unpacked((folder / "trees.pack").read_bytes())
     return _AppTrees({row["session_id"]: trees[row["tree"]] for row in rows_of(folder / "starts.jsonl")},
-                     unpacked((grader / KNOWN).read_bytes()), {row["task_id"]: row for row in rows_of(grader / VERIFY)})
+                     unpacked((grader / TESTS).read_bytes()), {row["task_id"]: row for row in rows_of(grader / VERIFY)})
 
 
 def _row(task: Row, kit: Kit, trees: _AppTrees, solution: list[Row]) -> Row | Decision:

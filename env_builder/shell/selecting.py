@@ -16,7 +16,7 @@ from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import rows_of
 from env_builder.runtime.workspace.recipes import PACK, RECIPE
 from env_builder.runtime.workspace.trees import packed, unpacked
-from env_builder.runtime.workspace.verifying import KNOWN, VERIFY
+from env_builder.runtime.workspace.verifying import TESTS, VERIFY
 from env_builder.shell import WorkspaceContent, WorkspaceStart
 
 
@@ -39,7 +39,7 @@ def select(environment: Path, rewards: Path, task_ids: Collection[str], to: tupl
         sources.append(AppSource(app["name"], app["kind"], content, options))
         verify = [row for row in rows_of(grader / VERIFY) if row["task_id"] in task_ids]
         kept = {row[part] for row in verify for part in ("tests", "questions")}
-        pack = {name: tree for name, tree in unpacked((grader / KNOWN).read_bytes()).items() if name in kept}
-        grader_files[f"{app['path']}/{KNOWN}"] = packed(pack)
+        pack = {name: tree for name, tree in unpacked((grader / TESTS).read_bytes()).items() if name in kept}
+        grader_files[f"{app['path']}/{TESTS}"] = packed(pack)
         grader_files[f"{app['path']}/{VERIFY}"] = "".join(canonical(row) + "\n" for row in verify).encode()
-    return assemble(manifest["name"], sources, tasks, rubrics, *to, solutions, known=grader_files)
+    return assemble(manifest["name"], sources, tasks, rubrics, *to, solutions, secrets=grader_files)

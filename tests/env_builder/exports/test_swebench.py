@@ -96,7 +96,7 @@ def kit(tmp_path: Path) -> Kit:
                                [WorkspaceStart(name, name, name) for name in ("one", "two")], {})
     room, grader = tmp_path / "environments" / "code-lamp", tmp_path / "rewards" / "code-lamp"
     assemble("code-lamp", [AppSource("code", "shell", content)], rows["tasks"], rows["rubrics"], room, grader,
-             rows["solutions"], known={
+             rows["solutions"], secrets={
                  "apps/code/known.pack": packed({"one tests": TESTS, "two tests": TESTS}),
                  "apps/code/verify.jsonl": "".join(canonical(row) + "\n" for row in rows["verify"]).encode()})
     return kit_of(room, grader)
