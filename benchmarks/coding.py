@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What is made of sessions of coding agents and their repositories.
 
-    benchmarks/coding.py DATA [--privacy on|off]
+    benchmarks/coding.py DATA [--privacy on|off] [--twice] [--image NAME] [--only REPOSITORY]
 
 DATA holds a folder for each repository, with logs/, repo.bundle and truth/. Each is run through `traceroom run LOGS
 --repository BUNDLE` into an empty folder; truth/ is read afterwards, to score. Figures:
@@ -24,6 +24,19 @@ DATA holds a folder for each repository, with logs/, repo.bundle and truth/. Eac
     success_rated         of these: those that are rated at all
     cheats_called_good    of sessions that cheat: those rated ½ or more
     code_tasks_seconds    of the stage that finds recipes and runs tests, on average of the repositories
+    gold_paid             published tasks whose known solution earns 1; idle_paid: whose unchanged tree earns anything
+    recorded_verdicts_right  of sessions about a task: those whose verdict, made of what they had left, is truth's
+    cheats_paid           tries of the cheats in DATA/cheats, two tasks a repository, that earned more than 0; cheats_unscored:
+                          that nobody can score
+    train_margin          lowest reward for training of a resolving change minus the highest of another: known solutions,
+                          recorded sessions, unchanged trees, cheats
+    honest_commits_pass   commits of the main line whose source part passes the verifier's paths
+    leaks                 lines of known solutions and tests that an agent can read anywhere, and commits beside the first
+    forgeable             published tasks of whose tests no telling question could be made
+    mb_100_tasks          megabytes that a hundred trees of a repository take beside the first (the largest repository's)
+    fork_ms, shell_ms     of a workspace with a thousand changed files; of the shell command `true`
+    graded_run_share, graded_run_cpu_share, shell_over_exec   beside docker run and docker exec (--image: a base with Python)
+    equal                 --twice: rewards and environments of a second run in another folder have the same bytes
 
 Tables go to stderr; the last line on stdout is one JSON object.
 """
@@ -31,11 +44,11 @@ Tables go to stderr; the last line on stdout is one JSON object.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -45,16 +58,13 @@ import duckdb
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import coding_rooms, coding_success  # noqa: E402
 from extractors.workspaces.repository import Repository  # noqa: E402
 
 OF_SESSIONS = ("starts_right", "starts_right_time", "starts_wrong_unsaid", "starts_none", "merges_right", "reverts_right")
 OF_TASKS = ("winners_right", "winners_right_merged", "tests_equal_truth", "tasks_from_sessions_right")
 OF_CHORES = ("chores_with_tests", "chores_turned_into_tasks")
 OF_REPOSITORIES = ("recipes_accepted", "code_tasks_seconds")
-CHEATS = ("skip", "delete", "weaken", "conftest")
-"""Attempts that make the tests pass by other means."""
-Rated = tuple[dict[str, Any], float | None]
-"""A session as truth has it, and how likely it is right."""
 _SETS = ("fail_to_pass", "pass_to_pass")
 
 
@@ -63,59 +73,89 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--privacy", choices=("on", "off"), default="on")
+    parser.add_argument("--twice", action="store_true")
+    parser.add_argument("--image")
+    parser.add_argument("--only", default="*")
     options = parser.parse_args()
-    folders = sorted(path.parent for path in options.data.glob("*/repo.bundle"))
+    folders = sorted(path.parent for path in options.data.glob(f"{options.only}/repo.bundle"))
     if not folders:
         parser.error(f"{options.data} has no folder with repo.bundle; name a data set")
-    rated: list[list[Rated]] = []
-    counts = [_counts(folder, options.privacy, rated) for folder in folders]
+    counts, rooms, rated = [], [], list[coding_success.Rated]()
+    for folder in folders:
+        with tempfile.TemporaryDirectory() as out:
+            counts.append(_counts(folder, options.privacy, Path(out)))
+            rated += coding_success.rated(Path(out), folder)
+            rooms.append(_rooms(Path(out), folder, options))
+            print(folder.name, rooms[-1], file=sys.stderr)
     totals = {name: sum(each[name] for each in counts) for name in counts[0]}
     figures = {name: round(totals[name] / totals[of], 4) for of, names in (
         ("n_sessions", OF_SESSIONS), ("n_tasks", OF_TASKS), ("n_chores", OF_CHORES), ("n_repositories", OF_REPOSITORIES))
-        for name in names if totals[of]}
-    figures |= _success_figures([each for one in rated for each in one])
+        for name in names if totals[of]} | coding_success.figures(rated) | _of_rooms(rooms)
     print(json.dumps({"benchmark": "coding", "privacy": options.privacy, **{
         name: totals[name] for name in ("n_repositories", "n_sessions", "n_tasks", "n_chores")}, "figures": figures}))
     return 0
 
 
-def _success_figures(rated: Sequence[Rated]) -> dict[str, float]:
-    """Return the figures of how likely sessions are to be right, before any verification."""
-    hard = [(session["resolved"], chance) for session, chance in rated if session.get("resolved") is not None and (
-        not session["merged"] or session.get("reverted_by") or session.get("attempt") in CHEATS
-        or (session["resolved"] and session.get("ci_green") is False))]
-    right, wrong = ([chance for is_right, chance in hard if is_right is side and chance is not None] for side in (True, False))
-    cheating = [chance for session, chance in rated if session.get("attempt") in CHEATS]
-    figures = {}
-    if right and wrong:
-        figures["success_auroc"] = sum((one > other) + (one == other) / 2 for one in right for other in wrong) / (
-            len(right) * len(wrong))
-    if hard:
-        figures["success_rated"] = (len(right) + len(wrong)) / len(hard)
-    if cheating:
-        figures["cheats_called_good"] = sum(chance is not None and chance >= 0.5 for chance in cheating) / len(cheating)
-    return {name: round(figure, 4) for name, figure in figures.items()}
+def _rooms(out: Path, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the figures of the environment of one repository; none where it has none."""
+    if not any((out / "environments").glob("code-*")):
+        return {}
+    cheats = options.data / "cheats"
+    row = coding_rooms.figures(out, folder, cheats if cheats.is_dir() else None)
+    row |= coding_rooms.beside_docker(out, options.image) if options.image else {}
+    if options.twice:
+        with tempfile.TemporaryDirectory() as again:
+            _run(folder, options.privacy, Path(again))
+            row["equal"] = all(_digests(out / part) == _digests(Path(again) / part) for part in ("environments", "rewards"))
+    return row
 
 
-def _counts(folder: Path, privacy: str, rated: list[list[Rated]]) -> dict[str, float]:
+def _of_rooms(rooms: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the figures of all repositories with an environment."""
+    rows = [row for row in rooms if row]
+    if not rows:
+        return {}
+    total = {name: sum(row[name] for row in rows) for name in rows[0] if isinstance(rows[0][name], int | float)}
+    shares = {name: round(total[name] / max(1, total[of]), 4) for name, of in (
+        ("gold_paid", "n_published"), ("recorded_verdicts_right", "n_recorded"), ("honest_commits", "n_honest_commits"))}
+    shares["honest_commits_pass"] = shares.pop("honest_commits")
+    counts = {name: total[name] for name in (
+        "n_published", "idle_paid", "n_cheats", "cheats_paid", "cheats_unscored", "leaks", "forgeable")}
+    margin = min(row["lowest_resolving"] for row in rows) - max(row["highest_unresolving"] for row in rows)
+    names = ("mb_100_tasks", "fork_ms", "shell_ms", "graded_run_share", "graded_run_cpu_share", "shell_over_exec")
+    worst = {name: round(max(row[name] for row in rows), 4) for name in names if name in rows[0]}
+    equal = {"equal": all(row["equal"] for row in rows)} if "equal" in rows[0] else {}
+    return {**shares, **counts, "train_margin": round(margin, 4), **worst, **equal}
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def _run(folder: Path, privacy: str, out: Path) -> dict[str, Any]:
+    command = [sys.executable, "-P", "-m", "pipelines", "run", str(folder / "logs"), "--repository",
+               str(folder / "repo.bundle"), "--privacy", privacy, "--no-image", "--json", "--out", str(out)]
+    ran = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    report: dict[str, Any] = json.loads(ran.stdout)
+    return report
+
+
+def _counts(folder: Path, privacy: str, out: Path) -> dict[str, float]:
     """Return how many sessions of a repository begin where they did."""
-    with tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, "-P", "-m", "pipelines", "run", str(folder / "logs"), "--repository",
-                   str(folder / "repo.bundle"), "--privacy", privacy, "--no-image", "--json", "--out", out]
-        ran = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        seconds = next(row["seconds"] for row in json.loads(ran.stdout)["stages"] if row["stage"] == "code_tasks")
-        with duckdb.connect(str(Path(out) / "warehouse.published.duckdb"), read_only=True) as warehouse:
-            starts = dict(warehouse.sql("select session_id, commit_id from mart.starts order by all").fetchall())
-            changes = {row["session_id"]: row for row in warehouse.sql(
-                "select * from mart.code_changes order by session_id").pl().iter_rows(named=True)}
-            made = {row["session_id"]: row for row in warehouse.sql(
-                "select * from mart.code_tasks order by session_id").pl().iter_rows(named=True)}
-            recipes = warehouse.sql("select count(*) from mart.recipes").fetchall()[0][0]
-            print(*warehouse.sql("""select subject, reason, detail from mart.decisions where stage = 'code_tasks' and
-                reason not in ('separates', 'no_winner') order by all""").fetchall(), sep="\n", file=sys.stderr)
+    report = _run(folder, privacy, out)
+    seconds = next(row["seconds"] for row in report["stages"] if row["stage"] == "code_tasks")
+    with duckdb.connect(str(out / "warehouse.published.duckdb"), read_only=True) as warehouse:
+        starts = dict(warehouse.sql("select session_id, commit_id from mart.starts order by all").fetchall())
+        changes = {row["session_id"]: row for row in warehouse.sql(
+            "select * from mart.code_changes order by session_id").pl().iter_rows(named=True)}
+        made = {row["session_id"]: row for row in warehouse.sql(
+            "select * from mart.code_tasks order by session_id").pl().iter_rows(named=True)}
+        recipes = warehouse.sql("select count(*) from mart.recipes").fetchall()[0][0]
+        print(*warehouse.sql("""select subject, reason, detail from mart.decisions where stage in ('code_tasks', 'code_rooms')
+            and reason not in ('separates', 'no_winner', 'verified') order by all""").fetchall(), sep="\n", file=sys.stderr)
     truth, tasks = (_rows(folder / "truth" / f"{name}.jsonl") for name in ("sessions", "tasks"))
     by_id = {task["task_id"]: task for task in tasks}
-    rated.append([(session, changes.get(session["session_id"], {}).get("success")) for session in truth])
     with Repository.open(folder / "repo.bundle") as repository:
         counts: dict[str, float] = dict.fromkeys(
             ("n_repositories", "n_sessions", "n_tasks", "n_chores", *OF_SESSIONS, *OF_TASKS, *OF_CHORES, *OF_REPOSITORIES), 0)

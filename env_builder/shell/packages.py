@@ -93,10 +93,16 @@ def install(requirements: Sequence[str], python: Interpreter, folder: Path) -> N
     (folder / ".lock").unlink(missing_ok=True)
 
 
+def installer() -> str | None:
+    """Return the program uv: the one that is installed beside this interpreter, else the one on the path."""
+    own = Path(sys.executable).parent / "uv"
+    return str(own) if own.is_file() else shutil.which("uv")
+
+
 def _uv(arguments: list[str], text: str = "") -> str:
-    program = shutil.which("uv")
+    program = installer()
     if program is None:
-        raise NoInstaller("finding the packages of a repository needs the program uv: pip install uv")
+        raise NoInstaller("finding the packages of a repository needs the program uv: pip install 'traceroom[code]'")
     env = {name: each for name, each in os.environ.items() if name not in _OWN_VARIABLES}
     try:
         ran = subprocess.run([program, *arguments], input=text, capture_output=True, text=True, check=False, env=env,

@@ -80,7 +80,9 @@ class RepositoryRecipe:
         """Row of a workspace's recipe.json; `changes` are to be laid over its trees, and `{junit}` is where results go."""
         test = ["--junitxml={junit}" if word == f"--junitxml={RESULTS}" else word for word in self.command]
         python = f"3.{sys.version_info.minor if self.minor is None else self.minor}"
-        return {"python": python, "test": test, "env": dict(self.env), "as_root": self.as_root}
+        row: dict[str, Any] = {"python": python, "test": test, "env": dict(self.env), "as_root": self.as_root}
+        own = {} if "--junitxml={junit}" in test else {"results": self.results}
+        return row | own | ({"setup": list(self.setup)} if self.setup else {})
 
     @property
     def changes(self) -> dict[str, ChangedFile]:

@@ -86,10 +86,10 @@ class VerifiedTask(NamedTuple):
 class CodeRoom:
     """The environment of one repository."""
 
-    def __init__(self, name: str, recipe: RepositoryRecipe, site: Path, draft: Path) -> None:
-        """`site`: the recipe's folder of packages; `draft`: a folder that exists, for what is written meanwhile."""
+    def __init__(self, name: str, recipe: RepositoryRecipe, site: Path | None, draft: Path) -> None:
+        """`site`: the recipe's folder of packages, where it has one; `draft`: a folder for what is written meanwhile."""
         self.name, self._recipe, self._draft = name, recipe, draft
-        self._site = site_tree(site)
+        self._site = site_tree(site) if site is not None else {}
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -97,7 +97,8 @@ class CodeRoom:
         folder = self._draft / "recipe"
         folder.mkdir(parents=True, exist_ok=True)
         bundle.write_json(folder / "recipe.json", self._row)
-        (folder / "site.pack").write_bytes(packed({"site": self._site}))
+        if self._site:
+            (folder / "site.pack").write_bytes(packed({"site": self._site}))
         return Recipe(folder)
 
     @property

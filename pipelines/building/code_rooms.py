@@ -93,7 +93,8 @@ class _RoomRows:
         draft.mkdir(parents=True)
         progress.tell(STAGE, 0, len(tasks), repository.name)
         try:
-            room = CodeRoom(name, recipe, Sites(Path(settings.out) / SITES).site(recipe), draft)
+            site = Sites(Path(settings.out) / SITES).site(recipe) if recipe.minor is not None else None
+            room = CodeRoom(name, recipe, site, draft)
             verified = room.verified(_repository_tasks(repository, tasks, calls))
         except SandboxUnavailable as error:
             self.decisions.append(Decision(

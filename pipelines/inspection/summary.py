@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.inspection.services import open_decisions
-from pipelines.quality.precision import published_precision, sentence_on
+from pipelines.quality.precision import Precision, published_precision, sentence_on, sentence_on_code
 from pipelines.settings import Settings
 from warehouse.catalogs import catalog_of
 from warehouse.store import Store
@@ -39,12 +39,19 @@ def summary(settings: Settings) -> dict[str, Any]:
             "n_tools": store.count("core.tools"), "n_tasks": store.count("mart.tasks"),
             "n_published": published.get("task", 0) + published.get("failure", 0),
             "n_from_failures": published.get("failure", 0), "n_generated": published.get("rebinding", 0),
-            "precision": precision and precision._asdict(), "statement": sentence_on(precision, n_rewards),
+            "precision": precision and precision._asdict(), "statement": _statement(store, precision, n_rewards),
             "environments": environments,
             "datasets": sorted(str(path) for path in settings.datasets.rglob("*") if path.is_file()),
             "dataset_rows": [{**row, "folder": str(settings.datasets / row["folder"])} for row in rows.to_dicts()],
             "changed": _changed(store), "open_decisions": open_decisions(store),
             "left": _in_order(store.read("select stage, reason, n from mart.funnel where not kept").to_dicts())}
+
+
+def _statement(store: Store, precision: Precision | None, n_rewards: int) -> str:
+    """Say what the published rewards rest on: of services, and of repositories."""
+    on_code = sentence_on_code(store)
+    sentences = [sentence_on(precision, n_rewards)] if n_rewards or on_code is None else []
+    return " ".join([*sentences, *([on_code] if on_code is not None else [])])
 
 
 def _environment(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:

@@ -178,6 +178,13 @@ def published_precision(store: Store) -> tuple[Precision | None, int]:
     return precision_of(store, names, reward_estimates(store)), len(names)
 
 
+def sentence_on_code(store: Store) -> str | None:
+    """Say how many tasks of repositories are published; None where none is."""
+    n_tasks = store.read("select coalesce(sum(n_tasks), 0) from mart.code_rooms").item()
+    return f"{n_tasks:,} tasks of repositories are published; tests and answers compared outside decide their rewards." \
+        if n_tasks else None
+
+
 def sentence_on(precision: Precision | None, n_published: int) -> str:
     """Say what the published rewards rest on."""
     if precision is None:

@@ -55,12 +55,14 @@ def configures(path: str) -> bool:
     return parts.name in _RUNNER or parts.name.startswith((".traceroom", *_RUNNER_STEMS)) or parts.parts[0] in _CI
 
 
-def sorted_change(tree: Mapping[str, ChangedFile], changes: Changes, libraries: Collection[str] = ()) -> SortedChange:
-    """Sort a change. `libraries`: names of modules that the tests import from elsewhere."""
+def sorted_change(
+    tree: Mapping[str, ChangedFile], changes: Changes, libraries: Collection[str] = (), runner: Collection[str] = (),
+) -> SortedChange:
+    """Sort a change. `libraries`: names of modules that the tests import from elsewhere; `runner`: files that run the tests."""
     source: dict[str, ChangedFile | None] = {}
     new_tests, refused = [], []
     for path, file in sorted(_by_file(tree, changes).items()):
-        why = _refusal(path, file, tree, libraries)
+        why = "it runs the tests" if path in runner else _refusal(path, file, tree, libraries)
         if why is not None:
             refused.append((path, why))
         elif is_test(path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from .sandbox import (
+    FOLDER,
+    LINK,
     SITE,
     WORKSPACE,
     Changes,
@@ -45,6 +48,10 @@ class Recipe:
         """Version of the interpreter: 3.11."""
         self.test: tuple[str, ...] = tuple(row["test"])
         """Command of the tests; `JUNIT` stands for the file of results."""
+        self.setup: tuple[str, ...] = tuple(row.get("setup") or ())
+        """Command that runs before the tests, each time."""
+        self.results: str | None = row.get("results")
+        """File or folder of the workspace that results are written to, where the command does not take it."""
         self.lint: tuple[str, ...] = tuple(row.get("lint") or ())
         self.env: Mapping[str, str] = row.get("env") or {}
         self.as_root: bool = bool(row.get("as_root"))
@@ -104,7 +111,23 @@ class Recipe:
 
     def command(self, junit: str = "/tmp/junit.xml") -> list[str]:
         """Return the command of all tests."""
-        return [word.replace(JUNIT, junit) for word in self.test]
+        test = [word.replace(JUNIT, junit) for word in self.test]
+        return ["/bin/sh", "-c", f"{shlex.join(self.setup)} && {shlex.join(test)}"] if self.setup else test
+
+    def reports(self, changes: Changes, junit: str) -> list[bytes]:
+        """Return the files of results among what a run of the tests left; `junit`: the file that it was told."""
+        place = junit if any(JUNIT in word for word in self.test) else self.results or junit
+        paths = [path for path in sorted(changes) if path == place or (path.startswith(place + "/") and path.endswith(".xml"))]
+        return [file.content for path in paths if (file := changes[path]) is not None and file.mode not in (FOLDER, LINK)]
+
+    @property
+    def runner(self) -> frozenset[str]:
+        """Paths that the commands name: files of the workspace among them run the tests."""
+        return frozenset(word.removeprefix("./") for word in (*self.test, *self.setup))
+
+    def is_result(self, path: str) -> bool:
+        """Whether a path is where results are written to, so that nothing may lie there before."""
+        return self.results is not None and (path == self.results or path.startswith(self.results + "/"))
 
     @property
     def environment(self) -> dict[str, str]:

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..files import rows_of
-from .junit import outcomes
+from .junit import OUTCOMES, outcomes
 from .paths import is_test, sorted_change
 from .recipes import Recipe
 from .sandbox import FOLDER, ChangedFile, Changes, CommandLimits, CommandResult
@@ -76,7 +76,7 @@ class Verification:
     def __init__(self, verifier: Verifier, knowledge: KnownTask, began: Began, changes: Changes, seed: int) -> None:
         self._verifier, self.knowledge, self._began, self._seed = verifier, knowledge, began.tree, seed
         self._name = began.name
-        self.sorted = sorted_change(began.tree, changes, knowledge.libraries)
+        self.sorted = sorted_change(began.tree, changes, knowledge.libraries, verifier.recipe.runner)
 
     @property
     def refused(self) -> tuple[tuple[str, str], ...]:
@@ -90,9 +90,12 @@ class Verification:
             return {}
         name = f".{secrets.token_hex(16)}.xml"
         ran = self._run(self.knowledge.tests, name, {ORDER: str(self._seed)})
-        report = ran.changes.get(name)
         paths = {**self._began, **self._verifier.trees[self.knowledge.tests]}
-        return (outcomes(report.content, paths) if report is not None else None) or {}
+        merged: dict[str, str] = {}
+        for report in self._verifier.recipe.reports(ran.changes, name):
+            for test, outcome in (outcomes(report, paths) or {}).items():
+                merged[test] = max(merged.get(test, outcome), outcome, key=OUTCOMES.index)
+        return merged
 
     @cached_property
     def answers(self) -> Mapping[str, bool]:
@@ -151,6 +154,7 @@ class Verification:
         laid |= {path: file for path, file in self.sorted.source.items() if file is None or file.mode != FOLDER}
         laid |= trees[tests]
         recipe = self._verifier.recipe
+        laid = {path: None if recipe.is_result(path) else file for path, file in laid.items()}
         n_tests = len(self.knowledge.fail_to_pass) + len(self.knowledge.pass_to_pass)
         limits = CommandLimits(seconds=_LEAST_S + _A_TEST_S * n_tests)
         return recipe.run(folders.folder(self._name, lambda: self._began), laid, recipe.command(f"/repo/{name}"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from env_builder.shell.packages import Unresolvable, interpreters, resolved
 from env_builder.shell.recipe import Sites, site_tree
 from env_builder.shell.trials import Trials
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("uv") is None, reason="needs uv")]
+pytestmark = pytest.mark.slow
 UNTIL = datetime(2026, 3, 1, tzinfo=UTC)
 PROJECT = {
     "pyproject.toml": """

@@ -1,0 +1,98 @@
+"""The stage `code_rooms`: an environment of a repository, of any language whose runner writes JUnit XML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from env_builder.runtime import Environment
+from env_builder.runtime.workspace.sandbox import ChangedFile
+from env_builder.shell.recipe import RepositoryRecipe
+from env_builder.shell.rooms import CodeRoom, RepositoryTask, VerifiedTask, winners_split
+from extractors.workspaces.repository import Repository
+from pipelines.building.code_trees import CodeTrees, TaskStart
+from tests.extractors.workspaces.commits import commit_all
+from tests.pipelines.test_code_tasks import COMMITS, scratch
+
+__all__ = ["scratch"]
+RECIPE = RepositoryRecipe(command=("sh", "run.sh"), results="junit.xml", files=())
+SOLVED = "wick\noil\n\nshade\n"
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
+    folder = tmp_path_factory.mktemp("repositories") / "lamp"
+    commit_all(folder, *COMMITS)
+    with Repository.open(folder) as opened:
+        yield opened
+
+
+def task(repository: Repository, **sessions: str) -> RepositoryTask:
+    """Return the task of the lamp's oil, and what sessions left of lamp.c."""
+    ids = list(repository.commits)
+    candidate = CodeTrees(repository).candidate(TaskStart(ids[1], {}, ids[2]))
+    assert candidate is not None
+    left = {name: {"lamp.c": ChangedFile(text.encode(), 0o100644)} for name, text in sessions.items()}
+    return RepositoryTask("oil", "fix", "2026-03-02T08:00:00+00:00", "It needs oil", ["thanks"], "train", ids[2], candidate,
+                          ("lamp::test_oil",), ("lamp::test_wick",), left)
+
+
+def room(repository: Repository, scratch: Path, **sessions: str) -> tuple[Path, list[VerifiedTask]]:
+    made = CodeRoom("code-lamp", RECIPE, None, scratch)
+    verified = made.verified([task(repository, **sessions)])
+    made.write(verified, scratch / "environments" / "code-lamp", scratch / "rewards" / "code-lamp")
+    return scratch / "environments" / "code-lamp", verified
+
+
+def test_a_repository_becomes_an_environment_that_pays_for_the_tests(repository: Repository, scratch: Path) -> None:
+    place, verified = room(repository, scratch, right=SOLVED, wrong="wick\n\nshade\nrope\n", broken="oil\n")
+    assert [each.reason for each in verified] == ["verified"]
+    assert [(each.session_id, each.resolved) for each in verified[0].verdicts] == [
+        ("broken", False), ("right", True), ("wrong", False)]
+    env = Environment.load(place)
+    assert [message["content"] for message in env.reset("oil").messages] == ["It needs oil"]
+    assert (env.grade().reward, env.grade("train").reward) == (0, pytest.approx(0.5 * (0.1 + 0.9 / 2)))
+    assert "[exit code" not in env.call("shell", {"command": "sed -i 's/^wick$/wick\\noil/' lamp.c && git diff --stat"}).content
+    assert env.call("open_pr", {"title": "Burn oil", "body": ""}).content == "opened pull request 1: Burn oil"
+    env.finish()
+    assert (env.grade().reward, env.grade("train").reward) == (1, 1)
+    assert env.grade_journal("oil", env.journal).reward == 1
+
+
+@pytest.mark.parametrize("command", [
+    "rm tests/test_wick.txt", "echo 'cp tests/all.xml junit.xml' > run.sh", "echo wick > tests/test_oil.txt",
+    "echo '<testsuite><testcase classname=\"lamp\" name=\"test_oil\"/><testcase classname=\"lamp\" name=\"test_wick\"/>"
+    "</testsuite>' > junit.xml", "ln -sf /etc/passwd lamp.c", "echo > conftest.py"])
+def test_what_only_looks_solved_is_not_paid(repository: Repository, scratch: Path, command: str) -> None:
+    place, _ = room(repository, scratch)
+    env = Environment.load(place)
+    env.reset("oil")
+    env.call("shell", {"command": command})
+    env.finish()
+    assert env.grade().reward == 0 and (env.grade("train").reward or 0) <= 0.5
+
+
+def test_a_known_solution_that_is_not_paid_makes_no_task(repository: Repository, scratch: Path) -> None:
+    made = CodeRoom("code-lamp", RECIPE, None, scratch)
+    wrong = task(repository)._replace(fail_to_pass=("lamp::test_rope",))
+    assert [(each.reason, each.holds) for each in made.verified([wrong])] == [("known_solution_not_paid", False)]
+
+
+def test_the_same_tasks_give_the_same_bytes(repository: Repository, scratch: Path) -> None:
+    digests = []
+    for name in ("one", "other"):
+        (scratch / name).mkdir(mode=0o755)
+        place, _ = room(repository, scratch / name)
+        digests.append([json.loads((place / "manifest.json").read_text("utf-8"))["content_digest"],
+                        json.loads((scratch / name / "rewards/code-lamp/rewards.json").read_text("utf-8"))["rewards_digest"]])
+    assert digests[0] == digests[1]
+
+
+def test_tasks_of_one_change_are_on_one_side() -> None:
+    winners = [f"{n:08x}" + "0" * 32 for n in range(20)]
+    splits = winners_split([*winners, *winners])
+    assert set(splits.values()) == {"train", "validation", "test"}
+    assert winners_split(reversed(winners)) == splits
