@@ -105,6 +105,11 @@ def kit(tmp_path: Path) -> Kit:
 def test_a_row_has_what_an_evaluation_of_swe_bench_reads(kit: Kit, tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
     written = EXPORTER.write(tmp_path / "to", kit._replace(origins={"one": ORIGIN}))
+    (tmp_path / "again").mkdir()
+    EXPORTER.write(tmp_path / "again", kit._replace(origins={"one": ORIGIN}))
+    for path in (tmp_path / "to").iterdir():
+        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+    assert kit.digest in (tmp_path / "to" / "README.md").read_text("utf-8")
     row = json.loads((tmp_path / "to" / "train.jsonl").read_text("utf-8"))
     assert (row["instance_id"], row["repo"], row["base_commit"], row["problem_statement"], row["hints_text"]) == (
         "lamp__one", "lamp", "c" * 40, "It needs oil", "thanks")
