@@ -19,6 +19,10 @@ DATA holds a folder for each repository, with logs/, repo.bundle and truth/. Eac
     tasks_from_sessions_right  of sessions about a task: those made a task with the commit that truth names as the winner
     chores_turned_into_tasks   of the other sessions: those made a task
     recipes_accepted      repositories whose recipe gives what CI recorded
+    success_auroc         before any verification, over sessions about a task that are not merged, or reverted, or whose CI was
+                          red though they are right, or that cheat: how often one that is right is rated above one that is not
+    success_rated         of these: those that are rated at all
+    cheats_called_good    of sessions that cheat: those rated ½ or more
     code_tasks_seconds    of the stage that finds recipes and runs tests, on average of the repositories
     gold_paid             published tasks whose known solution earns 1; idle_paid: whose unchanged tree earns anything
     recorded_verdicts_right  of sessions about a task: those whose verdict, made of what they had left, is truth's
@@ -54,7 +58,7 @@ import duckdb
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import coding_rooms  # noqa: E402
+from benchmarks import coding_rooms, coding_success  # noqa: E402
 from extractors.workspaces.repository import Repository  # noqa: E402
 
 OF_SESSIONS = ("starts_right", "starts_right_time", "starts_wrong_unsaid", "starts_none", "merges_right", "reverts_right")
@@ -76,16 +80,17 @@ def main() -> int:
     folders = sorted(path.parent for path in options.data.glob(f"{options.only}/repo.bundle"))
     if not folders:
         parser.error(f"{options.data} has no folder with repo.bundle; name a data set")
-    counts, rooms = [], []
+    counts, rooms, rated = [], [], list[coding_success.Rated]()
     for folder in folders:
         with tempfile.TemporaryDirectory() as out:
             counts.append(_counts(folder, options.privacy, Path(out)))
+            rated += coding_success.rated(Path(out), folder)
             rooms.append(_rooms(Path(out), folder, options))
             print(folder.name, rooms[-1], file=sys.stderr)
     totals = {name: sum(each[name] for each in counts) for name in counts[0]}
     figures = {name: round(totals[name] / totals[of], 4) for of, names in (
         ("n_sessions", OF_SESSIONS), ("n_tasks", OF_TASKS), ("n_chores", OF_CHORES), ("n_repositories", OF_REPOSITORIES))
-        for name in names if totals[of]} | _of_rooms(rooms)
+        for name in names if totals[of]} | coding_success.figures(rated) | _of_rooms(rooms)
     print(json.dumps({"benchmark": "coding", "privacy": options.privacy, **{
         name: totals[name] for name in ("n_repositories", "n_sessions", "n_tasks", "n_chores")}, "figures": figures}))
     return 0

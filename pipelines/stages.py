@@ -57,7 +57,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "outcomes", "Estimate how well each session went.",
         (StageTable("mart.outcomes", (_SESSION,)), StageTable("mart.signals"), StageTable("mart.conditions")),
-        ("sessions", "world", "goals"), "pipelines.building.tasks:outcomes", ("[outcomes]",)),
+        ("sessions", "starts", "code_rooms", "world", "goals"), "pipelines.building.tasks:outcomes", ("[outcomes]",)),
     Stage(
         "tasks", "Group sessions into tasks with goal, start and split; report what the splits share.",
         (StageTable("mart.tasks", (_TASK,)), StageTable("mart.families"), StageTable("mart.leakage")),

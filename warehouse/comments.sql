@@ -121,6 +121,8 @@ comment on column mart.code_changes.winner is 'The commit that solved what the s
 comment on column mart.code_changes.won_by is 'itself: what the session made was merged and stayed; likeness: another change, about the same; nothing: none is known.';
 comment on column mart.code_changes.source_files is 'Files of source that the winner changed.';
 comment on column mart.code_changes.test_files is 'Files of tests that the winner changed.';
+comment on column mart.code_changes.success is 'Probability that the session solved what it was asked for, before its tests are run; null: it abstains.';
+comment on column mart.code_changes.evidence is 'What the probability is made of; signs of cheating with the file that has them.';
 comment on table mart.code_rooms is 'The environment of a repository';
 comment on column mart.code_rooms.environment is 'Its name: of its folder.';
 comment on column mart.code_rooms.repository is 'Its name: of the bundle or folder.';

@@ -754,6 +754,10 @@ class CodeChangeRow(Record):
     """Files of source that the winner changed."""
     test_files: list[str]
     """Files of tests that the winner changed."""
+    success: float | None
+    """Probability that the session solved what it was asked for, before its tests are run; null: it abstains."""
+    evidence: list[str]
+    """What the probability is made of; signs of cheating with the file that has them."""
 
 
 class CodeRecipe(Record):

@@ -27,6 +27,7 @@ from env_builder.image import DEFAULT_BASE
 from env_builder.layers import AGENT_SIDE, AGENT_USER, ROOM_USER, files_digest
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.files import rows_of
+from warehouse.errors import InputError
 from warehouse.records import Decision, empty
 
 ORGANISATION = "traceroom"
@@ -57,6 +58,9 @@ class Shared:
 
 
 def _write(out: Path, kit: Kit) -> Exported:
+    if kit.workspace:
+        raise InputError(f"Harbor's containers cannot isolate the commands that run in {kit.name}", str(kit.room),
+                         "export it as swebench, or for verifiers, skyrl or another trainer that runs them in sandboxes")
     rubrics = {row["task_id"]: row for row in rows_of(kit.grader / "rubrics.jsonl")}
     solutions = {row["task_id"]: row["steps"] for row in rows_of(kit.grader / "solutions.jsonl")}
     shared, named = Shared(), {}

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
@@ -42,6 +43,14 @@ class Kit(NamedTuple):
     """MCP descriptors."""
     figures: Row
     """What the published environment says of its fidelity and audit."""
+    origins: Mapping[str, Row] = MappingProxyType({})
+    """Of tasks of a repository: repository, base_commit, dirty (JSON), recipe_id, recipe (JSON), by task_id."""
+
+    @property
+    def workspace(self) -> str | None:
+        """Name of the app in which commands run (kind `shell`), None where there is none."""
+        apps = json.loads((self.room / "manifest.json").read_text("utf-8")).get("apps") or []
+        return next((app["name"] for app in apps if app["kind"] == "shell"), None)
 
 
 def kit_of(room: Path, grader: Path) -> Kit:

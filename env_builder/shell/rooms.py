@@ -9,8 +9,8 @@ Sees: what tests and questions tell. Does not see: whether a goal's words suffic
 
 from __future__ import annotations
 
-import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -262,11 +262,11 @@ def _solution(task: RepositoryTask) -> list[Row]:
             content = file.content.decode("utf-8", "replace")
             steps.append({"tool": "write", "arguments": {"path": path, "content": content}})
     if gone:
-        steps.append({"tool": "shell", "arguments": {"command": "rm -- " + " ".join(map(json.dumps, gone))}})
+        steps.append({"tool": "shell", "arguments": {"command": shlex.join(("rm", "--", *gone))}})
     return steps
 
 
 def winners_split(winners: Iterable[str]) -> dict[str, str]:
     """Return the split of each winner: all tasks of one change are on one side, eight of ten in train."""
-    sides = ("train",) * 8 + ("validation", "test")
+    sides = ("train",) * 8 + ("validation", "held_out")
     return {winner: sides[int(winner[:8], 16) % len(sides)] for winner in winners}

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors.outcomes.calibration import calibrated, interval, nearly_sure
+from extractors.outcomes.code import VERDICT, CodeOutcomes, verdicts_of_code
 from extractors.outcomes.combining import Combined, combine
 from extractors.outcomes.condition_rows import condition_rows
 from extractors.outcomes.evidence import VOTES, Evidence, gather
@@ -24,6 +25,7 @@ from extractors.outcomes.manner import amount, excess, manner
 from extractors.outcomes.signals import Signal, registered
 from warehouse.records import ConditionRow, Correction, Decision, Outcome, Review, SignalWorth, empty, frame, frame_schema
 
+NO_CODE = CodeOutcomes()
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
 RULED_OUT = 0.02
 """Most that the probability of a session is which a decisive signal speaks against, before reviews calibrate it."""
@@ -49,7 +51,7 @@ class Outcomes(NamedTuple):
 def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame | None = None,
           starts_from: Mapping[str, str] | None = None, reviews: Iterable[str] = (), goals: pl.DataFrame | None = None,
           row_changes: pl.DataFrame | None = None, corrections: pl.DataFrame | None = None,
-          reviewed_sessions: pl.DataFrame | None = None) -> Outcomes:
+          reviewed_sessions: pl.DataFrame | None = None, code: CodeOutcomes = NO_CODE) -> Outcomes:
     """Judge every session. One that no signal speaks of, learnt ones aside, has no probability but a decision that says why.
 
     `effects`: frame of service, tool, effect; without it nothing is known to write, and signals about writes abstain.
@@ -57,17 +59,20 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
     `goals`: frame of `Goal`; without it, what was asked is not held against what was done. `row_changes`: frame of `RowChange`.
     `reviews`: names of feedback in which people who looked at a session say how it went; it counts as known.
     `reviewed_sessions`: frame of `Review`; those on which reviewers agree are known, and a calibration, like `reviews`.
+    `code`: what is known of sessions of coding; those of which the verifier has a verdict are known.
     `corrections`: frame of `Correction` of outcomes, one a session, each over all else that is said of the session."""
     if sessions.is_empty():
         return Outcomes(empty(Outcome), empty(Decision), empty(SignalWorth), empty(ConditionRow))
     doing = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
     reviewing = pl.col("name").is_in(sorted(reviews))
     evidence = gather(sessions, turns, feedback.filter(~reviewing), doing, starts_from or {}, goals, row_changes)
+    evidence = evidence._replace(code_changes=code.changes.join(sessions.select("session_id"), on="session_id", how="semi"))
     reviewed = going(from_feedback(evidence._replace(feedback=feedback.filter(reviewing))).filter(pl.col("vote") != 0))
     settled = verdicts_of(empty(Review) if reviewed_sessions is None else reviewed_sessions, sessions)
     reviewed |= going(settled)
     corrected = words_of(empty(Correction) if corrections is None else corrections, sessions)
-    known_outcomes = reviewed | going(corrected)
+    verified = verdicts_of_code(code.verdicts, sessions)
+    known_outcomes = reviewed | going(verified) | going(corrected)
     signals = registered()
     votes = pl.concat([_named(name, signal.see(evidence)) for name, signal in signals.items()])
     votes = votes.join(sessions.select("session_id"), on="session_id", how="semi")
@@ -79,10 +84,11 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
     combined = combine(votes, services, {**signals, **later}, known_outcomes)
     decisive = [name for name, signal in signals.items() if signal.decisive]
     ruled_out = set(votes.filter(pl.col("name").is_in(decisive) & (pl.col("vote") < 0))["session_id"])
-    published = _published(_without(combined, ruled_out), reviewed, going(corrected))
+    verdicts = {name: is_solved and name not in ruled_out for name, is_solved in going(verified).items()}
+    published = _published(_without(combined, ruled_out), reviewed, verdicts | going(corrected))
     judged = pl.when(pl.col("session_id").is_in({*spoken_of, *known_outcomes})).then(pl.col(_JUDGED)).name.keep()
-    persons = _named(CORRECTION, corrected), _named(REVIEW, settled)
-    outcomes = _outcomes(sessions, pl.concat([votes, *persons]), published.with_columns(judged))
+    certain = _named(CORRECTION, corrected), _named(REVIEW, settled), _named(VERDICT, verified)
+    outcomes = _outcomes(sessions, pl.concat([votes, *certain]), published.with_columns(judged))
     unjudged = outcomes.filter(pl.col("probability").is_null())["session_id"].to_list()
     nothing = "session {} has no turns and no feedback; look for the log that holds them"
     silent = "no signal speaks of session {}, so its success is not guessed; rate or review some sessions of its service"
@@ -119,8 +125,9 @@ def _services(sessions: pl.DataFrame, turns: pl.DataFrame, votes: pl.DataFrame, 
 
 
 def _published(combined: Combined, reviews: Mapping[str, bool], corrected: Mapping[str, bool]) -> pl.DataFrame:
-    """Add intervals and a hash of the model to the probabilities, calibrated by reviews. Corrections do not calibrate: persons
-    correct where something is wrong, so they are no fair sample."""
+    """Add intervals and a hash of the model to the probabilities, calibrated by reviews. `corrected`: by persons, or by the
+    verifier of code; these do not calibrate: persons correct where something is wrong, and only changes with tests are
+    verified, so they are no fair sample."""
     raw = dict(combined.probabilities.select("session_id", "probability").iter_rows())
     uncorrected = {name: good for name, good in reviews.items() if name not in corrected}
     reviewed_chances = sorted(raw[name] for name in uncorrected if name in raw)

@@ -9,7 +9,7 @@ import polars as pl
 
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.requests import find_requests, same_request
-from warehouse.records import Goal, RowChange, empty
+from warehouse.records import CodeChangeRow, Goal, RowChange, empty
 
 VOTES = {"session_id": pl.String(), "vote": pl.Float64(), "description": pl.String(), "evidence": pl.List(pl.String())}
 """What a signal gives: a row a session that it votes on; a session without a row is one it abstains on."""
@@ -43,6 +43,8 @@ class Evidence(NamedTuple):
     without words are left out: their request is read from what they did, so their ends would agree by themselves."""
     row_changes: pl.DataFrame
     """Frame of `RowChange`."""
+    code_changes: pl.DataFrame = empty(CodeChangeRow)
+    """Frame of `CodeChangeRow`."""
 
     @property
     def writes(self) -> pl.DataFrame:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors.outcomes import endings
+from extractors.outcomes.code import code_change
 from extractors.outcomes.conditions import condition
 from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.evidence import Evidence
@@ -49,6 +50,7 @@ class Signal(NamedTuple):
 
 OURS = (
     Signal("asked_again", endings.repeated_request, "aftermath"), Signal("changed", changed, "changed", 2.0),
+    Signal("code_change", code_change, "code_change", graded=True),
     Signal("cites", cites, "refusal", 3.0, settled=True), Signal("claimed", endings.claimed, "claimed"),
     Signal("left", left, "left", 3.0, settled=True), Signal("promised", promised, "promised", 3.0, settled=True),
     Signal("skipped", skipped, "skipped", 3.0, settled=True),

@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 from extractors.workspaces.frames import CommandRun, FileEdit, Frame
 from extractors.workspaces.patches import lines_of
-from extractors.workspaces.repository import Commit, Repository
+from extractors.workspaces.repository import Commit, Repository, TreeFile
 
 _PULL_NUMBER = re.compile(r"/(?:pull|pulls|merge_requests|pull-requests)/(\d+)\b")
 _NEW_BRANCH = re.compile(r"\bgit (?:checkout|switch) (?:-\S+ )*-[bBcC] (\S+)")
@@ -39,6 +39,7 @@ _REVERT_OF = re.compile(r'^Revert "(.+)"', re.MULTILINE)
 _TICKET = re.compile(r"\b[A-Z][A-Z0-9]+-\d+\b|#\d+\b")
 _WORD = re.compile(r"[^\W_]{2,}")
 _SAME_MOMENT = timedelta(seconds=10)
+_SOON = timedelta(days=14)
 FEWEST = 0.5
 """Least likeness, of at most 3, from which on a commit is about what a session was asked for."""
 _TESTS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs"))
@@ -158,6 +159,28 @@ class MainLine:
             winner, won_by = self._most_alike(request, frames, start, excluded) if is_code else None, "likeness"
         return CodeChange(number, state, merge.commit_id if merge else None, reverted.commit_id if reverted else None, ci,
                           winner.commit_id if winner else None, won_by if winner else "nothing")
+
+    @property
+    def has_pull_requests(self) -> bool:
+        """Whether changes are proposed by pull requests here."""
+        return any(event.name.startswith("pull_request.") for event in self.events)
+
+    def is_rewritten(self, merge: Commit) -> bool:
+        """Return whether most lines of source that a commit put in are gone two weeks later."""
+        until = [commit for commit in self.commits if commit.at <= merge.at + _SOON]
+        if merge not in until:
+            return False
+        put_in = gone = 0
+        for path in self.diff(merge).of_kind("source"):
+            before, after, later = (self._counted(file) for file in (
+                *self.diff(merge).files[path], self.repository.file(until[-1], path)))
+            put_in += (new := after - before).total()
+            gone += (new - later).total()
+        return gone > put_in / 2
+
+    def _counted(self, file: TreeFile | None) -> Counter[str]:
+        text = self.repository.text(file.blob_id) if file is not None else None
+        return Counter(line.strip() for line in lines_of(text or "") if line.strip())
 
     def _pull_request(self, frames: Sequence[Frame]) -> tuple[int | None, list[HostEvent]]:
         """Return the session's pull request: its number, and its events in order."""

@@ -4,6 +4,8 @@ In: a published environment and its run's warehouse. Out: a `Kit` of an environm
 recorded answer, program, script, example or rubric comes from a session of another split: the stages themselves make it
 (pipelines/stages.py), from a warehouse without those sessions, and it is verified like every other. Tasks keep their splits.
 
+Tasks of a repository's environment know nothing of each other's sessions: its cut has those of the splits, as they are.
+
 A cut is stored in OUT/.kits, under a digest of what it was made of, so that all consumers get the same one; an older one of the
 same environment is removed. Does not see: what one session says of another's (sessions of no task belong to no split and stay);
 statistics of the whole log that are in how it was split.
@@ -20,6 +22,7 @@ import polars as pl
 
 from env_builder.exports.kit import Kit, kit_of
 from env_builder.runtime.canonical import canonical, digest
+from env_builder.shell.selecting import select
 from pipelines import progress
 from pipelines.building import environments as bundling
 from pipelines.building.rewards import rewards, variants
@@ -43,7 +46,7 @@ def cut(environment: Path, splits: Collection[str], configuration: str | None = 
     `configuration`: the file that its run was given. Raises Missing, EnvironmentBroken where no task of these splits holds."""
     out = environment.parent.parent
     whole = kit_of(environment, out / "rewards" / environment.name)
-    if set(splits) >= set(SPLITS):
+    if set(splits) >= {task["split"] for task in whole.tasks} | (set() if whole.workspace else set(SPLITS)):
         return whole
     settings = Settings(logs=(), out=str(out), configuration=configuration, image=False)
     kits = out / ".kits" / whole.name / "+".join(sorted(set(splits)))
@@ -51,7 +54,10 @@ def cut(environment: Path, splits: Collection[str], configuration: str | None = 
     with writing(kits.with_suffix(".duckdb"), f"a cut of {whole.name}"):
         if not place.is_dir():
             shutil.rmtree(kits, ignore_errors=True)
-            _make(settings, whole.name, frozenset(splits), place)
+            if whole.workspace:
+                _select(whole, frozenset(splits), place)
+            else:
+                _make(settings, whole.name, frozenset(splits), place)
     return kit_of(place / "environments" / whole.name, place / "rewards" / whole.name)
 
 
@@ -62,6 +68,17 @@ def left_out(environment: Path, kit: Kit, splits: Collection[str]) -> pl.DataFra
     return frame(Decision, [
         Decision(stage="cut", subject=row["task_id"], kept=False, reason="does_not_hold_alone", detail=why)
         for row in task_rows(environment) if row["split"] in splits and row["task_id"] not in there])
+
+
+def _select(whole: Kit, splits: frozenset[str], place: Path) -> None:
+    """Make the cut of a repository's environment: each of its tasks stands for itself."""
+    task_ids = {task["task_id"] for task in whole.tasks if task["split"] in splits}
+    if not task_ids:
+        raise EnvironmentBroken(f"no task is of {', '.join(sorted(splits))}", str(whole.room), "name more splits (--split)")
+    draft = place.with_name(f"{place.name}.part")
+    shutil.rmtree(draft, ignore_errors=True)
+    select(whole.room, whole.grader, task_ids, (draft / "environments" / whole.name, draft / "rewards" / whole.name))
+    bundling.move(draft, place)
 
 
 def _make(settings: Settings, name: str, splits: frozenset[str], place: Path) -> None:

@@ -35,6 +35,9 @@ from warehouse.store import Store
 ALL = "datasets"
 """Asked for in the place of an exporter: every form of dataset, or those named."""
 EVERYTHING = Selection()
+_ORIGINS = """
+    select task_id, t.repository, base_commit, dirty, recipe_id, recipe
+    from mart.code_tasks as t join mart.recipes using (recipe_id) order by task_id"""
 _MEMORY = 512
 """MB that DuckDB holds while it sorts turns."""
 
@@ -76,7 +79,7 @@ def export(name: str, place: Path, to: Path, wanted: Wanted) -> Export:
             if wanted.starts:
                 kit, started = with_starts(kit, wanted.starts, Path(scratch))
                 omitted = pl.concat([omitted, started.filter(~pl.col("kept"))])
-            written = exports.export_room(name, to, kit)
+            written = exports.export_room(name, to, kit._replace(origins=_origins(place)) if kit.workspace else kit)
         return Export(written.paths, pl.concat([written.decisions, omitted]))
     done, many = [], _is_run(place)
     with TemporaryDirectory() as scratch:
@@ -95,6 +98,15 @@ def export(name: str, place: Path, to: Path, wanted: Wanted) -> Export:
             done.append(exports.write(formats, folder, source, rejected, wanted.licence, options))
     return Export(
         sorted(path for each in done for path in each.paths), pl.concat([empty(Decision), *(each.decisions for each in done)]))
+
+
+def _origins(place: Path) -> dict[str, dict[str, Any]]:
+    """Return where tasks of repositories are from (`Kit.origins`), as far as the run that wrote an environment knows it."""
+    warehouse = Settings(logs=(), out=str(place.parent.parent)).warehouse
+    if not catalog_of(warehouse).is_there():
+        return {}
+    with Store.published(warehouse) as store:
+        return {row["task_id"]: row for row in store.read(_ORIGINS).iter_rows(named=True)}
 
 
 def _check(name: str, to: Path, wanted: Wanted, is_dataset: bool) -> None:

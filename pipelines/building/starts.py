@@ -7,16 +7,19 @@ stage has nothing to do.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from extractors.workspaces.changes import HostEvent, MainLine
-from extractors.workspaces.frames import CommandRun, FileLines, Frame, frames
+from extractors.workspaces.changes import CodeChange, HostEvent, MainLine
+from extractors.workspaces.endings import ending
+from extractors.workspaces.frames import CommandRun, FileEdit, FileLines, Frame, frames
 from extractors.workspaces.repository import Repository
+from extractors.workspaces.signs import Texts, signs_of, signs_of_commands
 from extractors.workspaces.starts import Checkout, NoStart, StartCommit, below_root, start_of
+from extractors.workspaces.success import SessionEnd, Success, success
 from pipelines.building.decisions import replace_decisions
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
@@ -31,9 +34,10 @@ _SESSIONS = """
                first(json_extract_string(content, '$.branch') order by happened_at, event_id) as branch
         from core.events where kind = 'log' and tool = $checkout group by session_id),
     requests as (
-        select session_id, first(content order by position, turn_id) as request
+        select session_id, first(content order by position, turn_id) as request,
+               case when count(*) > 1 then last(content order by position, turn_id) end as last_words
         from core.turns where kind = 'message' and role = 'user' group by session_id)
-    select session_id, started_at, commit_id, branch, coalesce(request, '')
+    select session_id, started_at, commit_id, branch, coalesce(request, ''), coalesce(last_words, '')
     from core.sessions left join stated using (session_id) left join requests using (session_id) order by session_id"""
 _CALLS = """
     select session_id, turn_id, position, arguments, content, is_error from core.turns
@@ -50,7 +54,8 @@ def starts(store: Store, settings: Settings) -> Counts:
     rows = _Rows()
     if settings.repository_paths:
         events = [HostEvent(name, json.loads(facts), at) for name, facts, at in store.read(_EVENTS).iter_rows()]
-        sessions = {session_id: (Checkout(at, commit, branch), request) for session_id, at, commit, branch, request in
+        sessions = {session_id: (Checkout(at, commit, branch), _UserWords(request, last))
+                    for session_id, at, commit, branch, request, last in
                     store.read(_SESSIONS, checkout=CHECKOUT).iter_rows()}
         with ExitStack() as stack:
             histories = [MainLine(stack.enter_context(Repository.open(path)), events) for path in settings.repository_paths]
@@ -63,6 +68,14 @@ def starts(store: Store, settings: Settings) -> Counts:
     return counts
 
 
+class _UserWords(NamedTuple):
+    """What the user of a session wrote."""
+
+    request: str
+    last: str
+    """Behind the request; empty where nothing is."""
+
+
 class _Rows:
     """The rows of the stage's tables."""
 
@@ -72,8 +85,8 @@ class _Rows:
         self.steps: list[WorkspaceStep] = []
         self.decisions: list[Decision] = []
 
-    def add(self, session_id: str, calls: list[tuple[str, int, str, str | None, bool | None]], checkout: Checkout, request: str,
-            histories: list[MainLine]) -> None:
+    def add(self, session_id: str, calls: list[tuple[str, int, str, str | None, bool | None]], checkout: Checkout,
+            words: _UserWords, histories: list[MainLine]) -> None:
         """Add a session: of several repositories it is of the first in which it has a start."""
         of_calls = [(turn_id, position, frames(arguments, content, is_error))
                     for turn_id, position, arguments, content, is_error in calls]
@@ -92,21 +105,59 @@ class _Rows:
         self.starts.append(CodeStart(
             session_id=session_id, repository=name, commit_id=start.commit_id, how=start.how,
             rivals=list(start.rivals), dirty=json.dumps(start.dirty, sort_keys=True)))
-        self.changes.append(_change(session_id, request, everything, start, history))
+        self.changes.append(_change(session_id, words, everything, start, history))
         self.decisions.append(Decision(
             stage="starts", subject=session_id, kept=True, reason=f"start_by_{start.how}",
             detail=f"It began at {start.commit_id[:12]} of {name}; {len(start.rivals)} other commits fit as well."))
 
 
-def _change(session_id: str, request: str, everything: Sequence[Frame], start: StartCommit, history: MainLine) -> CodeChangeRow:
-    commits = history.repository.commits
-    change = history.change_of(request, below_root(everything, history.repository), commits[start.commit_id])
+def _change(
+    session_id: str, words: _UserWords, everything: Sequence[Frame], start: StartCommit, history: MainLine,
+) -> CodeChangeRow:
+    commits, own = history.repository.commits, below_root(everything, history.repository)
+    change = history.change_of(words.request, own, commits[start.commit_id])
     diff = history.diff(commits[change.winner]) if change.winner is not None else None
+    ended = _ended(own, words, start, history, change)
     return CodeChangeRow(
         session_id=session_id, repository=history.repository.name, pull_request=change.number, state=change.state,
         merge_commit=change.merge_commit, reverted_by=change.reverted_by, ci=change.ci, winner=change.winner,
         won_by=change.won_by, source_files=sorted(diff.of_kind("source")) if diff else [],
-        test_files=sorted(diff.of_kind("tests")) if diff else [])
+        test_files=sorted(diff.of_kind("tests")) if diff else [], success=ended.probability, evidence=list(ended.evidence))
+
+
+def _ended(own: list[Frame], words: _UserWords, start: StartCommit, history: MainLine, change: CodeChange) -> Success:
+    """Return how likely a session solved what it was asked for; one that changed nothing is not guessed."""
+    repository = history.repository
+    commit = repository.commits[start.commit_id]
+
+    def begun(path: str) -> str | None:
+        file = repository.file(commit, path)
+        return start.dirty.get(path) or (repository.text(file.blob_id) if file is not None else None)
+
+    edits = [frame for frame in own if isinstance(frame, FileEdit)]
+    if not edits:
+        return Success(None, ())
+    signs = signs_of(*_texts(own, edits, begun)) | signs_of_commands(own)
+    if change.winner is not None and change.won_by == "likeness":
+        files = history.diff(repository.commits[change.winner]).files
+        won = [{path: repository.text(file.blob_id) if file is not None else None for path, pair in files.items()
+                for file in (pair[side],)} for side in (0, 1)]
+        own_too = signs_of(*won)
+        signs = {sign: file for sign, file in signs.items() if own_too.get(sign) != file}
+    merge = repository.commits.get(change.merge_commit or "")
+    return success(SessionEnd(change, history.has_pull_requests, merge is not None and history.is_rewritten(merge), signs,
+                              words.last, own))
+
+
+def _texts(own: list[Frame], edits: list[FileEdit], begun: Callable[[str], str | None]) -> tuple[Texts, Texts]:
+    """Return the texts of the files that a session changed, before and after."""
+    texts = ending(own, begun)
+    if texts is None:   # an edit does not fit: what edits took out and put in is all that is known
+        paths = {frame.path for frame in edits}
+        before, after = ({path: "\n".join(frame.texts[side] or "" for frame in edits if frame.path == path) for path in paths}
+                         for side in (0, 1))
+        return before, after
+    return {path: begun(path) for path in texts}, {**{frame.path: "" for frame in edits}, **texts}
 
 
 def _step(each: Frame, turn_id: str, place: int, session_id: str, position: int) -> WorkspaceStep:

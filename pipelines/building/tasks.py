@@ -11,6 +11,7 @@ import polars as pl
 
 from env_builder.runtime.stances import claims, declines, takes_back
 from extractors.outcomes import judge
+from extractors.outcomes.code import CodeOutcomes
 from extractors.tasks import find, goals_of, leakage
 from extractors.tasks.model_names import reworded
 from extractors.tasks.names import names_of, renamed
@@ -55,7 +56,7 @@ def outcomes(store: Store, settings: Settings) -> Counts:
         store.table("core.sessions"), with_stances(store.table("core.turns")), store.table("core.feedback"), effects_of(store),
         starts_of(store), settings.configured.outcomes.reviews, store.table("mart.goals"),
         store.table("core.row_changes"), corrections_of_kind(store, "outcome"),
-        store.table("core.reviews"))
+        store.table("core.reviews"), CodeOutcomes(store.table("mart.code_changes"), store.table("mart.code_verdicts")))
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
     replace_decisions(store, "outcomes", all_of(rated, judged.decisions, "outcomes", "judged", "Has a probability of success."))
     store.replace("mart.signals", judged.worth)
