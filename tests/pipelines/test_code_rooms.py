@@ -94,5 +94,5 @@ def test_the_same_tasks_give_the_same_bytes(repository: Repository, scratch: Pat
 def test_tasks_of_one_change_are_on_one_side() -> None:
     winners = [f"{n:08x}" + "0" * 32 for n in range(20)]
     splits = winners_split([*winners, *winners])
-    assert set(splits.values()) == {"train", "validation", "test"}
+    assert set(splits.values()) == {"train", "validation", "held_out"}
     assert winners_split(reversed(winners)) == splits
