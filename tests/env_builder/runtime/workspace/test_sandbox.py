@@ -134,7 +134,8 @@ def test_namespaces_within_reach_nothing_more(box: Sandbox, tree: Path, tmp_path
     for folder in (tmp_path, *tmp_path.parents[:1]):
         folder.chmod(0o755)
     ran = run(box._replace(site=packages), tree, "unshare -Urmn bash -c 'mount -o remount,rw,bind /site; "
-              "mount -o remount,rw /site; echo evil >> /site/runner.py; umount -l /site; umount -l /repo; ls /layer/upper && echo reached; "
+              "mount -o remount,rw /site; echo evil >> /site/runner.py; umount -l /site; umount -l /repo; "
+              "ls /layer/upper && echo reached; "
               "echo 1 > /proc/sys/kernel/core_pattern && echo reached'; echo end")
     assert (packages / "runner.py").read_text() == "honest = True\n"
     assert "reached" not in ran.output and ran.output.endswith("end\n")
