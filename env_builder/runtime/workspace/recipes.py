@@ -145,7 +145,7 @@ def _packages_of(prefix: Path, version: str) -> list[str]:
 def cache_folder() -> Path:
     """Return the folder of this user in which packages are laid out."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "traceroom-sites"
+    folder = base / "traceroom-packages"   # "traceroom-sites" could be written by commands
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     return folder
