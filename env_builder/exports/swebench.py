@@ -5,7 +5,8 @@ In: a kit of an environment that has an app of the kind `shell`, with what the r
 over it (what was not committed when the session began; usually empty). The known solution is a change of texts: the modes of
 files that it writes anew are ordinary.
 
-Rejected, with a decision: tasks whose solution writes a file that is no text, and those whose commit the run does not know.
+Rejected, with a decision: tasks without known tests, those whose solution writes a file that is no text, and those whose commit
+the run does not know.
 """
 
 from __future__ import annotations
@@ -70,13 +71,17 @@ def _write(out: Path, kit: Kit) -> Exported:
 def _app_trees(kit: Kit, name: str) -> _AppTrees:
     folder, grader = kit.room / "apps" / name, kit.grader / "apps" / name
     trees = unpacked((folder / "trees.pack").read_bytes())
-    return _AppTrees({row["session_id"]: trees[row["tree"]] for row in rows_of(folder / "starts.jsonl")},
-                     unpacked((grader / TESTS).read_bytes()), {row["task_id"]: row for row in rows_of(grader / VERIFY)})
+    starts = {row["session_id"]: trees[row["tree"]] for row in rows_of(folder / "starts.jsonl")}
+    if not (grader / TESTS).is_file():
+        return _AppTrees(starts, {}, {})
+    return _AppTrees(starts, unpacked((grader / TESTS).read_bytes()), {row["task_id"]: row for row in rows_of(grader / VERIFY)})
 
 
 def _row(task: Row, kit: Kit, trees: _AppTrees, solution: list[Row]) -> Row | Decision:
     """Return the row of a task, or why it has none."""
     task_id = task["task_id"]
+    if task_id not in trees.verify:
+        return _rejected(task_id, "no_known_tests", "No known tests tell whether it is solved.")
     origin = kit.origins.get(task_id)
     if origin is None:
         return _rejected(task_id, "no_commit", "The run's warehouse does not say at which commit it begins; run again.")
