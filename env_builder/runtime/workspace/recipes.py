@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -68,13 +69,13 @@ class Recipe:
         folder = cache_folder() / sha256(content).hexdigest()
         if not folder.is_dir():
             draft = folder.with_suffix(f".{os.getpid()}")
-            lay_out(unpacked(content).get("site", {}), draft)
+            lay_out(unpacked(content).get("site", {}), draft, is_given=False)
             compiling = [self.interpreter, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(draft)]
             subprocess.run(compiling, check=False, capture_output=True)
             try:
                 draft.rename(folder)
             except OSError:   # another process was faster
-                subprocess.run(["rm", "-rf", str(draft)], check=False)
+                shutil.rmtree(draft, ignore_errors=True)
         return folder
 
     @cached_property
@@ -82,9 +83,7 @@ class Recipe:
         """The interpreter of this machine that has the recipe's version. SandboxUnavailable: none is there."""
         if self.python == "{}.{}".format(*sys.version_info):
             return str(Path(sys.base_prefix, "bin", f"python{self.python}"))
-        from shutil import which
-
-        path = which(f"python{self.python}")
+        path = shutil.which(f"python{self.python}")
         if path is None:
             raise SandboxUnavailable(f"the workspace needs Python {self.python}, which this machine does not have")
         return path

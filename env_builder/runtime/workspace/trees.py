@@ -76,8 +76,11 @@ def changed(tree: Tree, changes: Changes) -> dict[str, ChangedFile]:
     return after
 
 
-def lay_out(tree: Tree, folder: Path) -> Path:
-    """Write a tree into a folder that does not exist yet, complete or not at all; return the folder."""
+def lay_out(tree: Tree, folder: Path, is_given: bool = True) -> Path:
+    """Write a tree into a folder that does not exist yet, complete or not at all; return the folder.
+
+    `is_given`: it belongs to the user of sandboxes, who may change it in a layer of their own; packages do not.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -93,7 +96,7 @@ def lay_out(tree: Tree, folder: Path) -> Path:
         for path in (draft, *draft.rglob("*")):
             if path.is_dir() and not path.is_symlink():
                 path.chmod(0o755)
-            if os.geteuid() == 0:
+            if is_given and os.geteuid() == 0:
                 os.lchown(path, OWNER, OWNER)
         draft.rename(folder)
     except OSError:
