@@ -213,11 +213,11 @@ def _honest(folder: Path) -> tuple[int, int]:
 def _leaks(played: Played, task_id: str) -> int:
     """Return how many lines of the known solution and tests, that the start lacks, an agent can read anywhere."""
     environment, start = played.environment, played.starts[task_id]
-    before = {line.strip() for file in start.values() for line in file.content.decode("utf-8", "replace").splitlines()}
+    before = "\n".join(file.content.decode("utf-8", "replace") for file in start.values())
     texts = [step["arguments"].get("content", "") for step in played.solutions[task_id]]
     texts += [file.content.decode("utf-8", "replace") for path, file in played.tests[f"{task_id} tests"].items()]
-    added = {line.strip() for text in texts for line in text.splitlines()} - before
-    searched = sorted(line for line in added if len(line) >= _LONG)
+    added = {line.strip() for text in texts for line in text.splitlines()}
+    searched = sorted(line for line in added if len(line) >= _LONG and line not in before)
     opening = json.dumps(environment.reset(task_id).messages, ensure_ascii=False)
     commits = environment.call("shell", {"command": "git log --all --oneline | wc -l; git remote; git tag; git stash list"})
     environment.call("write", {"path": ".searched", "content": "\n".join(searched) + "\n"})

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from env_builder import bundle
 from env_builder.layers import room_digest
 from env_builder.runtime.canonical import canonical, digest
 
@@ -37,7 +38,7 @@ def write_room(directory: Path, dockerfile: str = "FROM scratch\n") -> Path:
         "task_id": TASK, "session_ids": ["s1"], "split": "train", "family": "f", "slots": {}, "goal": "open it",
         "starts_at": None, "segment_of": None, "derived_from": None, "limits": {"steps": 5, "seconds": 600},
         "opening": [{"role": "user", "content": "Open the door."}], "user": {"turns": ["The seventh, please."]}}])
-    shutil.copytree(RUNTIME, directory / "runtime", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(RUNTIME, directory / "runtime", ignore=shutil.ignore_patterns("__pycache__", *bundle.SHIPPED))
     (directory / "Dockerfile").write_text(dockerfile)
     files = {
         path.relative_to(directory).as_posix(): digest(path.read_bytes())

@@ -15,6 +15,9 @@ from tests.attacks.hostile_run import GROUP, MARK, hostile_run
 from tests.attacks.report import Report
 from tests.command_line import called
 
+OF_REPOSITORIES = ("swebench",)
+"""Formats that refuse the environment of a service."""
+
 
 def attack(folder: Path, share: float) -> Report:
     """Export the environment for each consumer, and parse each file as who uses it will."""
@@ -23,7 +26,9 @@ def attack(folder: Path, share: float) -> Report:
     names = sorted(registered()) if share >= 0.1 else sorted(registered())[::2]
     for name in names:
         done = called("export", name, room, "--to", folder / name)
-        problems += [f"{name}: {done.stderr[-200:]}"] if done.returncode > 1 or "mistake" in done.stderr else []
+        is_refused = name in OF_REPOSITORIES and "has no repository" in done.stderr
+        problems += [f"{name}: {done.stderr[-200:]}"] if (
+            done.returncode > 1 and not is_refused) or "mistake" in done.stderr else []
     for path in [*(path for path in folder.rglob("*") if path.is_file()), *(path for path in out.rglob("*.md")),
         *room.glob("Dockerfile")]:
         n += 1
