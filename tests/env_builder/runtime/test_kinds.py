@@ -19,6 +19,7 @@ from env_builder.rewards.policies import prompt
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.checks import OWN, CheckKind, kind_of, kinds
 from env_builder.runtime.checks.kind import EpisodeView
+from env_builder.runtime.checks.verified import PARTS
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode
 from env_builder.runtime.rubrics import FORMAT, ParsedRubric, schema
@@ -49,6 +50,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "file": [{"document": "door/7", "at": "/open", "contains": ["x"], "sha256": ["0" * 64], "unchanged": False}],
     "process": [{"call": {"tool": "run"}, "result": {"/code": 0}, "untouched": ["file/tests/"], "documents_at_most": 3,
                  "lines_at_most": 20, "at": "/text"}],
+    "verified": [{"part": part} for part in PARTS],
     "judge": [{"criteria": [{"name": "kind", "text": "Is it kind?", "weight": 2, "choices": ["no", "partly", "yes"]}]}],
     "combine": [{"how": "threshold", "at_least": 1, "checks": [
         {"kind": "spoke", "parameters": {}}, {"kind": "combine", "parameters": {"how": "veto", "checks": [
