@@ -6,11 +6,11 @@ there are also variants with other inputs, letters and numbers exchanged alike i
 by heart are none. What counts is decided by running them (`BlindQuestions.of`): the same answer twice with the known solution,
 and, of variants, an answer that it and the state before do not share.
 
-Sees: `assert` with comparisons, `pytest.raises`, `unittest`'s methods, parametrised tests. Expected is what is made of
-constants alone: literals, names and classes that do not come from the source. Does not see: expected values in files or
-helpers, mocks, doctests, other languages: their tests stay without a question. A right solution that differs from the known
-one where the tests compare equal, or on exchanged inputs, is refused: containment and order are therefore reported as yes or
-no.
+Sees: `assert` with comparisons, `pytest.raises`, assertions of `unittest`, nose and helpers of these names, parametrised
+tests. Expected is what is made of constants alone: literals, names and classes that do not come from the source. Does not
+see: expected values in files or helpers, mocks, doctests, other languages: their tests stay without a question. A right
+solution that differs from the known one where the tests compare equal, or on exchanged inputs, is refused: containment and
+order are therefore reported as yes or no.
 
 Method: metamorphic variants of tests and differential comparison (Liu et al., EvalPlus 2023; McKeeman 1998).
 """
@@ -46,6 +46,10 @@ _METHODS = ("startswith", "endswith", "isdigit", "isalpha", "isupper", "islower"
             "isdisjoint", "isidentifier", "isnumeric", "isdecimal", "isalnum", "istitle", "isascii", "isprintable",
             "is_integer")
 """Methods of Python's own kinds that say yes or no."""
+_ASSERTIONS = {name.lower(): name for name in (
+    *_EQUAL, *_COMPARED, "assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone", "assertIsInstance", "assertRaises")}
+_ASSERTIONS["eq"] = _ASSERTIONS["asserteq"] = "assertEqual"
+"""Name in small letters without underscores -> its name in `unittest`."""
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex", "assertRaisesRegexp")
 _VALUES = (ast.Eq, ast.Is)
 _MODES = {"utf-8", "utf8", "ascii", "latin-1", "r", "w", "a", "rb", "wb", "strict", "ignore", "replace", ""}
@@ -298,7 +302,7 @@ def _expected_parameters(test: Function, names: _PlainNames) -> set[str]:
         pairs: list[tuple[ast.expr, ast.expr]] = []
         if isinstance(node, ast.Assert):
             pairs = list(_pairs(node.test))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _EQUAL:
+        elif isinstance(node, ast.Call) and _assertion(node) in _EQUAL:
             pairs = [(node.args[0], node.args[1])] if len(node.args) >= 2 else []
         for one, other in [each for pair in pairs for each in (pair, pair[::-1])]:
             if isinstance(one, ast.Name) and not names.is_constant(other):
@@ -307,6 +311,14 @@ def _expected_parameters(test: Function, names: _PlainNames) -> set[str]:
     arguments = {each.arg for each in ast.walk(test.args) if isinstance(each, ast.arg)}
     given = {name for names_of, _ in map(_parametrised, test.decorator_list) for name in names_of}
     return {name for name, n in sides.items() if name in arguments & given and read.count(name) == n}
+
+
+def _assertion(call: ast.expr) -> str | None:
+    """Return the name in `unittest` of an assertion: `self.assertEqual`, `assert_equal` of nose or a helper, `eq_`."""
+    if not isinstance(call, ast.Call):
+        return None
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+    return _ASSERTIONS.get(called.replace("_", "").lower())
 
 
 def _pairs(test: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -361,11 +373,11 @@ class _Asking(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
         call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) \
-                and call.func.value.id in ("self", "cls"):
-            if call.func.attr in ("assertTrue", "assertFalse") and call.args:
+        name = _assertion(call)
+        if isinstance(call, ast.Call) and name is not None:
+            if name in ("assertTrue", "assertFalse") and call.args:
                 return self.visit_Assert(ast.Assert(call.args[0]))
-            report = self._of_method(call)
+            report = self._of_assertion(name, call)
             if report is not None:
                 self._n_asked += 1
                 return ast.Expr(report)
@@ -379,10 +391,9 @@ class _Asking(ast.NodeTransformer):
                 self._n_asked += 1
         return self.generic_visit(node)  # type: ignore[return-value]
 
-    def _of_method(self, call: ast.Call) -> ast.expr | None:
-        """Return the report in the place of a method of `unittest`, None where it is none that is known."""
-        assert isinstance(call.func, ast.Attribute)
-        name, given = call.func.attr, call.args
+    def _of_assertion(self, name: str, call: ast.Call) -> ast.expr | None:
+        """Return the report in the place of an assertion, by its name in `unittest`."""
+        given = call.args
         if name in _EQUAL and len(given) >= 2:
             return _reporting("ask", *self._computed(given[:2]))
         if name in _COMPARED and len(given) >= 2:

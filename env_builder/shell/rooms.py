@@ -24,7 +24,17 @@ from env_builder.runtime.workspace.paths import is_test, sorted_change
 from env_builder.runtime.workspace.recipes import Recipe
 from env_builder.runtime.workspace.sandbox import Changes, CommandLimits
 from env_builder.runtime.workspace.trees import Began, Tree, changed, folders, packed
-from env_builder.runtime.workspace.verifying import ANSWERS, TESTS, VERIFY, KnownTask, Verifier, known_of, n_lines, surroundings
+from env_builder.runtime.workspace.verifying import (
+    ANSWERS,
+    N_ORDERS,
+    TESTS,
+    VERIFY,
+    KnownTask,
+    Verifier,
+    known_of,
+    n_lines,
+    surroundings,
+)
 from env_builder.shell import WorkspaceContent, WorkspaceStart
 from env_builder.shell.questions import BlindQuestions, KnownTests, answers_in
 from env_builder.shell.recipe import RepositoryRecipe, site_tree
@@ -150,6 +160,10 @@ class CodeRoom:
             "forgeable": questions.forgeable, "libraries": list(self.libraries)}
         verified = VerifiedTask(task, row, tests, questions, "verified", "")
         verifier = _MemoryVerifier(self.recipe, self._known_trees(verified), known_of(row))
+        row["fixed_order"] = not all(
+            verifier.verify(task.task_id, began, candidate.fix, seed).passes_tests for seed in range(N_ORDERS))
+        if row["fixed_order"]:
+            verifier = _MemoryVerifier(self.recipe, self._known_trees(verified), known_of(row))
         row["signs"] = list(verifier.verify(task.task_id, began, candidate.fix).signs)
         reason, detail = self._holds(task, began, verifier)
         verdicts = [self._verdict(task, session_id, remains, began, verifier) for session_id, remains in sorted(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,20 +14,11 @@ from env_builder.shell.recipe import RepositoryRecipe
 from env_builder.shell.rooms import CodeRoom, RepositoryTask, VerifiedTask, winners_split
 from extractors.workspaces.repository import Repository
 from pipelines.building.code_trees import CodeTrees, TaskStart
-from tests.extractors.workspaces.commits import commit_all
-from tests.pipelines.test_code_tasks import COMMITS, scratch
+from tests.pipelines.test_code_tasks import repository, scratch
 
-__all__ = ["scratch"]
+__all__ = ["repository", "scratch"]
 RECIPE = RepositoryRecipe(command=("sh", "run.sh"), results="junit.xml", files=())
 SOLVED = "wick\noil\n\nshade\n"
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    folder = tmp_path_factory.mktemp("repositories") / "lamp"
-    commit_all(folder, *COMMITS)
-    with Repository.open(folder) as opened:
-        yield opened
 
 
 def task(repository: Repository, **sessions: str) -> RepositoryTask:
@@ -79,6 +70,13 @@ def test_a_known_solution_that_is_not_paid_makes_no_task(repository: Repository,
     made = CodeRoom("code-lamp", RECIPE, None, scratch)
     wrong = task(repository)._replace(fail_to_pass=("lamp::test_rope",))
     assert [(each.reason, each.holds) for each in made.verified([wrong])] == [("known_solution_not_paid", False)]
+
+
+def test_tests_that_pass_in_one_order_alone_run_in_it(repository: Repository, scratch: Path) -> None:
+    ordered = replace(RECIPE, command=("sh", "-c", 'test "${TRACEROOM_ORDER:-0}" != 2 && sh run.sh'))
+    rows = [CodeRoom("code-lamp", recipe, None, scratch / str(n)).verified([task(repository)])[0] for n, recipe in enumerate(
+        (RECIPE, ordered))]
+    assert [(each.reason, each.row["fixed_order"]) for each in rows] == [("verified", False), ("verified", True)]
 
 
 def test_the_same_tasks_give_the_same_bytes(repository: Repository, scratch: Path) -> None:

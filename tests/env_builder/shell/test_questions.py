@@ -77,6 +77,12 @@ def test_methods_of_unittest_are_reported(call: str, question: str) -> None:
     assert "\n".join(line.strip() for line in inner.splitlines()) == question
 
 
+@pytest.mark.parametrize("call", ["assert_equal('secret', f(1))", "eq_(f(1), 'secret')", "tools.assert_equals(f(1), 'secret')"])
+def test_helpers_called_like_assertions_are_reported(call: str) -> None:
+    head = "from nose.tools import eq_\nfrom common import assert_equal\nfrom lamp import f\n"
+    assert body(call, head) == "traceroom_ask.ask(f(1))"
+
+
 def test_expected_columns_of_parameters_are_hidden() -> None:
     text = ("import pytest\nfrom lamp import f\n\n"
             "@pytest.mark.parametrize('given, expected', [(1, 'one'), pytest.param(2, 'two', id='x')])\n"
