@@ -34,16 +34,16 @@ def as_workspace_tools(turns: pl.DataFrame, test: Sequence[str]) -> pl.DataFrame
     return named.filter((pl.col("kind") != "call") | pl.col("tool").is_not_null())
 
 
-def tool_of(seen: Sequence[Frame], test: Sequence[str]) -> str | None:
-    """Return the tool that does what a call did; None where it showed, changed and ran nothing that is known."""
-    command = next((frame for frame in seen if isinstance(frame, CommandRun)), None)
+def tool_of(call: Sequence[Frame], test: Sequence[str]) -> str | None:
+    """Return the tool that does what a call did, given as its frames; None where it did nothing that is known."""
+    command = next((frame for frame in call if isinstance(frame, CommandRun)), None)
     if command is not None:
         runner = _program(test)
         return "test" if any(_program(words) == runner for words in commands_of(command.command) or ()) else "shell"
-    edit = next((frame for frame in seen if isinstance(frame, FileEdit)), None)
+    edit = next((frame for frame in call if isinstance(frame, FileEdit)), None)
     if edit is not None:
         return "write" if edit.patch is None and edit.before is None and edit.line is None else "edit"
-    shown = [frame for frame in seen if isinstance(frame, FileLines)]
+    shown = [frame for frame in call if isinstance(frame, FileLines)]
     if shown:
         return "read" if len(shown) == 1 and len(shown[0].lines) > 1 else "search"
     return None
