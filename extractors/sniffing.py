@@ -36,7 +36,7 @@ _BETTER = 1.2
 _LEAST_WORTH = 0.5
 """Least worth a record of a mapping that is proposed."""
 _WEIGHTS = {"message": 3.0, "call": 3.0, "result": 2.0, "request": 3.0, "feedback": 2.0, "outcome": 2.0, "business": 1.0,
-            "reasoning": 1.0, "log": 0.0}
+            "page": 2.0, "reasoning": 1.0, "log": 0.0}
 _GOOD_WORTH = 2.0
 """Worth a record of a general reading that no mapping needs to better."""
 _A_FIELD = 0.01

@@ -157,7 +157,7 @@ class Forgotten(Record):
 
 EventKind = Literal[
     "message", "reasoning", "call", "result", "request", "feedback", "outcome", "row_change", "business", "log", "link",
-    "correction", "review"]
+    "correction", "review", "page"]
 
 
 class Event(Record):
@@ -187,10 +187,10 @@ class Event(Record):
     """Id of the call; of a request: its own id; of a row change: its transaction; of feedback: the call, message or span that
     it is on (None: the session); of a correction: the id of what it corrects; of a review: the task."""
     tool: str | None
-    """Of a call or result: the tool's name. Of a request: the method and raw path. Of a row change: the table. Of a business
-    event: its name. Of a log line: its template. Of a correction: the kind of what it corrects."""
+    """Of a call or result: the tool's name. Of a request or page: the method and raw path. Of a row change: the table. Of a
+    business event: its name. Of a log line: its template. Of a correction: the kind of what it corrects."""
     arguments: str | None
-    """Of a call: JSON text as logged. Of a request: JSON object {"query": …, "body": …}. Of a row change: the key. Of a
+    """Of a call: JSON text as logged. Of a request or page: JSON object {"query": …, "body": …}. Of a row change: the key. Of a
     business event or a log line: JSON object of what it carries."""
     is_error: bool | None
     """Explicit error flag, None where the log does not say."""
@@ -203,7 +203,7 @@ class Event(Record):
     value: str | None
     """Of feedback and outcomes: the answer as logged. Of a correction: JSON of what is right. Of a review: JSON {"right": …,
     "sampled": …}. Of a link: the alias. Of a row change: JSON {"before": …, "after": …}. Of a request: JSON {"status": …,
-    "body": …}."""
+    "body": …}. Of a page: JSON {"status": …, "location": …, "type": …, "size": …, "file": …, "body": …}."""
     latency_ms: float | None
     model: str | None
     usage: str | None

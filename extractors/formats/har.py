@@ -1,15 +1,17 @@
 """HTTP Archives 1.2, as browsers and proxies save them: the requests of a browser.
 
-In: one document with `log.entries`. Out: a request for each entry that asks an application for something, log events for the
-rest (pages, pictures, styles, scripts, preflights) and for messages of web sockets.
+In: one document with `log.entries`. Out: a page for each entry that fetched one (a document, a frame, a file to keep), a
+request for each that asks an application for something else, log events for the rest (pictures, styles, scripts, preflights)
+and for messages of web sockets. A form that is sent is a request; the page that answers it is its body.
 Sees: bodies (JSON, forms, base64), sessions, request ids and tool call ids in headers; the host as the service.
 Does not see: cookies and credentials (not read on purpose), which click made which request, bodies that the browser dropped.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
@@ -22,7 +24,10 @@ _IDENTITY = ("x-user-id", "x-user", "x-forwarded-user", "x-client-id")
 _RESOURCES = frozenset({"document", "stylesheet", "script", "image", "font", "media", "manifest", "texttrack", "preflight",
                         "ping", "csp-violation-report", "iframe", "frame", "style", "track", "audio", "video", "object",
                         "embed", "worker", "sharedworker", "serviceworker"})
-"""Kinds of parts of pages, in the words of Chrome's `_resourceType` and of the header `Sec-Fetch-Dest`."""
+"""Kinds of pages and their parts, in the words of Chrome's `_resourceType` and of the header `Sec-Fetch-Dest`."""
+_FILE_NAME = re.compile(
+    r"(?i)filename(?:\*=[\w-]*'[\w-]*'(?P<coded>[^;]+)|=(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>[^\s;\"]+)))")
+_PAGES = frozenset({"document", "iframe", "frame", "object", "embed"})
 _MIME_TYPES = ("image/", "font/", "audio/", "video/", "text/css", "text/javascript", "application/javascript",
                "application/x-javascript", "application/font", "application/wasm")
 
@@ -56,6 +61,10 @@ def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
         "latency_ms": float(time) if isinstance(time, (int, float)) and time >= 0 else None,   # -1: not measured
         "tool": f"{request['method']} {url.path or '/'}", "requestor": first_of(headers, _CALL)}
     parameters = merged([(each["name"], each.get("value")) for each in request.get("queryString") or ()]) or query(url.query)
+    if _is_page(request, response, entry):
+        emit.event(record, "page", place=f"{number}", content=request["url"], arguments=dumped({"query": parameters}),
+                   value=dumped(_page(response)), lossy=_lost(response), **shared)
+        return
     if _is_resource(request, response, entry):
         emit.event(record, "log", place=f"{number}", content=request["url"], arguments=dumped(parameters), **shared)
         return
@@ -65,11 +74,11 @@ def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
             [(each["name"], each.get("value", each.get("fileName"))) for each in posted.get("params") or ()])
     content = response.get("content") or {}
     answer: Row = {"status": response.get("status") or None}   # 0: it was blocked or given up
-    lossy = [] if "text" in content or content.get("size") == 0 else ["response body not captured"]
-    if "text" in content:
+    if _kind(request, response, entry) in _PAGES:
+        answer = _page(response)
+    elif "text" in content:
         answer["body"] = _body(content)
-    if answer["status"] is None:
-        lossy.append(f"no answer {response.get('_error') or ''}".rstrip())
+    lossy = _lost(response)
     emit.event(record, "request", place=f"{number}", arguments=dumped(arguments), value=dumped(answer), lossy=lossy, **shared)
     for index, message in enumerate(entry.get("_webSocketMessages") or ()):
         text = message.get("data")
@@ -77,6 +86,27 @@ def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
             **shared, "happened_at": microseconds(message.get("time")), "latency_ms": None,
             "arguments": dumped({"type": message.get("type")}),
             "content": text if isinstance(text, str) else dumped(text)})
+
+
+def _page(response: Row) -> Row:
+    """Return what came back for a page: its status, where it leads, of what type it is, and its body or the file it is."""
+    headers, content = _headers(response), response.get("content") or {}
+    page: Row = {"status": response.get("status") or None, "location": response.get("redirectURL") or headers.get("location"),
+                 "type": _mime_type(response).partition(";")[0] or None}
+    disposition = headers.get("content-disposition", "")
+    if named := _FILE_NAME.search(disposition):
+        page["file"] = unquote(named["coded"] or named["quoted"] or named["plain"])
+    if isinstance(size := content.get("size"), int) and size > 0:
+        page["size"] = size
+    if content.get("text"):
+        page["body"] = _body(content)
+    return {name: value for name, value in page.items() if value is not None}
+
+
+def _lost(response: Row) -> list[str]:
+    content = response.get("content") or {}
+    lossy = [] if "text" in content or content.get("size") == 0 else ["response body not captured"]
+    return lossy if response.get("status") else [*lossy, f"no answer {response.get('_error') or ''}".rstrip()]
 
 
 def _body(content: Row) -> Any:
@@ -93,6 +123,12 @@ def _is_resource(request: Row, response: Row, entry: Row) -> bool:
     if kind is not None:
         return kind in _RESOURCES and request["method"] in ("GET", "HEAD", "OPTIONS")
     return request["method"] == "GET" and _mime_type(response).startswith(_MIME_TYPES)
+
+
+def _is_page(request: Row, response: Row, entry: Row) -> bool:
+    """Whether what was fetched is a page, or a file to keep, and no part of a page."""
+    kind = _kind(request, response, entry)
+    return request["method"] == "GET" and (kind in _PAGES or "attachment" in _headers(response).get("content-disposition", ""))
 
 
 def _kind(request: Row, response: Row, entry: Row) -> str | None:

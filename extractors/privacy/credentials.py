@@ -20,9 +20,10 @@ import orjson
 import polars as pl
 
 from extractors.privacy.letters import words_in
+from extractors.privacy.markup import cut_markup, is_markup
 
 SECRET = "[secret]"
-WEB = ("request", "business", "log")
+WEB = ("request", "business", "log", "page")
 """Kinds of events that are a web application's, with queries, forms and addresses."""
 _WEB_TEXTS = ("tool", "content", "arguments", "value")
 _ALL_TEXTS = ("content", "arguments", "value")
@@ -96,7 +97,11 @@ def _without(value: Any) -> Any:
         return {name: _emptied_value(each) if is_credential(name) else _without(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_without(each) for each in value]
-    return cut_fields(value) if isinstance(value, str) and re.search(_HINT, value) else value
+    if not isinstance(value, str) or not re.search(_HINT, value):
+        return value
+    if is_markup(value):
+        return cut_markup(_cut_values(_PAIR, value), is_credential, SECRET)
+    return cut_fields(value)
 
 
 def _emptied_value(value: Any) -> Any:

@@ -310,7 +310,7 @@ def _plain(text: str) -> str:
         return text
 
 
-ON_PATHS = ("request", "business", "log")
+ON_PATHS = ("request", "business", "log", "page")
 """Kinds of events whose `tool` is text of the log."""
 _OF_NOBODY = ("feedback", "outcome", "correction", "review", "row_change", "link")
 """Kinds of events whose `name` says what, not who."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def test_parts_of_pages_are_log_lines_and_nothing_vanishes(tmp_path: Path) -> No
         entry(_resourceType="fetch", answered={"status": 0, "_error": "net::ERR"}),
         entry(_resourceType="websocket", _webSocketMessages=[{"type": "send", "time": 1772446500.5, "data": "hello"}]),
         {"request": None}, entry(time=-1))
-    assert reading.events["kind"].to_list() == ["log"] * 3 + ["request"] * 4 + ["log", "request"]
+    assert reading.events["kind"].to_list() == ["page", "log", "log"] + ["request"] * 4 + ["log", "request"]
     assert reading.events["content"].drop_nulls().to_list()[-1] == "hello"
     assert [each["status"] for each in column(reading, "value")] == [200, 200, None, 200, 200]
     assert 'no answer net::ERR' in (reading.events["lossy"].to_list()[5] or "")
@@ -95,7 +96,46 @@ def test_browsers_tell_pages_apart_from_calls_alike(tmp_path: Path) -> None:
     firefox = read_all(tmp_path, *(
         entry(method, answered=answered, prompt=headers(kind, False)) for _, kind, method, answered in visit))
     assert chrome.events["kind"].to_list() == firefox.events["kind"].to_list() == [
-        "log", "log", "log", "request", "request", "request"]
+        "page", "log", "page", "request", "request", "request"]
     older = read_all(tmp_path, entry(prompt=headers("document", True), answered=page), entry(
         prompt=headers("empty", True), answered=page))
-    assert older.events["kind"].to_list() == ["log", "request"]
+    assert older.events["kind"].to_list() == ["page", "request"]
+    for reading in (chrome, firefox):
+        assert column(reading, "value", "page") == [{"status": 200, "type": "text/html", "body": "<p>17</p>"}] * 2
+
+
+def test_pages_say_where_they_lead_and_which_file_they_are(tmp_path: Path) -> None:
+    moved = {"status": 302, "redirectURL": "", "headers": [{"name": "Location", "value": "/login?next=/"}],
+             "content": {"size": 0, "mimeType": "text/html; charset=utf-8", "text": ""}}
+    names = ['attachment; filename="may 1.pdf"', "attachment; filename*=UTF-8''may%201.pdf", "attachment; filename=may.pdf"]
+    content = {"mimeType": "application/pdf", "size": 9}
+    files = [{"headers": [{"name": "Content-Disposition", "value": name}], "content": content} for name in names]
+    reading = read_all(tmp_path, entry(_resourceType="document", answered=moved),
+                       *(entry(_resourceType="other", answered=each) for each in files),
+                       entry("POST", _resourceType="document", answered={**moved, "status": 303}))
+    assert reading.events["kind"].to_list() == ["page"] * 4 + ["request"]
+    leads = {"location": "/login?next=/", "type": "text/html"}
+    assert column(reading, "value", "page") == [{"status": 302, **leads}, *(
+        {"status": 200, "type": "application/pdf", "file": name, "size": 9} for name in ("may 1.pdf", "may 1.pdf", "may.pdf"))]
+    assert column(reading, "value") == [{"status": 303, **leads}]
+    assert reading.events["lossy"].to_list() == [None, *['["response body not captured"]'] * 3, None]
+
+
+def test_passwords_and_tokens_of_pages_and_forms_are_not_kept(tmp_path: Path) -> None:
+    page = """<meta name="csrf-token" content="T0PSECRET1"><meta content="T0PSECRET2" name="csrf-token"/>
+        <form><input type="hidden" name='csrfmiddlewaretoken' value='T0PSECRET3'>
+        <input value=T0PSECRET4 name=authenticity_token><input type="password" id="id_pw" value="T0PSECRET5">
+        <INPUT TYPE=password VALUE='T0PSECRET6'>
+        <textarea name="session_token">T0PSECRET7</textarea><input name="title" value="kept &amp; shown">
+        <a href="/reset?token=T0PSECRET8&amp;page=2">x</a></form>
+        <script>var csrfToken = "T0PSECRET9"; App.boot({"xsrf_token": 'T0PSECRET10', "name": "kept"});</script>"""
+    html = {"content": {"mimeType": "text/html", "text": page}}
+    form = {"postData": {"mimeType": "application/x-www-form-urlencoded", "params": [
+        {"name": "username", "value": "ann"}, {"name": "password", "value": "T0PSECRET11"},
+        {"name": "csrfmiddlewaretoken", "value": "T0PSECRET12"}]}}
+    signed = "https://shop.example/login?access_token=T0PSECRET13&x=1"
+    reading = read_all(tmp_path, *(entry(_resourceType="document", answered=html, **each) for each in (
+        {}, {"method": "POST", "prompt": form}, {"url": signed})))
+    written = reading.events.write_ndjson()
+    assert re.findall(r"T0PSECRET\d+", written) == []
+    assert written.count("kept &amp; shown") == 3 and "username" in written and "page=2" in written
