@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from env_builder.runtime.workspace.junit import test_id
 from env_builder.runtime.workspace.sandbox import SandboxUnavailable, best_way
 from env_builder.shell.acceptance import AcceptedRecipe, Checked, NoRecipe, find_recipe, given_recipe
 from env_builder.shell.recipe import RepositoryRecipe, Sites
 from env_builder.shell.tasks import Candidate, separation
-from env_builder.shell.trials import Trials, test_id
+from env_builder.shell.trials import Trials
 from extractors.configuration import CodeRepository
 from extractors.workspaces.ci_runs import CiRecord, outcomes_by_commit
 from extractors.workspaces.goal_texts import goal_text

@@ -14,7 +14,7 @@ from env_builder.shell.acceptance import AcceptedRecipe, Checked, NoRecipe, agre
 from env_builder.shell.merging import merged, merged_text
 from env_builder.shell.recipe import RepositoryRecipe, Sites
 from env_builder.shell.tasks import Candidate, separation
-from env_builder.shell.trials import Trials, cases, test_id
+from env_builder.shell.trials import Trials
 
 RUNNER = """\
 out='<testsuite>'
@@ -110,19 +110,6 @@ def test_a_recipe_is_a_value_with_a_digest() -> None:
     assert recipe.site_digest == replace(recipe, as_root=True).site_digest
     row = RepositoryRecipe(minor=11, env=(("A", "b"),)).workspace_row
     assert (row["python"], row["env"], row["test"][-1]) == ("3.11", {"A": "b"}, "--junitxml={junit}")
-
-
-def test_ids_name_the_file_that_a_class_lies_in() -> None:
-    paths = {"tests/test_lamp.py", "tests/test_lamp/test_oil.py"}
-    assert test_id("tests.test_lamp.Lamp", "test_a[x.y]", paths) == "tests/test_lamp.py::Lamp::test_a[x.y]"
-    assert test_id("tests.test_lamp.test_oil", "test_a", paths) == "tests/test_lamp/test_oil.py::test_a"
-    assert test_id("Lamp burns", "clean", paths) == "Lamp burns::clean"
-
-
-def test_results_that_declare_a_document_type_are_not_read() -> None:
-    assert len(cases(b"<testsuite><testcase name='a'/></testsuite>")) == 1
-    assert cases(b"<!DOCTYPE a [<!ENTITY b 'c'>]><testsuite><testcase name='a'/></testsuite>") == []
-    assert cases(b"<testsuite><testcase") == []
 
 
 def test_outcomes_agree_by_kind() -> None:
