@@ -18,6 +18,7 @@ _TEST_FOLDERS_ABOVE = frozenset(("testing", "spec", "specs"))
 _ROOTS = frozenset(("src", "lib", "python"))
 _TEXTS = frozenset((".md", ".rst", ".txt", ".adoc"))
 _DOCUMENTS = frozenset(("docs", "doc"))
+_SCRIPTS = frozenset((".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"))
 _SETTINGS = frozenset((".toml", ".cfg", ".ini", ".yml", ".yaml", ".json", ".xml"))
 _RUNNER = frozenset((
     "pytest.toml", "tox.ini", "tox.toml", "noxfile.py", "setup.py", "pytest.ini", "setup.cfg", "pyproject.toml",
@@ -43,6 +44,8 @@ def _is_test(parts: PurePosixPath) -> bool:
     top = folders[1:] if folders[:1] and folders[0] in _ROOTS else folders
     stem = parts.stem.lower()
     is_named = stem.startswith("test_") or stem.endswith(("_test", ".test", ".spec", "_spec")) or stem in ("conftest", "tests")
+    if parts.suffix.lower() in _SCRIPTS:   # as the runner of Node.js looks for them
+        is_named = is_named or stem == "test" or stem.startswith("test-") or stem.endswith("-test")
     is_code = bool(parts.suffix) and parts.suffix.lower() not in _TEXTS
     return (is_code and (is_named or (stem == "test" and not folders))) or bool(
         _TEST_FOLDERS.intersection(folders) or _TEST_FOLDERS_ABOVE.intersection(top[:1]))

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from .sandbox import WORKSPACE
+
 OUTCOMES = ("passed", "skipped", "failed", "error")
 """From best to worst."""
 MOST_BYTES = 32 << 20
@@ -56,13 +58,13 @@ def test_cases(document: bytes, paths: Collection[str]) -> list[CaseResult] | No
     for case, suites in _with_suites(root):
         class_name = case.get("classname") or ""
         if class_name in _NO_CLASS and class_name not in paths:
-            class_name = case.get("file") or ""
+            class_name = _in_workspace(case.get("file") or "")
         if class_name not in places:
             places[class_name] = place_of(class_name, paths)
         within = suites if case.get("classname") in _NO_CLASS else ()
         outcome, message = _outcome(case)
-        cases.append(CaseResult("::".join(filter(None, (places[class_name], *within, case.get("name", "")))), outcome,
-                              _number(case.get("time")), message))
+        names = (places[class_name], *within, _in_workspace(case.get("name", "")))
+        cases.append(CaseResult("::".join(filter(None, names)), outcome, _number(case.get("time")), message))
     return cases
 
 
@@ -88,6 +90,11 @@ def place_of(class_name: str, paths: Collection[str]) -> str:
             if stem + suffix in paths:
                 return "::".join((stem + suffix, *parts[n:]))
     return class_name
+
+
+def _in_workspace(path: str) -> str:
+    """Return a path of the sandbox as one of the tree, and any other text as it is."""
+    return path.removeprefix("file://").removeprefix(f"{WORKSPACE}/")
 
 
 def _with_suites(root: ElementTree.Element) -> Iterator[tuple[ElementTree.Element, tuple[str, ...]]]:
