@@ -56,6 +56,8 @@ class AcceptedRecipe(NamedTuple):
     """Runs of CI that it was compared with."""
     reason: str
     """reproduced, no_ci_results."""
+    detail: str
+    """In words."""
 
 
 class NoRecipe(NamedTuple):
@@ -105,20 +107,32 @@ def _has_python(tree: Tree) -> bool:
 
 
 def _decided(checked: Sequence[Checked], recipe: RepositoryRecipe, trials: Trials) -> AcceptedRecipe | NoRecipe:
-    """Accept a recipe by all that CI recorded, or where CI recorded nothing, by two trees whose tests pass."""
+    """Accept a recipe by all that CI recorded, or where CI recorded nothing, by tests that pass."""
     with_results = [each for each in checked if each.outcomes]
     if with_results:
         share = _share(with_results, recipe, trials)
         if share >= LEAST:
-            return AcceptedRecipe(recipe, round(share, 6), len(with_results), "reproduced")
+            return AcceptedRecipe(recipe, round(share, 6), len(with_results), "reproduced",
+                                  f"It gives {share:.1%} of the outcomes of {len(with_results)} commits that CI ran.")
         return NoRecipe("recipe_not_reproduced", f"{share:.1%} of CI's outcomes are reproduced, {LEAST:.0%} are asked for; "
                        + _differing(with_results, recipe, trials))
-    runs = [run for each in trials.of_all([each.tree for each in checked[:2]], recipe) for run in each]
-    if runs and all(run.passed and not _failed(run) for run in runs):
-        return AcceptedRecipe(recipe, None, 0, "no_ci_results")
-    failed = [test for run in runs for test in _failed(run)]
-    return NoRecipe("recipe_not_reproduced", "CI left no results, and not all tests of the main line pass: "
-                   + (", ".join(failed[:5]) or "none ran") + ".")
+    return _decided_without_ci(checked[:2], recipe, trials)
+
+
+def _decided_without_ci(
+    latest: Sequence[Checked], recipe: RepositoryRecipe, trials: Trials,
+) -> AcceptedRecipe | NoRecipe:
+    """Accept a recipe with which tests of the latest tree that has any pass: older ones may not run on these versions."""
+    runs = [run for each in trials.of_all([each.tree for each in latest], recipe) for run in each]
+    run = next((run for run in runs if run.outcomes), None)
+    if run is None:
+        return NoRecipe("recipe_not_reproduced", "CI left no results, and no test of the main line ran.")
+    failed, n_ran = _failed(run), len(run.passed) + len(_failed(run))
+    examples = f" ({', '.join(failed[:5])})" if failed else ""
+    detail = f"CI left no results; {len(run.passed)} of {n_ran} tests pass on the main line{examples}"
+    if n_ran and len(run.passed) >= LEAST * n_ran:
+        return AcceptedRecipe(recipe, None, 0, "no_ci_results", f"{detail}.")
+    return NoRecipe("recipe_not_reproduced", f"{detail}, {LEAST:.0%} are asked for.")
 
 
 def agreement(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[int, int]:
@@ -159,7 +173,7 @@ def _share(checked: Sequence[Checked], recipe: RepositoryRecipe, trials: Trials)
     same = total = 0
     for each, (run,) in zip(checked, trials.of_all([each.tree for each in checked], recipe), strict=True):
         pairs = [agreement(_as_recorded(run.outcomes, theirs, each.tree), theirs) for theirs in each.outcomes] or [
-            (len(run.outcomes) - len(_failed(run)), max(1, len(run.outcomes)))]
+            (len(run.outcomes) - len(_failed(run)), len(run.outcomes))]
         best = max(pairs, key=lambda pair: pair[0] / max(1, pair[1]))
         same, total = same + best[0], total + best[1]
     return same / total if total else 0.0

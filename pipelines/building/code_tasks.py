@@ -100,9 +100,7 @@ class _CodeRows:
         self.recipes.append(CodeRecipe(
             repository=repository.name, recipe_id=result.recipe.digest, recipe=result.recipe.to_json(), share=result.share,
             n_runs=result.n_runs))
-        compared = (f"It gives {result.share:.1%} of the outcomes of {result.n_runs} commits that CI ran."
-                    if result.share is not None else "CI left no results; all tests of two commits pass.")
-        self._decide(repository.name, True, result.reason, compared)
+        self._decide(repository.name, True, result.reason, result.detail)
         for session in sessions:
             self._add_session(session, trees, result.recipe, trials)
 
