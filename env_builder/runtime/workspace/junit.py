@@ -63,7 +63,8 @@ def test_cases(document: bytes, paths: Collection[str]) -> list[CaseResult] | No
             places[class_name] = place_of(class_name, paths)
         within = suites if case.get("classname") in _NO_CLASS else ()
         outcome, message = _outcome(case)
-        names = (places[class_name], *within, _in_workspace(case.get("name", "")))
+        name = _in_workspace(case.get("name", ""))
+        names = (places[class_name], *within, "" if name == class_name else name)   # a file that could not be loaded
         cases.append(CaseResult("::".join(filter(None, names)), outcome, _number(case.get("time")), message))
     return cases
 

@@ -1,7 +1,7 @@
 // A reporter of the test runner of Node.js (18.20, 20 and later): JUnit XML that names the file of each test, which the
 // runner's own reporter does not. A test is within the suites, and tests, that it is defined in; a file that cannot be loaded,
 // or defines no test, is a test by itself, without a name.
-import { isAbsolute, relative } from 'node:path';
+import { isAbsolute, relative, resolve } from 'node:path';
 
 const ESCAPED = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\n': '&#10;', '\r': '&#13;', '\t': '&#9;' };
 
@@ -16,7 +16,7 @@ function message(error) {
 }
 
 function testcase({ name, file, details, skip, todo }, within, failed) {
-  const isFile = isAbsolute(name) || name === file;
+  const isFile = isAbsolute(name) || (file !== undefined && resolve(name) === resolve(file));
   const place = file ?? (isFile ? name : undefined);
   const attributes = { name: isFile ? '' : name, classname: 'test', time: (details?.duration_ms ?? 0) / 1000,
     ...(place ? { file: isAbsolute(place) ? relative(process.cwd(), place) : place } : {}) };
