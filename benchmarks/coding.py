@@ -36,6 +36,8 @@ DATA holds a folder for each repository, with logs/, repo.bundle and truth/. Eac
     mb_100_tasks          megabytes that a hundred trees of a repository take beside the first (the largest repository's)
     fork_ms, shell_ms     of a workspace with a thousand changed files; of the shell command `true`
     graded_run_share, graded_run_cpu_share, shell_over_exec   beside docker run and docker exec (--image: a base with Python)
+    first_graded_s        seconds of the first graded run, that loads the runner the others fork from
+    graded_differently    known tests with another outcome than in a process of their own, with known solutions and without
     equal                 --twice: rewards and environments of a second run in another folder have the same bytes
 
 Tables go to stderr; the last line on stdout is one JSON object.
@@ -122,7 +124,8 @@ def _of_rooms(rooms: list[dict[str, Any]]) -> dict[str, Any]:
     counts = {name: total[name] for name in (
         "n_published", "idle_paid", "n_cheats", "cheats_paid", "cheats_unscored", "leaks", "forgeable")}
     margin = min(row["lowest_resolving"] for row in rows) - max(row["highest_unresolving"] for row in rows)
-    names = ("mb_100_tasks", "fork_ms", "shell_ms", "graded_run_share", "graded_run_cpu_share", "shell_over_exec")
+    names = ("mb_100_tasks", "fork_ms", "shell_ms", "graded_run_share", "graded_run_cpu_share", "shell_over_exec",
+             "first_graded_s", "graded_differently")
     worst = {name: round(max(row[name] for row in rows), 4) for name in names if name in rows[0]}
     equal = {"equal": all(row["equal"] for row in rows)} if "equal" in rows[0] else {}
     return {**shares, **counts, "train_margin": round(margin, 4), **worst, **equal}

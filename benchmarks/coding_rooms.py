@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import resource
 import statistics
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -30,8 +32,10 @@ sys.path.insert(0, str(ROOT))
 
 from env_builder.runtime import Environment  # noqa: E402
 from env_builder.runtime.workspace.paths import sorted_change  # noqa: E402
+from env_builder.runtime.workspace.recipes import Recipe  # noqa: E402
 from env_builder.runtime.workspace.sandbox import ChangedFile  # noqa: E402
-from env_builder.runtime.workspace.trees import lay_out, packed, unpacked  # noqa: E402
+from env_builder.runtime.workspace.trees import Began, lay_out, packed, unpacked  # noqa: E402
+from env_builder.runtime.workspace.verifying import Verification, Verifier  # noqa: E402
 from extractors.workspaces.endings import ending  # noqa: E402
 from extractors.workspaces.file_kinds import kind_of  # noqa: E402
 from extractors.workspaces.frames import frames  # noqa: E402
@@ -66,11 +70,11 @@ class Played:
         self.environment = Environment.load(place)
         self.solutions = {row["task_id"]: row["steps"] for row in map(
             json.loads, (out / "rewards" / place.name / "solutions.jsonl").read_text("utf-8").splitlines())}
-        self.place = place
-        self.known = {row["task_id"]: row for row in map(json.loads, (
-            out / "rewards" / place.name / "apps/code/verify.jsonl").read_text("utf-8").splitlines())}
+        self.place, self.grader = place, out / "rewards" / place.name / "apps/code"
+        self.known = {row["task_id"]: row for row in map(
+            json.loads, (self.grader / "verify.jsonl").read_text("utf-8").splitlines())}
         self.starts = unpacked((place / "apps/code/trees.pack").read_bytes())
-        self.tests = unpacked((out / "rewards" / place.name / "apps/code/known.pack").read_bytes())
+        self.tests = unpacked((self.grader / "known.pack").read_bytes())
 
     def rewards(self, task_id: str, steps: list[Row]) -> tuple[float | None, float | None]:
         """Return what an episode of these steps is worth, for evaluation and for training."""
@@ -254,8 +258,11 @@ def _speeds(played: Played, task_id: str) -> Row:
     return {"fork_ms": statistics.median(forks), "shell_ms": statistics.median(calls)}
 
 
-def beside_docker(out: Path, image: str, rounds: int = 4) -> Row:
-    """Return the time of a command beside `docker exec`, and of a graded run beside `docker run` of the same tests."""
+def beside_docker(out: Path, image: str, rounds: int = 5) -> Row:
+    """Return the time of a command beside `docker exec`, and of a graded run beside `docker run` of the same tests.
+
+    The first graded run starts what the others fork from: its time is `first_graded_s`.
+    """
     played = Played(out)
     environment, app = played.environment, played.environment.apps[0]
     task_id = environment.tasks[0].task_id
@@ -283,6 +290,9 @@ def beside_docker(out: Path, image: str, rounds: int = 4) -> Row:
                 environment.grade()
                 rows["graded"].append(time.perf_counter() - began)
                 rows["graded_cpu"].append(_child_seconds() - before)
+                if number == 0:   # the process that has the runner loaded was started
+                    rows["first"] = rows.pop("graded")
+                    rows["graded"], rows["graded_cpu"] = [], []
                 environment.reset(task_id)
                 rows["exec"] += [_timed(lambda: _docker("exec", container, "true")) for _ in range(5)]
                 rows["call"] += [_timed(lambda: environment.call("shell", {"command": "true"})) for _ in range(5)]
@@ -291,7 +301,24 @@ def beside_docker(out: Path, image: str, rounds: int = 4) -> Row:
     middle = {name: statistics.median(values) for name, values in rows.items()}
     return {"graded_run_share": middle["graded"] / middle["whole"],
             "graded_run_cpu_share": middle["graded_cpu"] / middle["whole_cpu"],
-            "shell_over_exec": middle["call"] / middle["exec"]}
+            "shell_over_exec": middle["call"] / middle["exec"], "first_graded_s": middle["first"],
+            "graded_differently": _graded_differently(played)}
+
+
+def _graded_differently(played: Played) -> int:
+    """Return how many known tests have another outcome in a process of their own, with known solutions and without."""
+    n_other = 0
+    verifier = Verifier(played.grader, Recipe(played.place / "apps/code"))
+    for task_id in played.known:
+        began = Began(task_id, played.starts[task_id], played.starts[task_id])
+        for steps in (played.solutions[task_id], []):
+            change = {step["arguments"]["path"]: ChangedFile(step["arguments"]["content"].encode(), 0o100644)
+                      for step in steps if step["tool"] == "write"}
+            verification = verifier.verify(task_id, began, change)
+            apart = Verification(verifier, verification.knowledge._replace(undisturbed=True), began, change, 0)
+            names = verification.outcomes.keys() | apart.outcomes.keys()
+            n_other += sum(verification.outcomes.get(name) != apart.outcomes.get(name) for name in names)
+    return n_other
 
 
 def _docker(*words: str) -> str:
@@ -299,8 +326,20 @@ def _docker(*words: str) -> str:
 
 
 def _child_seconds() -> float:
+    """Return the seconds of processors that children used: those that ended, and those that run with what theirs used."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    total, waiting = used.ru_utime + used.ru_stime, _children(os.getpid())
+    while waiting:
+        process = waiting.pop()
+        with suppress(OSError):   # it has ended by now
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            waiting += _children(process)
+    return total
+
+
+def _children(process: int) -> list[int]:
+    return [int(each) for path in Path(f"/proc/{process}/task").glob("*/children") for each in path.read_text().split()]
 
 
 def _timed(act: Callable[[], object]) -> float:

@@ -160,9 +160,9 @@ class CodeRoom:
             "forgeable": questions.forgeable, "libraries": list(self.libraries)}
         verified = VerifiedTask(task, row, tests, questions, "verified", "")
         verifier = _MemoryVerifier(self.recipe, self._known_trees(verified), known_of(row))
-        row["fixed_order"] = not all(
+        row["undisturbed"] = not all(
             verifier.verify(task.task_id, began, candidate.fix, seed).passes_tests for seed in range(N_ORDERS))
-        if row["fixed_order"]:
+        if row["undisturbed"]:
             verifier = _MemoryVerifier(self.recipe, self._known_trees(verified), known_of(row))
         row["signs"] = list(verifier.verify(task.task_id, began, candidate.fix).signs)
         reason, detail = self._holds(task, began, verifier)

@@ -19,7 +19,6 @@ from env_builder.runtime.workspace.junit import OUTCOMES, test_cases
 from env_builder.runtime.workspace.sandbox import Changes, CommandLimits, CommandResult, Sandbox
 from env_builder.runtime.workspace.trees import Tree, lay_out
 
-from .packages import Interpreter
 from .recipe import RepositoryRecipe, Sites
 
 _LIMITS = CommandLimits(seconds=300.0, memory_mb=4096, files_mb=128)
@@ -52,9 +51,6 @@ class Trials:
     def __init__(self, sites: Sites, way: str, scratch: Path, n_workers: int | None = None) -> None:
         self.sites, self._way, self._scratch = sites, way, scratch
         self._pool = ThreadPoolExecutor(n_workers or os.cpu_count() or 1)
-        self._nothing = scratch / "nothing"
-        self._nothing.mkdir(exist_ok=True)
-        self._nothing.chmod(0o755)
         self._made: dict[tuple[str, str, int], TrialRun] = {}
         self.n_runs = 0
         self._longest: float | None = None
@@ -83,30 +79,18 @@ class Trials:
 
     def _run(self, folder: Path, tree: Tree, recipe: RepositoryRecipe) -> TrialRun:
         sandbox, env = Sandbox(self._way, as_root=recipe.as_root), dict(recipe.env)
-        shown: list[tuple[Path, str]] = []
         if recipe.minor is not None:
             python = self.sites.interpreter(recipe)
-            sandbox = sandbox._replace(site=self.sites.compiled(recipe))
-            env["PATH"] = f"/site/bin:{python.prefix / 'bin'}:/usr/local/bin:/usr/bin:/bin"
-            shown = [] if str(python.prefix).startswith("/usr") else [(python.prefix, str(python.prefix))]
-            shown += [(self._nothing, folder) for folder in host_packages(python)]
+            sandbox = sandbox._replace(site=self.sites.compiled(recipe), prefix=python.prefix)
         changes: Changes = recipe.changes
         if recipe.setup:
-            changes = sandbox.run(folder, recipe.changes, recipe.setup, env, _LIMITS, shown).changes
+            changes = sandbox.run(folder, recipe.changes, recipe.setup, env, _LIMITS).changes
         limits = _LIMITS if self._longest is None else _LIMITS._replace(
             seconds=min(_LIMITS.seconds, max(_FEWEST_SECONDS, _TIMES_AS_LONG * self._longest)))
-        ran = sandbox.run(folder, changes, recipe.command, env, limits, shown)
+        ran = sandbox.run(folder, changes, recipe.command, env, limits)
         if not ran.timed_out:
             self._longest = max(self._longest or 0.0, ran.seconds)
         return _trial(ran, recipe, frozenset(tree) | frozenset(path for path, _ in recipe.files))
-
-
-def host_packages(python: Interpreter) -> list[str]:
-    """Return the folders of packages that this machine has for a Python: a recipe is without them."""
-    version = f"python3.{python.minor}"
-    folders = (python.prefix / "lib" / version / "site-packages", Path("/usr/lib/python3/dist-packages"),
-               Path("/usr/local/lib") / version / "dist-packages", Path("/usr/local/lib") / version / "site-packages")
-    return [str(each) for each in folders if each.is_dir()]
 
 
 def digest_of(tree: Tree) -> str:

@@ -173,7 +173,7 @@ def _of_command(command: str, folder: str, output: str, exit_code: int | None, f
         for patch in file_patches(command):
             yield _patched(patch, folder)
         return
-    simple = _simple_commands(command)
+    simple = commands_of(command)
     for words in simple or ():
         if words[:1] == ["cd"] and len(words) == 2:
             folder = _joined(folder, words[1])
@@ -184,7 +184,7 @@ def _of_command(command: str, folder: str, output: str, exit_code: int | None, f
               writes=simple is None or any(_writes(words) for words in simple))
 
 
-def _simple_commands(command: str) -> list[list[str]] | None:
+def commands_of(command: str) -> list[list[str]] | None:
     """Return the words of each command of a line, None where it is more than commands in a row."""
     try:
         lexer = shlex.shlex(command, posix=True, punctuation_chars="();<>|&")

@@ -76,7 +76,7 @@ def test_tests_that_pass_in_one_order_alone_run_in_it(repository: Repository, sc
     ordered = replace(RECIPE, command=("sh", "-c", 'test "${TRACEROOM_ORDER:-0}" != 2 && sh run.sh'))
     rows = [CodeRoom("code-lamp", recipe, None, scratch / str(n)).verified([task(repository)])[0] for n, recipe in enumerate(
         (RECIPE, ordered))]
-    assert [(each.reason, each.row["fixed_order"]) for each in rows] == [("verified", False), ("verified", True)]
+    assert [(each.reason, each.row["undisturbed"]) for each in rows] == [("verified", False), ("verified", True)]
 
 
 def test_the_same_tasks_give_the_same_bytes(repository: Repository, scratch: Path) -> None:

@@ -3,7 +3,8 @@
 In, on stdin: a line of JSON (what to run, over which tree, under which limits), then the contents of changed files. Out, on
 stdout: a line of JSON (exit code, output, changed files), then their contents. The layout `overlay` makes namespaces of its
 own (mounts, processes, network, users), lays a temporary layer over the tree, and shows the command a root that has the named
-folders and nothing else; `copy` works on a copy of the tree and isolates nothing: a container does, or nobody.
+folders and nothing else; `copy` works on a copy of the tree and isolates nothing: a container does, or nobody; `server` makes
+such a root without a tree for a command that speaks over stdin and stdout, whose forks get trees (`run_in_fork`).
 
 Whatever the command began ends with it. Sees of its changes: regular files, links and folders; sockets and devices are
 dropped. Standard library only.
@@ -39,6 +40,7 @@ _MOUNTS, _NAMES, _IPC, _USERS, _PIDS, _NETWORK = 0x20000, 0x4000000, 0x8000000, 
 _DETACH = 2
 _SET_FLAGS, _UP = 0x8914, 0x1
 _END_WITH_PARENT, _DUMPABLE, _NO_NEW_RIGHTS, _DROP_RIGHT = 1, 4, 38, 24
+_RIGHTS_VERSION = 0x20080522
 _KEPT_RIGHTS = (0, 1, 3, 5, 6, 7)
 """Of root within: chown, dac_override, fowner, kill, setgid, setuid, all of them over its own files alone."""
 _OWN_USER = 10002
@@ -51,6 +53,10 @@ _PIPE_READS = 32
 """Reads that empty any pipe."""
 _FOLDER, _LINK = 0o040000, 0o120000
 WORKSPACE = "/repo"
+TREES = "/trees"
+"""Where a server has trees."""
+_NO_MORE = "size=4k,mode=755"
+"""Of an empty folder laid over another."""
 _libc = ctypes.CDLL(None, use_errno=True)
 Row = dict[str, Any]
 Change = tuple[str, int | None, bytes]
@@ -68,6 +74,8 @@ def main() -> int:
     changes: list[Change] = [(path, mode, sys.stdin.buffer.read(size)) for path, mode, size in spec["changes"]]
     out = os.fdopen(os.dup(1), "wb")
     try:
+        if spec["layout"] == "server":
+            return _serve(spec)
         ran, after = _in_namespaces(spec, changes) if spec["layout"] == "overlay" else _in_copy(spec, changes)
     except Unable as error:
         _answer(out, {"unable": str(error)}, [])
@@ -84,12 +92,7 @@ def _answer(out: Any, ran: Row, after: list[Change]) -> None:
 
 def _in_namespaces(spec: Row, changes: list[Change]) -> tuple[Row, list[Change]]:
     """Become another process in namespaces of its own; the parent passes on what that one writes."""
-    is_root = os.geteuid() == 0
-    if not is_root:
-        own = os.geteuid(), os.getegid()
-        _call(_libc.unshare, _USERS)
-        _map_users(0, own)
-    _call(_libc.unshare, _MOUNTS | _PIDS | _NETWORK | _IPC | _NAMES)
+    is_root = _leave()
     read_end, write_end = os.pipe()
     first = os.fork()
     if first == 0:
@@ -112,14 +115,87 @@ def _in_namespaces(spec: Row, changes: list[Change]) -> tuple[Row, list[Change]]
     return ran, changed
 
 
+def _leave() -> bool:
+    """Leave the host's namespaces; return whether this is root there."""
+    is_root = os.geteuid() == 0
+    if not is_root:
+        own = os.geteuid(), os.getegid()
+        _call(_libc.unshare, _USERS)
+        _map_users(0, own)
+    _call(_libc.unshare, _MOUNTS | _PIDS | _NETWORK | _IPC | _NAMES)
+    return is_root
+
+
 def _first_process(spec: Row, changes: list[Change], is_root: bool, out: Any) -> None:
     """Lay out the root, run the command in it and collect what it changed: as the first process, with whose end all end."""
     user = _OWN_USER if is_root else os.geteuid()
     _let_it_call_itself()
-    upper = _lay_out(spec, user)
+    _lay_out(spec)
+    os.chown(f"{spec['root']}/layer/upper", user, user)
+    _overlay(spec["tree"], spec["root"])
+    _turn_to(spec["root"])
     _apply(WORKSPACE, changes, user if is_root else None)
     ran = _run(spec, lambda: _enter(spec, is_root, user))
-    _answer(out, ran, list(_of_layer(upper, spec["limits"]["files_mb"] << 20, ran)))
+    _answer(out, ran, list(_of_layer("/layer/upper", spec["limits"]["files_mb"] << 20, ran)))
+
+
+def _serve(spec: Row) -> int:
+    """Run a command in namespaces of its own, with this process's stdin and stdout, until it ends."""
+    is_root = _leave()
+    first = os.fork()
+    if first == 0:
+        _libc.prctl(_END_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+        user = _OWN_USER if is_root else os.geteuid()
+        _let_it_call_itself()
+        _lay_out(spec)
+        _turn_to(spec["root"])
+        server = os.fork()
+        if server == 0:
+            _become(spec, lambda: _enter(spec, is_root, user))
+        os.waitpid(server, 0)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+
+
+def run_in_fork(spec: Row, changes: list[Change], out: Any, act: Callable[[], object]) -> None:
+    """Run a function over a tree of a server, in namespaces of its own, and write what came of it as `main` does.
+
+    To be called in a fork of a server's process, that ends with it.
+    """
+    _libc.prctl(_END_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+    own = os.geteuid(), os.getegid()
+    _call(_libc.unshare, _USERS)
+    _map_users(0 if spec["as_root"] else _OWN_USER, own)
+    _call(_libc.unshare, _MOUNTS | _PIDS | _NETWORK | _IPC | _NAMES)
+    first = os.fork()
+    if first == 0:
+        _libc.prctl(_END_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+        try:
+            _first_fork(spec, changes, out, act)
+        except Unable as error:
+            _answer(out, {"unable": str(error)}, [])
+        os._exit(0)
+    os.waitpid(first, 0)
+
+
+def _first_fork(spec: Row, changes: list[Change], out: Any, act: Callable[[], object]) -> None:
+    """Lay the tree over the server's root, and what nobody else may have written to; run the function; collect the changes."""
+    _let_it_call_itself()
+    _mount("none", "/", None, _PRIVATE)
+    files_mb = spec["limits"]["files_mb"]
+    for folder in ("/tmp", "/dev/shm"):
+        _mount("tmpfs", folder, "tmpfs", _NO_SUID | _NO_DEVICES, f"size={files_mb}m,mode=1777")
+    _mount("tmpfs", "/layer", "tmpfs", _NO_SUID | _NO_DEVICES, f"{_room(files_mb)},mode=700")
+    os.mkdir("/layer/upper")
+    os.mkdir("/layer/work")
+    upper = os.open("/layer/upper", os.O_RDONLY)
+    _overlay(spec["tree"], "")
+    _call(_libc.umount2, b"/layer", _DETACH)
+    _mount("tmpfs", TREES, "tmpfs", _READ_ONLY | _NO_SUID | _NO_DEVICES, _NO_MORE)
+    _mount("proc", "/proc", "proc", _NO_SUID | _NO_DEVICES | _NO_PROGRAMS)
+    _apply(WORKSPACE, changes, None)
+    ran = _run(spec, lambda: _enter(spec, False, os.geteuid()), act)
+    _answer(out, ran, list(_of_layer(f"/proc/self/fd/{upper}", files_mb << 20, ran)))
 
 
 def _let_it_call_itself() -> None:
@@ -128,23 +204,25 @@ def _let_it_call_itself() -> None:
         fcntl.ioctl(device, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
 
 
-def _lay_out(spec: Row, user: int) -> str:
-    """Make the root that the command sees, and the workspace in it; return the folder of the layer over the tree."""
+def _room(files_mb: int) -> str:
+    """Return the options of a file system in memory that may hold twice so much."""
+    return f"size={files_mb * 2}m,nr_inodes={(files_mb << 21) // _ENTRY_BYTES}"
+
+
+def _lay_out(spec: Row) -> None:
+    """Make the root that the command sees, without the tree."""
     root = spec["root"]
     _mount("none", "/", None, _PRIVATE)
-    files_mb = spec["limits"]["files_mb"]
-    inodes = (files_mb << 21) // _ENTRY_BYTES
-    _mount("tmpfs", root, "tmpfs", _NO_SUID | _NO_DEVICES, f"size={files_mb * 2}m,nr_inodes={inodes},mode=755")
+    _mount("tmpfs", root, "tmpfs", _NO_SUID | _NO_DEVICES, f"{_room(spec['limits']['files_mb'])},mode=755")
     for name in ("proc", "dev/pts", "dev/shm", "tmp", "layer/upper", "layer/work", ".old", WORKSPACE[1:]):
         os.makedirs(f"{root}/{name}")
     for name in ("tmp", "dev/shm"):
         os.chmod(f"{root}/{name}", 0o1777)
     os.chmod(f"{root}/layer", 0o700)
-    os.chown(f"{root}/layer/upper", user, user)
     for source, target in spec["readable"]:
         _show(source, root + target)
     for folder in filter(os.path.isdir, (root + each for each in spec["hidden"])):
-        _mount("tmpfs", folder, "tmpfs", _READ_ONLY | _NO_SUID | _NO_DEVICES, "size=4k,mode=755")
+        _mount("tmpfs", folder, "tmpfs", _READ_ONLY | _NO_SUID | _NO_DEVICES, _NO_MORE)
     for name in _DEVICES:
         with open(f"{root}/dev/{name}", "w"):
             pass
@@ -156,7 +234,20 @@ def _lay_out(spec: Row, user: int) -> str:
     os.makedirs(f"{root}/etc", exist_ok=True)
     with open(f"{root}/etc/hosts", "w") as file:
         file.write("127.0.0.1 localhost\n::1 localhost\n")
-    layers = f"lowerdir={spec['tree']},upperdir={root}/layer/upper,workdir={root}/layer/work"
+    _mount("proc", f"{root}/proc", "proc", _NO_SUID | _NO_DEVICES | _NO_PROGRAMS)
+
+
+def _turn_to(root: str) -> None:
+    """Make a folder the root, and let go of the host's."""
+    _call(_libc.pivot_root, root.encode(), f"{root}/.old".encode())
+    os.chdir("/")
+    _call(_libc.umount2, b"/.old", _DETACH)
+    os.rmdir("/.old")
+
+
+def _overlay(tree: str, root: str) -> None:
+    """Lay the layer of a root over a tree, as its workspace."""
+    layers = f"lowerdir={tree},upperdir={root}/layer/upper,workdir={root}/layer/work"
     for options in (",redirect_dir=off,metacopy=off", ",userxattr", ""):
         try:
             _mount("overlay", root + WORKSPACE, "overlay", _NO_SUID | _NO_DEVICES, layers + options)
@@ -164,12 +255,6 @@ def _lay_out(spec: Row, user: int) -> str:
         except Unable:
             if not options:
                 raise
-    _mount("proc", f"{root}/proc", "proc", _NO_SUID | _NO_DEVICES | _NO_PROGRAMS)
-    _call(_libc.pivot_root, root.encode(), f"{root}/.old".encode())
-    os.chdir("/")
-    _call(_libc.umount2, b"/.old", _DETACH)
-    os.rmdir("/.old")
-    return "/layer/upper"
 
 
 def _show(source: str, target: str) -> None:
@@ -201,9 +286,12 @@ def _enter(spec: Row, is_root: bool, user: int) -> None:
         own = os.geteuid(), os.getegid()
         _call(_libc.unshare, _USERS)
         _map_users(inside, own)
+    kept = _KEPT_RIGHTS if spec["as_root"] else ()
     for right in range(64):
-        if right not in _KEPT_RIGHTS or not spec["as_root"]:
+        if right not in kept:
             _libc.prctl(_DROP_RIGHT, right, 0, 0, 0)
+    mask = sum(1 << right for right in kept)
+    _call(_libc.capset, struct.pack("Ii", _RIGHTS_VERSION, 0), struct.pack("6I", mask, mask, 0, 0, 0, 0))
     _call(_libc.prctl, _NO_NEW_RIGHTS, 1, 0, 0, 0)
 
 
@@ -283,14 +371,14 @@ def _remove(path: str, keep_folder: bool) -> None:
         os.unlink(path)
 
 
-def _run(spec: Row, enter: Callable[[], None], ends_all: bool = True) -> Row:
-    """Run the command as its own group of processes; end all of it after its time."""
+def _run(spec: Row, enter: Callable[[], None], act: Callable[[], object] | None = None, ends_all: bool = True) -> Row:
+    """Run the command, or a function, as its own group of processes; end all of it after its time."""
     limits = spec["limits"]
     read_end, write_end = os.pipe()
     began = time.monotonic()
     child = os.fork()
     if child == 0:
-        _become(spec, enter, write_end)
+        _become(spec, enter, (os.open("/dev/null", os.O_RDONLY), write_end, write_end), act)
     os.close(write_end)
     chunks, timed_out = _read_until(read_end, began + limits["seconds"], limits["output_bytes"], child)
     for target in (-child, -1) if ends_all and os.getpid() == 1 else (-child,):
@@ -303,8 +391,10 @@ def _run(spec: Row, enter: Callable[[], None], ends_all: bool = True) -> Row:
             "seconds": round(time.monotonic() - began, 4)}
 
 
-def _become(spec: Row, enter: Callable[[], None], write_end: int) -> None:
-    """Turn this process into the command."""
+def _become(
+    spec: Row, enter: Callable[[], None], streams: tuple[int, int, int] = (0, 1, 2), act: Callable[[], object] | None = None,
+) -> None:
+    """Turn this process into the command, or call a function in it and end."""
     limits = spec["limits"]
     try:
         os.setsid()
@@ -313,15 +403,16 @@ def _become(spec: Row, enter: Callable[[], None], write_end: int) -> None:
             hard = resource.getrlimit(what)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(what, (most, most))
-        null = os.open("/dev/null", os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(write_end, 1)
-        os.dup2(write_end, 2)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
         enter()
         resource.setrlimit(resource.RLIMIT_NPROC, (limits["processes"], limits["processes"]))
         os.closerange(3, 1024)
         os.chdir(spec["cwd"])
         os.umask(0o022)
+        if act is not None:
+            act()
+            os._exit(0)
         os.execvpe(spec["command"][0], spec["command"], spec["env"])
     except (OSError, ValueError, Unable) as error:
         os.write(2, f"{spec['command'][0]}: cannot be run: {error}\n".encode())

@@ -13,8 +13,8 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -33,6 +33,7 @@ from .sandbox import (
     best_way,
 )
 from .trees import lay_out, unpacked
+from .warm import Loaded, warm_sandboxes
 
 RECIPE, PACK = "recipe.json", "site.pack"
 JUNIT = "{junit}"
@@ -91,22 +92,38 @@ class Recipe:
     @cached_property
     def sandbox(self) -> Sandbox:
         """Where the commands run: in what the recipe asks for, else in the best that this machine has."""
-        return Sandbox(self.way or best_way(), self.site, self.as_root, self.image)
+        prefix = Path(self.interpreter).resolve().parent.parent
+        return Sandbox(self.way or best_way(), self.site, self.as_root, self.image, prefix)
 
     def run(
         self, tree: Path, changes: Changes, command: Sequence[str], env: Mapping[str, str] | None = None,
         limits: CommandLimits | None = None,
     ) -> CommandResult:
         """Run a command over a tree and changes, with the recipe's packages and without this machine's."""
-        prefix = Path(self.interpreter).resolve().parent.parent
-        shown = [] if str(prefix).startswith("/usr") else [(prefix, str(prefix))]
-        hidden = [folder for folder in _packages_of(prefix, self.python) if Path(folder).is_dir()]
-        path = {"PATH": f"{SITE}/bin:{prefix}/bin:/usr/local/bin:/usr/bin:/bin"} if self.sandbox.way != "docker" else {}
-        with tempfile.TemporaryDirectory(prefix="traceroom-none-") as nothing:
-            Path(nothing).chmod(0o755)
-            shown += [(Path(nothing), folder) for folder in hidden]
-            own = {**path, **(self.environment if env is None else env)}
-            return self.sandbox.run(tree, changes, command, own, limits, shown)
+        return self.sandbox.run(tree, changes, command, self.environment if env is None else env, limits)
+
+    def run_tests(
+        self, tree: Path, changes: Changes, junit: str, env: Mapping[str, str], limits: CommandLimits,
+    ) -> CommandResult:
+        """Run all tests over a tree of `trees.folders` and changes: if it can be, in a fork that has their runner loaded."""
+        module = self._module
+        if module is not None and self.sandbox.way == "namespaces":
+            loaded = Loaded(self.sandbox, module, tuple(sorted(self.environment.items())))
+            with suppress(SandboxUnavailable):
+                return warm_sandboxes.run(loaded, tree, changes, self.command(junit)[3:], {**self.environment, **env}, limits)
+        return self.run_apart(tree, changes, junit, env, limits)
+
+    def run_apart(
+        self, tree: Path, changes: Changes, junit: str, env: Mapping[str, str], limits: CommandLimits,
+    ) -> CommandResult:
+        """Run all tests over a tree and changes, in a process that is started for them."""
+        return self.run(tree, changes, self.command(junit), {**self.environment, **env}, limits)
+
+    @property
+    def _module(self) -> str | None:
+        """The module of Python that is run as the tests; None where something else is run."""
+        is_module = self.test[:2] in (("python3", "-m"), ("python", "-m")) and len(self.test) > 2 and not self.setup
+        return self.test[2] if is_module else None
 
     def command(self, junit: str = "/tmp/junit.xml") -> list[str]:
         """Return the command of all tests."""
@@ -132,13 +149,6 @@ class Recipe:
     def environment(self) -> dict[str, str]:
         """Environment variables of commands."""
         return {name: value.replace("{site}", SITE).replace("{workspace}", WORKSPACE) for name, value in self.env.items()}
-
-
-def _packages_of(prefix: Path, version: str) -> list[str]:
-    """Return the folders in which a machine has packages of a Python."""
-    own = f"python{version}"
-    return [str(prefix / "lib" / own / "site-packages"), "/usr/lib/python3/dist-packages",
-            f"/usr/local/lib/{own}/dist-packages", f"/usr/local/lib/{own}/site-packages"]
 
 
 def cache_folder() -> Path:

@@ -39,7 +39,7 @@ _INSIDE = Path(__file__).with_name("inside.py")
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc/alternatives", "/etc/ld.so.cache", "/etc/passwd",
            "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/mime.types")
 """What a command sees of the host, read only, where it exists."""
-_GRACE_S = 20.0
+GRACE_S = 20.0
 """How much longer than the command its sandbox may take."""
 
 
@@ -97,6 +97,8 @@ class Sandbox(NamedTuple):
     """Commands are root over their own files, as in many CI jobs: what file permissions forbid, they may."""
     image: str | None = None
     """Of the way `docker`: an image with python3."""
+    prefix: Path | None = None
+    """The folder of this machine that holds the interpreter and its library; None: that of the one that runs this."""
 
     def run(
         self, tree: Path, changes: Changes, command: Sequence[str], env: Mapping[str, str] | None = None,
@@ -107,37 +109,50 @@ class Sandbox(NamedTuple):
         Raises SandboxUnavailable where this machine does not allow it.
         """
         limits = limits or CommandLimits()
+        spec, payload = self.request(tree, changes, command, env, limits, shown)
+        with tempfile.TemporaryDirectory(prefix="traceroom-") as root:
+            answer = self._answer({**spec, "root": root}, payload, [*shown])
+        return result_of(answer, changes, tree, self.way)
+
+    def request(
+        self, tree: Path, changes: Changes, command: Sequence[str], env: Mapping[str, str] | None, limits: CommandLimits,
+        shown: Iterable[tuple[Path, str]] = (),
+    ) -> tuple[dict[str, Any], bytes]:
+        """Return what the side within is given (inside.py), but for the folder of its root: a row, contents of files."""
         ordered = sorted(changes.items(), key=lambda item: (item[1] is not None, item[0]))  # what is gone first
         spec = {
             "layout": "overlay" if self.way == "namespaces" else "copy", "command": list(command), "cwd": WORKSPACE,
             "env": self.environment(env or {}), "as_root": self.as_root, "limits": limits._asdict(),
-            "tree": str(tree.absolute()), "readable": self._readable(shown), "hidden": _host_packages(),
+            "tree": str(tree.absolute()), "readable": self._readable(shown), "hidden": _packages(self._prefix),
             "changes": [[path, None if file is None else file.mode, 0 if file is None else len(file.content)]
                         for path, file in ordered]}
-        payload = b"".join(file.content for _, file in ordered if file is not None)
-        with tempfile.TemporaryDirectory(prefix="traceroom-") as root:
-            answer = self._answer({**spec, "root": root}, payload, [*shown])
-        header, _, contents = answer.partition(b"\n")
-        ran: dict[str, Any] = json.loads(header) if header else {"unable": "it ended before it answered"}
-        if "unable" in ran:
-            raise SandboxUnavailable(f"no sandbox ({self.way}) can be made here: {ran['unable']}")
-        after = dict(changes) if ran.get("too_much") else _after(ran["changes"], contents, tree)
-        return CommandResult(ran["code"], ran["output"], ran["seconds"], ran["timed_out"], after, ran.get("too_much", False))
+        return spec, b"".join(file.content for _, file in ordered if file is not None)
+
+    def started(self) -> subprocess.Popen[bytes]:
+        """Start a side within that is given what it is to do over its stdin. OSError, SandboxUnavailable."""
+        if self.way != "namespaces":
+            raise SandboxUnavailable(f"a sandbox of the way {self.way} serves one command")
+        return subprocess.Popen([sys.executable, "-I", "-S", str(_INSIDE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, env={"PATH": PROGRAMS})
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return the environment variables of a command: these, and nothing of the host's."""
         path = "/usr/local/bin:/usr/bin:/bin"
         search = filter(None, (env.get("PYTHONPATH"), HELP, SITE if self.site else None))
         python = {"PYTHONPATH": os.pathsep.join(search)}
-        own = f"{SITE}/bin:{Path(sys.base_prefix, 'bin')}:{path}" if self.way != "docker" else f"{SITE}/bin:{path}"
+        own = f"{SITE}/bin:{self._prefix / 'bin'}:{path}" if self.way != "docker" else f"{SITE}/bin:{path}"
         return {"HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC", "PATH": own, "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONHASHSEED": "0", **env, **python}
+
+    @property
+    def _prefix(self) -> Path:
+        return (self.prefix or Path(sys.base_prefix)).resolve()
 
     def _readable(self, shown: Iterable[tuple[Path, str]]) -> list[list[str]]:
         """Return what of the host is shown, each with where."""
         if self.way != "namespaces":
             return []
-        system = [*_SYSTEM, *([] if sys.base_prefix.startswith("/usr") else [str(Path(sys.base_prefix).resolve())])]
+        system = [*_SYSTEM, *([] if str(self._prefix).startswith("/usr") else [str(self._prefix)])]
         rows = [[path, path] for path in system if os.path.lexists(path)]
         rows += [[str(self.site.absolute()), SITE]] if self.site else []
         return rows + [[str(path.absolute()), where] for path, where in [(_help(), HELP), *shown]]
@@ -151,7 +166,7 @@ class Sandbox(NamedTuple):
         limits: dict[str, float] = spec["limits"]  # type: ignore[assignment]
         try:
             ran = subprocess.run(command, input=json.dumps(spec).encode() + b"\n" + payload, capture_output=True, check=False,
-                                 timeout=limits["seconds"] + _GRACE_S, env={"PATH": PROGRAMS})
+                                 timeout=limits["seconds"] + GRACE_S, env={"PATH": PROGRAMS})
         except (OSError, subprocess.TimeoutExpired) as error:
             raise SandboxUnavailable(f"no sandbox ({self.way}) can be made here: {error}") from error
         if ran.returncode:
@@ -195,11 +210,21 @@ def _help() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="traceroom-help-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     folder.chmod(0o755)
-    for path in sorted(WITHIN.iterdir()):
-        if path.is_file():
-            (folder / path.name).write_bytes(path.read_bytes())
-            (folder / path.name).chmod(0o644)
+    named = {path.name: path for path in sorted(WITHIN.iterdir()) if path.is_file()}
+    for name, path in {**named, "traceroom_inside.py": _INSIDE}.items():
+        (folder / name).write_bytes(path.read_bytes())
+        (folder / name).chmod(0o644)
     return folder
+
+
+def result_of(answer: bytes, changes: Changes, tree: Path, way: str) -> CommandResult:
+    """Return the result that the side within reports. SandboxUnavailable: it could not run the command."""
+    header, _, contents = answer.partition(b"\n")
+    ran: dict[str, Any] = json.loads(header) if header else {"unable": "it ended before it answered"}
+    if "unable" in ran:
+        raise SandboxUnavailable(f"no sandbox ({way}) can be made here: {ran['unable']}")
+    after = dict(changes) if ran.get("too_much") else _after(ran["changes"], contents, tree)
+    return CommandResult(ran["code"], ran["output"], ran["seconds"], ran["timed_out"], after, ran.get("too_much", False))
 
 
 def _after(rows: Iterable[tuple[str, int | None, int]], contents: bytes, tree: Path) -> dict[str, ChangedFile | None]:
@@ -218,12 +243,10 @@ def _after(rows: Iterable[tuple[str, int | None, int]], contents: bytes, tree: P
 
 
 @cache
-def _host_packages() -> list[str]:
-    """Return the folders of packages that this machine has for its Python: commands see those of their own site alone."""
-    version = "python{}.{}".format(*sys.version_info)
-    prefixes = (Path(sys.base_prefix).resolve() / "lib", Path("/usr/local/lib"), Path("/usr/lib"))
-    return [str(prefix / name / folder) for prefix in prefixes for name in (version, "python3")
-            for folder in ("site-packages", "dist-packages")]
+def _packages(prefix: Path) -> list[str]:
+    """Return the folders of packages that this machine has for its Pythons: commands see those of their own site alone."""
+    prefixes = {prefix, Path(sys.base_prefix).resolve(), Path("/usr/local"), Path("/usr")}
+    return sorted(str(path) for each in prefixes for path in each.glob("lib/python3*/*-packages"))
 
 
 @cache

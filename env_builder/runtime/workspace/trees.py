@@ -13,6 +13,8 @@ import lzma
 import os
 import shutil
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +24,8 @@ from .sandbox import FOLDER, LINK, ChangedFile, Changes
 
 Tree = Mapping[str, ChangedFile]
 """Path -> file."""
+
+
 class Began(NamedTuple):
     """What an episode begins with."""
 
@@ -109,24 +113,38 @@ def lay_out(tree: Tree, folder: Path, is_given: bool = True) -> Path:
 class TreeFolders:
     """The folders in which this process has trees laid out, in a folder of its own that goes with it."""
 
-    def __init__(self, most: int = 64) -> None:
-        self._most = most
+    def __init__(self, most: int = 64, kept_s: float = 900.0) -> None:
+        """`most`: how many are kept; one that was given out within `kept_s` seconds stays, as a command may still run in it."""
+        self._most, self._kept_s = most, kept_s
         self._root: Path | None = None
-        self._laid: dict[str, Path] = {}
+        self._laid: dict[str, tuple[Path, float]] = {}
+        self._changing = threading.Lock()
+
+    @property
+    def root(self) -> Path:
+        """The folder in which all of them lie."""
+        if self._root is None or not self._root.is_dir():
+            self._root = Path(tempfile.mkdtemp(prefix="traceroom-trees-"))
+            self._root.chmod(0o711)
+            atexit.register(shutil.rmtree, self._root, ignore_errors=True)
+        return self._root
 
     def folder(self, key: str, tree: Callable[[], Tree]) -> Path:
         """Return the folder of a tree; `tree` gives it where it is not there yet. The folders used last are kept."""
-        laid = self._laid.pop(key, None)
-        if laid is None or not laid.is_dir():
-            if self._root is None or not self._root.is_dir():
-                self._root = Path(tempfile.mkdtemp(prefix="traceroom-trees-"))
-                self._root.chmod(0o711)
-                atexit.register(shutil.rmtree, self._root, ignore_errors=True)
-            while len(self._laid) >= self._most:
-                shutil.rmtree(self._laid.pop(next(iter(self._laid))), ignore_errors=True)
-            laid = lay_out(tree(), self._root / sha256(key.encode()).hexdigest()[:16])
-        self._laid[key] = laid
-        return laid
+        with self._changing:
+            laid, _ = self._laid.pop(key, (None, 0.0))
+            if laid is None or not laid.is_dir():
+                self._remove_old()
+                laid = lay_out(tree(), self.root / sha256(key.encode()).hexdigest()[:16])
+            self._laid[key] = laid, time.monotonic()
+            return laid
+
+    def _remove_old(self) -> None:
+        for key, (folder, at) in list(self._laid.items())[:max(0, len(self._laid) + 1 - self._most)]:
+            if time.monotonic() - at < self._kept_s:
+                break
+            del self._laid[key]
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 folders = TreeFolders()

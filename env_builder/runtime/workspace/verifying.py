@@ -69,8 +69,8 @@ class KnownTask(NamedTuple):
     libraries: tuple[str, ...]
     signs: tuple[str, ...] = ()
     """Signs that the known solution has itself."""
-    fixed_order: bool = False
-    """Some of the tests pass in their own order alone."""
+    undisturbed: bool = False
+    """Some of the tests pass only in their own order and in a process that is started for them."""
 
 
 class Verification:
@@ -92,7 +92,7 @@ class Verification:
         if self.refused:
             return {}
         name = f".{secrets.token_hex(16)}.xml"
-        order = {} if self.knowledge.fixed_order else {ORDER: str(self._seed % N_ORDERS)}
+        order = {} if self.knowledge.undisturbed else {ORDER: str(self._seed % N_ORDERS)}
         ran = self._run(self.knowledge.tests, name, order)
         paths = {**self._began, **self._verifier.trees[self.knowledge.tests]}
         merged: dict[str, str] = {}
@@ -167,8 +167,8 @@ class Verification:
         laid = {path: None if recipe.is_result(path) else file for path, file in laid.items()}
         n_tests = len(self.knowledge.fail_to_pass) + len(self.knowledge.pass_to_pass)
         limits = CommandLimits(seconds=_LEAST_S + _A_TEST_S * n_tests)
-        return recipe.run(folders.folder(self._name, lambda: self._began), laid, recipe.command(f"/repo/{name}"),
-                          {**recipe.environment, **env}, limits)
+        run = recipe.run_apart if self.knowledge.undisturbed else recipe.run_tests
+        return run(folders.folder(self._name, lambda: self._began), laid, f"/repo/{name}", env, limits)
 
 
 class Verifier:
@@ -225,7 +225,7 @@ def known_of(row: Mapping[str, Any]) -> KnownTask:
     """Return a row of verify.jsonl."""
     return KnownTask(row["task_id"], row["tests"], tuple(row["fail_to_pass"]), tuple(row["pass_to_pass"]), row["known_lines"],
                  row.get("questions"), row.get("answers") or {}, bool(row.get("forgeable")), tuple(row.get("libraries") or ()),
-                 tuple(row.get("signs") or ()), bool(row.get("fixed_order")))
+                 tuple(row.get("signs") or ()), bool(row.get("undisturbed")))
 
 
 def digests(answers: ChangedFile | None) -> dict[str, str]:

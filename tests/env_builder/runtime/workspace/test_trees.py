@@ -61,9 +61,15 @@ def test_a_tree_that_is_laid_out_has_contents_modes_and_links(tmp_path: Path) ->
 
 
 def test_folders_that_were_used_last_are_kept() -> None:
-    kept = TreeFolders(most=2)
+    kept = TreeFolders(most=2, kept_s=0)
     first, second = (kept.folder(name, lambda: {"x": file("1")}) for name in "ab")
     kept.folder("a", dict)
     third = kept.folder("c", lambda: {"x": file("2")})
     assert first.is_dir() and third.is_dir() and not second.exists()
     assert (kept.folder("b", lambda: {"x": file("3")}) / "x").read_text() == "3"
+
+
+def test_folders_in_which_a_command_may_still_run_are_kept() -> None:
+    kept = TreeFolders(most=1)
+    laid = [kept.folder(name, lambda: {"x": file("1")}) for name in "abc"]
+    assert all(each.is_dir() for each in laid)
