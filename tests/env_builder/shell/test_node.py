@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from env_builder.runtime.workspace.sandbox import ChangedFile, Sandbox
+from env_builder.shell.acceptance import AcceptedRecipe, Checked, find_recipe
 from env_builder.shell.node import OLDEST, REPORTER, node_recipe, node_version
 from env_builder.shell.recipe import RESULTS, RepositoryRecipe, Sites
 from env_builder.shell.trials import Trials
@@ -91,6 +93,13 @@ def test_each_test_is_called_by_its_file_its_suites_and_its_name(trials: Trials)
         "test/sums.js::lists::of lists::sorts": "failed", "test/sums.js::many": "failed", "test/sums.js::many::one": "passed",
         "test/sums.js::many::other": "failed"}
     assert "Expected values to be strictly equal" in run.messages and run.code == 1
+
+
+def test_a_script_of_python_beside_it_does_not_make_it_a_project_of_python(trials: Trials) -> None:
+    files = tree(**{"test/sums.js": "require('node:test').test('adds', () => {});", "tools/release.py": "print(1)\n"})
+    accepted = find_recipe([Checked("a", files, [])], datetime(2026, 1, 1, tzinfo=UTC), trials)
+    assert isinstance(accepted, AcceptedRecipe)
+    assert accepted.detail == "CI left no results; 1 of 1 tests pass on the main line."
 
 
 def test_the_runner_s_own_reports_are_read_as_well(trials: Trials) -> None:
