@@ -36,8 +36,8 @@ from env_builder.runtime.workspace.recipes import Recipe  # noqa: E402
 from env_builder.runtime.workspace.sandbox import ChangedFile  # noqa: E402
 from env_builder.runtime.workspace.trees import Began, lay_out, packed, unpacked  # noqa: E402
 from env_builder.runtime.workspace.verifying import Verification, Verifier  # noqa: E402
-from extractors.workspaces.changes import kind_of  # noqa: E402
 from extractors.workspaces.endings import ending  # noqa: E402
+from extractors.workspaces.file_kinds import kind_of  # noqa: E402
 from extractors.workspaces.frames import frames  # noqa: E402
 from extractors.workspaces.repository import Repository  # noqa: E402
 from extractors.workspaces.starts import below_root  # noqa: E402

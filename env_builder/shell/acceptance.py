@@ -15,10 +15,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
+from env_builder.runtime.workspace.junit import OUTCOMES
+from env_builder.runtime.workspace.paths import is_test
 from env_builder.runtime.workspace.trees import Tree
 
 from .literals import imported_names
 from .metadata import Metadata, metadata_of, name_of
+from .node import MANIFEST, node_recipe
 from .packages import Interpreter, NoInstaller, Unresolvable, interpreters, resolved
 from .recipe import CONFIGURATION, PYTEST, RepositoryRecipe
 from .requirements import needed, of_missing
@@ -53,6 +56,8 @@ class AcceptedRecipe(NamedTuple):
     """Runs of CI that it was compared with."""
     reason: str
     """reproduced, no_ci_results."""
+    detail: str
+    """In words."""
 
 
 class NoRecipe(NamedTuple):
@@ -66,8 +71,12 @@ def find_recipe(checked: Sequence[Checked], until: datetime, trials: Trials) -> 
     """Return the recipe of a repository. `checked`: trees of its main line, the latest first."""
     if not checked:
         return NoRecipe("no_main_line", "The repository has no commit on a main line.")
-    if not any(path.endswith(".py") for path in checked[0].tree):
-        return NoRecipe("no_recipe_known", "It holds no Python; give a command that writes JUnit XML in the configuration.")
+    if not _has_python(checked[0].tree):
+        recipe = node_recipe(checked[0].tree) if MANIFEST in checked[0].tree else "it holds neither Python nor a package.json"
+        if isinstance(recipe, RepositoryRecipe):
+            return given_recipe(recipe, checked, trials)
+        return NoRecipe("no_recipe_known", f"No way to run its tests is known: {recipe}; give a command that writes JUnit XML "
+                       "in the configuration.")
     sample = _sample(checked)
     best: tuple[float, RepositoryRecipe] | None = None
     problems: list[str] = []
@@ -92,27 +101,56 @@ def find_recipe(checked: Sequence[Checked], until: datetime, trials: Trials) -> 
     return _decided(checked, best[1], trials)
 
 
+def _has_python(tree: Tree) -> bool:
+    """Return whether a tree's tests, or without a manifest of Node.js any of its files, are of Python."""
+    return any(path.endswith(".py") and (is_test(path) or MANIFEST not in tree) for path in tree)
+
+
 def _decided(checked: Sequence[Checked], recipe: RepositoryRecipe, trials: Trials) -> AcceptedRecipe | NoRecipe:
-    """Accept a recipe by all that CI recorded, or where CI recorded nothing, by two trees whose tests pass."""
+    """Accept a recipe by all that CI recorded, or where CI recorded nothing, by tests that pass."""
     with_results = [each for each in checked if each.outcomes]
     if with_results:
         share = _share(with_results, recipe, trials)
         if share >= LEAST:
-            return AcceptedRecipe(recipe, round(share, 6), len(with_results), "reproduced")
+            return AcceptedRecipe(recipe, round(share, 6), len(with_results), "reproduced",
+                                  f"It gives {share:.1%} of the outcomes of {len(with_results)} commits that CI ran.")
         return NoRecipe("recipe_not_reproduced", f"{share:.1%} of CI's outcomes are reproduced, {LEAST:.0%} are asked for; "
                        + _differing(with_results, recipe, trials))
-    runs = [run for each in trials.of_all([each.tree for each in checked[:2]], recipe) for run in each]
-    if runs and all(run.passed and not _failed(run) for run in runs):
-        return AcceptedRecipe(recipe, None, 0, "no_ci_results")
-    failed = [test for run in runs for test in _failed(run)]
-    return NoRecipe("recipe_not_reproduced", "CI left no results, and not all tests of the main line pass: "
-                   + (", ".join(failed[:5]) or "none ran") + ".")
+    return _decided_without_ci(checked[:2], recipe, trials)
+
+
+def _decided_without_ci(
+    latest: Sequence[Checked], recipe: RepositoryRecipe, trials: Trials,
+) -> AcceptedRecipe | NoRecipe:
+    """Accept a recipe with which tests of the latest tree that has any pass: older ones may not run on these versions."""
+    runs = [run for each in trials.of_all([each.tree for each in latest], recipe) for run in each]
+    run = next((run for run in runs if run.outcomes), None)
+    if run is None:
+        return NoRecipe("recipe_not_reproduced", "CI left no results, and no test of the main line ran.")
+    failed, n_ran = _failed(run), len(run.passed) + len(_failed(run))
+    examples = f" ({', '.join(failed[:5])})" if failed else ""
+    detail = f"CI left no results; {len(run.passed)} of {n_ran} tests pass on the main line{examples}"
+    if n_ran and len(run.passed) >= LEAST * n_ran:
+        return AcceptedRecipe(recipe, None, 0, "no_ci_results", f"{detail}.")
+    return NoRecipe("recipe_not_reproduced", f"{detail}, {LEAST:.0%} are asked for.")
 
 
 def agreement(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[int, int]:
     """Return how many tests have the same outcome in both, and how many there are in either."""
     tests = ours.keys() | theirs.keys()
     return sum(_kind(ours.get(test)) == _kind(theirs.get(test)) for test in tests), len(tests)
+
+
+def _as_recorded(ours: Mapping[str, str], theirs: Mapping[str, str], tree: Tree) -> Mapping[str, str]:
+    """Return outcomes by the names that CI gave tests: without their files, where its results name none."""
+    if any(test.partition("::")[0] in tree for test in theirs):
+        return ours
+    named: dict[str, str] = {}
+    for test, outcome in ours.items():
+        place, _, name = test.partition("::")
+        name = name if place in tree and name else test
+        named[name] = max(named.get(name, "passed"), outcome, key=OUTCOMES.index)
+    return named
 
 
 def _kind(outcome: str | None) -> str | None:
@@ -134,8 +172,8 @@ def _share(checked: Sequence[Checked], recipe: RepositoryRecipe, trials: Trials)
     """Return the share of outcomes that are as CI had them; where CI left none, of tests that pass."""
     same = total = 0
     for each, (run,) in zip(checked, trials.of_all([each.tree for each in checked], recipe), strict=True):
-        pairs = [agreement(run.outcomes, theirs) for theirs in each.outcomes] or [
-            (len(run.outcomes) - len(_failed(run)), max(1, len(run.outcomes)))]
+        pairs = [agreement(_as_recorded(run.outcomes, theirs, each.tree), theirs) for theirs in each.outcomes] or [
+            (len(run.outcomes) - len(_failed(run)), len(run.outcomes))]
         best = max(pairs, key=lambda pair: pair[0] / max(1, pair[1]))
         same, total = same + best[0], total + best[1]
     return same / total if total else 0.0
@@ -145,10 +183,11 @@ def _differing(checked: Sequence[Checked], recipe: RepositoryRecipe, trials: Tri
     """Return in words which tests differ most often, and what they stated."""
     counts: Counter[str] = Counter()
     for each, (run,) in zip(checked, trials.of_all([each.tree for each in checked], recipe), strict=True):
-        theirs = max(each.outcomes, key=lambda other: agreement(run.outcomes, other)[0])
-        for test in sorted(run.outcomes.keys() | theirs.keys()):
-            if _kind(run.outcomes.get(test)) != _kind(theirs.get(test)):
-                counts[f"{test} is {run.outcomes.get(test, 'absent')}, was {theirs.get(test, 'absent')}"] += 1
+        ours, theirs = max(((_as_recorded(run.outcomes, other, each.tree), other) for other in each.outcomes),
+                           key=lambda pair: agreement(*pair)[0])
+        for test in sorted(ours.keys() | theirs.keys()):
+            if _kind(ours.get(test)) != _kind(theirs.get(test)):
+                counts[f"{test} is {ours.get(test, 'absent')}, was {theirs.get(test, 'absent')}"] += 1
     return "; ".join(f"{what} ({n} commits)" for what, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:5])
 
 

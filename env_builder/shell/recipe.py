@@ -78,10 +78,10 @@ class RepositoryRecipe:
     @property
     def workspace_row(self) -> dict[str, Any]:
         """Row of a workspace's recipe.json; `changes` are to be laid over its trees, and `{junit}` is where results go."""
-        test = ["--junitxml={junit}" if word == f"--junitxml={RESULTS}" else word for word in self.command]
+        test = [word.replace(f"={RESULTS}", "={junit}") for word in self.command]
         python = f"3.{sys.version_info.minor if self.minor is None else self.minor}"
         row: dict[str, Any] = {"python": python, "test": test, "env": dict(self.env), "as_root": self.as_root}
-        own = {} if "--junitxml={junit}" in test else {"results": self.results}
+        own = {} if any("={junit}" in word for word in test) else {"results": self.results}
         return row | own | ({"setup": list(self.setup)} if self.setup else {})
 
     @property

@@ -10,13 +10,12 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree.ElementTree import Element, ParseError, XMLParser
 
-from env_builder.runtime.workspace.junit import OUTCOMES, place_of
+from env_builder.runtime.workspace.junit import OUTCOMES, test_cases
 from env_builder.runtime.workspace.sandbox import Changes, CommandLimits, CommandResult, Sandbox
 from env_builder.runtime.workspace.trees import Tree, lay_out
 
@@ -107,46 +106,9 @@ def _trial(ran: CommandResult, recipe: RepositoryRecipe, paths: frozenset[str]) 
     for path, file in sorted(ran.changes.items()):
         if file is None or not (path == recipe.results or (path.startswith(recipe.results + "/") and path.endswith(".xml"))):
             continue
-        for case in cases(file.content):
-            test = test_id(case.get("classname") or case.get("file") or "", case.get("name", ""), paths)
-            outcome, message = _outcome(case)
-            outcomes[test] = max(outcomes.get(test, "passed"), outcome, key=OUTCOMES.index)
-            seconds[test] = seconds.get(test, 0.0) + _number(case.get("time"))
-            if message and len(messages) < _MOST_MESSAGES:
-                messages.append(message)
+        for case in test_cases(file.content, paths) or ():
+            outcomes[case.test] = max(outcomes.get(case.test, "passed"), case.outcome, key=OUTCOMES.index)
+            seconds[case.test] = seconds.get(case.test, 0.0) + case.seconds
+            if case.message and len(messages) < _MOST_MESSAGES:
+                messages.append(case.message)
     return TrialRun(outcomes, seconds, ran.code, "\n".join(messages), ran.timed_out)
-
-
-def cases(content: bytes) -> list[Element]:
-    """Return the test cases of a JUnit document; none of one that is damaged, or declares a document type."""
-    if any(each in content for each in (b"<!DOCTYPE", b"<!ENTITY", b"\0")):  # \0: in UTF-16
-        return []
-    parser = XMLParser()
-    try:
-        parser.feed(content)
-        return list(parser.close().iter("testcase"))
-    except ParseError:
-        return []
-
-
-def test_id(classname: str, name: str, paths: Collection[str]) -> str:
-    """Return a test's id: the file of a tree that its class lies in, its classes, its own name."""
-    return "::".join(filter(None, (place_of(classname, paths), name)))
-
-
-test_id.__test__ = False  # type: ignore[attr-defined]
-
-
-def _outcome(case: Element) -> tuple[str, str]:
-    for outcome, tag in (("error", "error"), ("failed", "failure"), ("skipped", "skipped")):
-        child = case.find(tag)
-        if child is not None:
-            return outcome, "" if outcome == "skipped" else f"{child.get('message', '')}\n{child.text or ''}"
-    return "passed", ""
-
-
-def _number(text: str | None) -> float:
-    try:
-        return float((text or "0").replace(",", ""))
-    except ValueError:
-        return 0.0

@@ -10,6 +10,7 @@ properties; which commit was tested (the CI's own events say it).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, each_record, sample
@@ -21,6 +22,8 @@ from warehouse.vocabulary import TEST_RUN
 _ROOTS = ("testsuites", "testsuite")
 _OUTCOMES = ("passed", "skipped", "flaky", "failed", "error")
 """From best to worst."""
+_NO_CLASS, _MOST_DEPTH = "test", 100
+"""What the runner of Node.js gives every test as its class."""
 _SUITE = re.compile(rb"<testsuite\b[^>]*>")
 _ATTRIBUTE = rb"\b%s\s*=\s*[\"']([^\"']*)[\"']"
 
@@ -39,8 +42,8 @@ def read(record: LogRecord, emit: Emit) -> None:
         raise RejectedRecord("no_xml", "the record is no XML document; name another format")
     outcomes: dict[str, str] = {}
     seconds: dict[str, float] = {}
-    for case in elements(record.value, "testcase"):
-        test = _name(case)
+    for case, suites in _cases(record.value):
+        test = _name(case, suites)
         outcomes[test] = max(outcomes.get(test, "passed"), _outcome(case), key=_OUTCOMES.index)
         seconds[test] = seconds.get(test, 0.0) + _number(case.get("time"))
     if not outcomes and b"<testsuite" not in record.value:
@@ -52,10 +55,23 @@ def read(record: LogRecord, emit: Emit) -> None:
                happened_at=microseconds(_attribute(suite, b"timestamp")), service=emit.envelope.service({}))
 
 
-def _name(case: Element) -> str:
-    """Return a test's id: the file or class it is in, and its own name."""
-    place = case.get("file") if case.get("file") and not case.get("classname") else case.get("classname")
-    return f"{place}::{case.get('name', '')}" if place else case.get("name", "")
+def _cases(document: bytes) -> Iterator[tuple[Element, tuple[str, ...]]]:
+    """Yield each test with the names of the suites around it."""
+    waiting: list[tuple[Element, tuple[str, ...]]] = [(root, ()) for root in elements(document, *_ROOTS)]
+    while waiting:
+        element, suites = waiting.pop()
+        if element.tag == "testcase":
+            yield element, suites
+        elif len(suites) < _MOST_DEPTH:
+            inner = (*suites, element.get("name", "")) if element.tag == "testsuite" else suites
+            waiting += [(child, inner) for child in reversed(element)]
+
+
+def _name(case: Element, suites: tuple[str, ...]) -> str:
+    """Return a test's id: the file or class it is in, and its own name; suites where the class names nothing, as in Node.js."""
+    place = case.get("classname") or case.get("file")
+    within = [case.get("file"), *suites] if place == _NO_CLASS else [place]
+    return "::".join(filter(None, (*within, case.get("name", ""))))
 
 
 def _outcome(case: Element) -> str:

@@ -24,9 +24,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Any, Literal
 
+from extractors.workspaces.file_kinds import kind_of
 from extractors.workspaces.frames import CommandRun, FileEdit, Frame
 from extractors.workspaces.patches import lines_of
 from extractors.workspaces.repository import Commit, Repository, TreeFile
@@ -42,11 +42,6 @@ _SAME_MOMENT = timedelta(seconds=10)
 _SOON = timedelta(days=14)
 FEWEST = 0.5
 """Least likeness, of at most 3, from which on a commit is about what a session was asked for."""
-_TESTS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs"))
-_TEXTS = frozenset((".md", ".rst", ".txt", ".adoc", ""))
-_CONFIGURATION = frozenset((".toml", ".cfg", ".ini", ".yml", ".yaml", ".json", ".lock", ".xml"))
-
-
 State = Literal["merged", "closed", "open", "none"]
 
 
@@ -74,19 +69,6 @@ class CodeChange:
     """The commit that solved what the session was asked for."""
     won_by: str = "nothing"
     """itself: what the session made was merged and stayed; likeness: another change, about the same; nothing: none is known."""
-
-
-def kind_of(path: str) -> Literal["tests", "texts", "configuration", "source"]:
-    """Return what a file of a repository is for."""
-    parts = PurePosixPath(path)
-    name = parts.stem.lower()
-    is_test = name.startswith("test_") or name.endswith(("_test", ".test", ".spec")) or name in ("conftest", "test", "tests")
-    if is_test or _TESTS & {part.lower() for part in parts.parts[:-1]}:
-        return "tests"
-    if parts.parts[0] in ("docs", "doc") or parts.suffix.lower() in _TEXTS:
-        return "texts"
-    is_configuration = parts.suffix.lower() in _CONFIGURATION or parts.parts[0].startswith(".") or parts.name in ("setup.py",)
-    return "configuration" if is_configuration else "source"
 
 
 class CommitDiff:

@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from extractors.workspaces.changes import kind_of
+from extractors.workspaces.file_kinds import kind_of
 from extractors.workspaces.frames import CommandRun, Frame
 
 Texts = Mapping[str, str | None]

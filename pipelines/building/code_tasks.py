@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from env_builder.runtime.workspace.junit import test_id
 from env_builder.runtime.workspace.sandbox import SandboxUnavailable, best_way
 from env_builder.shell.acceptance import AcceptedRecipe, Checked, NoRecipe, find_recipe, given_recipe
 from env_builder.shell.recipe import RepositoryRecipe, Sites
 from env_builder.shell.tasks import Candidate, separation
-from env_builder.shell.trials import Trials, test_id
+from env_builder.shell.trials import Trials
 from extractors.configuration import CodeRepository
 from extractors.workspaces.ci_runs import CiRecord, outcomes_by_commit
 from extractors.workspaces.goal_texts import goal_text
@@ -99,9 +100,7 @@ class _CodeRows:
         self.recipes.append(CodeRecipe(
             repository=repository.name, recipe_id=result.recipe.digest, recipe=result.recipe.to_json(), share=result.share,
             n_runs=result.n_runs))
-        compared = (f"It gives {result.share:.1%} of the outcomes of {result.n_runs} commits that CI ran."
-                    if result.share is not None else "CI left no results; all tests of two commits pass.")
-        self._decide(repository.name, True, result.reason, compared)
+        self._decide(repository.name, True, result.reason, result.detail)
         for session in sessions:
             self._add_session(session, trees, result.recipe, trials)
 

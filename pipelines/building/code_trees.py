@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from env_builder.runtime.workspace.paths import is_test, kind_of_file
 from env_builder.runtime.workspace.sandbox import ChangedFile
 from env_builder.runtime.workspace.trees import Tree, changed
 from env_builder.shell.merging import merged
 from env_builder.shell.tasks import Candidate
-from extractors.workspaces.changes import kind_of
 from extractors.workspaces.repository import Commit, Repository, TreeFile
 
 _REGULAR, _SUBMODULE = 0o100644, 0o160000
@@ -55,7 +55,7 @@ class CodeTrees:
         if fix is None:
             return None
         tests = {path: solved.get(path) for path in sorted(start.keys() | solved.keys())
-                 if kind_of(path) == "tests" and start.get(path) != solved.get(path)}
+                 if is_test(path) and start.get(path) != solved.get(path)}
         rest = {**parts["configuration"], **parts["texts"]}
         return Candidate(start, tests, {path: file for path, file in fix.items() if start.get(path) != file},
                          merged(rest, start) or {})
@@ -65,7 +65,7 @@ class CodeTrees:
         parent = self.repository.commits.get(winner.parents[0]) if winner.parents else None
         parts: dict[str, dict[str, Any]] = {"source": {}, "tests": {}, "configuration": {}, "texts": {}}
         for path, files in self.repository.changes(parent.tree_id if parent else None, winner.tree_id).items():
-            parts[kind_of(path)][path] = tuple(self._file(file) for file in files)
+            parts[kind_of_file(path)][path] = tuple(self._file(file) for file in files)
         return parts
 
     def parent_start(self, at: TaskStart, edited: Collection[str]) -> TaskStart | None:
@@ -92,7 +92,7 @@ class CodeTrees:
 
 def test_names(tree: Tree) -> str:
     """Return the text of all test files of a tree, to look names up in."""
-    return "\n".join(file.content.decode("utf-8", "replace") for path, file in sorted(tree.items()) if kind_of(path) == "tests")
+    return "\n".join(file.content.decode("utf-8", "replace") for path, file in sorted(tree.items()) if is_test(path))
 
 
 test_names.__test__ = False  # type: ignore[attr-defined]

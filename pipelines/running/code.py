@@ -20,7 +20,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 PACKAGES = ("extractors", "env_builder", "warehouse", "pipelines")
-_DATA = (".sql", ".toml", ".json", ".txt", ".jinja", ".js", ".css")
+_DATA = (".sql", ".toml", ".json", ".txt", ".jinja", ".js", ".css", ".mjs", ".ini")
 _COPIED = "env_builder.runtime"
 """A package that goes into every environment as it is: a module that imports a part of it depends on all of it."""
 _MOST_KEPT = 8

@@ -398,7 +398,7 @@ def _become(
     limits = spec["limits"]
     try:
         os.setsid()
-        for what, most in ((resource.RLIMIT_AS, limits["memory_mb"] << 20), (resource.RLIMIT_FSIZE, limits["files_mb"] << 20),
+        for what, most in ((resource.RLIMIT_DATA, limits["memory_mb"] << 20), (resource.RLIMIT_FSIZE, limits["files_mb"] << 20),
                            (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 1024)):
             hard = resource.getrlimit(what)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -5,6 +5,9 @@ changed or removed tests, what configures the runner (`conftest.py`, `pytest.ini
 code, what Python loads by itself (`sitecustomize`, `.pth`, metadata of packages), and modules named like a library. New tests
 are dropped: the known ones are what counts. Nothing else is dropped.
 
+What files are for (`kind_of_file`) is one law for builder and verifier; extractors/workspaces/file_kinds.py, which may not
+import this, has the same, and a test compares them.
+
 Sees: paths, kinds of files, modes. Does not see what a file says. Standard library only.
 """
 
@@ -13,11 +16,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from .sandbox import FOLDER, LINK, ChangedFile, Changes
 
-_TEST_FOLDERS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs"))
+_TEST_FOLDERS = frozenset(("test", "tests", "__tests__"))
+_TEST_FOLDERS_ABOVE = frozenset(("testing", "spec", "specs"))
+"""Folders of tests at the top or directly below a root of sources; within a package they are code of the library."""
+_ROOTS = frozenset(("src", "lib", "python"))
+_TEXTS = frozenset((".md", ".rst", ".txt", ".adoc"))
+_DOCUMENTS = frozenset(("docs", "doc"))
+_SCRIPTS = frozenset((".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"))
+_SETTINGS = frozenset((".toml", ".cfg", ".ini", ".yml", ".yaml", ".json", ".xml"))
+"""Configuration at the top; within a folder they are data of the source."""
 _RUNNER = frozenset((
     "conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "tox.toml", "noxfile.py", "setup.py",
     "setup.cfg", "pyproject.toml", ".coveragerc", ".gitattributes", ".gitmodules", ".gitlab-ci.yml", "azure-pipelines.yml",
@@ -45,16 +56,34 @@ class SortedChange(NamedTuple):
 def is_test(path: str) -> bool:
     """Whether a file is part of the tests: of their code or their data."""
     parts = PurePosixPath(path)
+    folders = [part.lower() for part in parts.parts[:-1]]
+    top = folders[1:] if folders[:1] and folders[0] in _ROOTS else folders
     stem = parts.stem.lower()
-    named = stem.startswith("test_") or stem.endswith(("_test", ".test", ".spec", "_spec")) or stem in ("conftest", "tests")
-    return (named and parts.suffix not in ("", ".md", ".rst", ".txt")) or bool(
-        _TEST_FOLDERS & {part.lower() for part in parts.parts[:-1]})
+    is_named = stem.startswith("test_") or stem.endswith(("_test", ".test", ".spec", "_spec")) or stem in ("conftest", "tests")
+    if parts.suffix.lower() in _SCRIPTS:   # as the runner of Node.js looks for them
+        is_named = is_named or stem == "test" or stem.startswith("test-") or stem.endswith("-test")
+    is_code = bool(parts.suffix) and parts.suffix.lower() not in _TEXTS
+    return (is_code and (is_named or (stem == "test" and not folders))) or bool(
+        _TEST_FOLDERS.intersection(folders) or _TEST_FOLDERS_ABOVE.intersection(top[:1]))
 
 
 def configures(path: str) -> bool:
     """Whether a file configures how tests are run or packages are built."""
     parts = PurePosixPath(path)
     return parts.name in _RUNNER or parts.name.startswith((*_RUNNER_STEMS, _OURS)) or parts.parts[0] in _CI
+
+
+def kind_of_file(path: str) -> Literal["tests", "configuration", "texts", "source"]:
+    """Return what a file of a repository is for."""
+    parts = PurePosixPath(path)
+    suffix, is_top = parts.suffix.lower(), len(parts.parts) == 1
+    if is_test(path):
+        return "tests"
+    if configures(path) or parts.name.startswith(".") or parts.parts[0].startswith(".") or suffix == ".lock" or (
+            is_top and suffix in _SETTINGS):
+        return "configuration"
+    is_text = suffix in _TEXTS or (not suffix and (is_top or parts.name.isupper()))
+    return "texts" if is_text or parts.parts[0] in _DOCUMENTS else "source"
 
 
 class Surroundings(NamedTuple):
@@ -73,7 +102,7 @@ def sorted_change(
 ) -> SortedChange:
     """Sort a change of a tree."""
     around = around or Surroundings()
-    searched = {"", "src", "lib", "python", *around.roots}
+    searched = {"", *_ROOTS, *around.roots}
     source: dict[str, ChangedFile | None] = {}
     new_tests, refused = [], []
     for path, file in sorted(_by_file(tree, changes).items()):

@@ -1,8 +1,8 @@
 """What a repository needs to run, as an environment holds it: interpreter, packages, commands.
 
-In: recipe.json {"python", "test", "lint", "junit", "env", "as_root", "paths"} and site.pack of an app's folder. Out: a
-sandbox with these packages. The packages are laid out once on a machine, in a folder of the user's own, under the digest of
-the pack. Standard library only.
+In: recipe.json {"python", "test", "setup", "results", "lint", "env", "as_root", "way", "image"} (all but the first two may be
+absent) and site.pack of an app's folder. Out: a sandbox with these packages. The packages are laid out once on a machine, in a
+folder of the user's own, under the digest of the pack. Standard library only.
 """
 
 from __future__ import annotations

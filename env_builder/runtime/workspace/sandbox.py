@@ -61,7 +61,7 @@ class CommandLimits(NamedTuple):
 
     seconds: float = 120.0
     memory_mb: int = 2048
-    """Of address space, each process."""
+    """Of private memory, each process. Address space is not limited: some runtimes reserve far more than they use."""
     processes: int = 256
     output_bytes: int = 30_000
     """The middle of longer output is left out."""

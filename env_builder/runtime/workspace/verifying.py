@@ -20,7 +20,6 @@ unscored. Standard library only.
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -34,6 +33,7 @@ from .junit import OUTCOMES, outcomes
 from .paths import Surroundings, is_test, sorted_change
 from .recipes import Recipe
 from .sandbox import FOLDER, WITHIN, WORKSPACE, ChangedFile, Changes, CommandLimits, CommandResult
+from .signs import signs_in
 from .trees import Began, Tree, folders, unpacked
 
 VERIFY, TESTS = "verify.jsonl", "known.pack"
@@ -48,9 +48,6 @@ N_ORDERS = 3
 _REMEMBERED = 256
 _LEAST_S, _A_TEST_S = 60.0, 0.25
 """Seconds that a run may take: at least, and in addition for each known test."""
-_SIGNS = re.compile(
-    r"\b(?:_?pytest|unittest|sys\.modules|_getframe|inspect\.(?:stack|currentframe)|gc\.get_\w+|os\._exit|atexit|settrace"
-    r"|setprofile|ctypes|__eq__|__ne__|PYTEST_CURRENT_TEST)\b")
 
 
 class KnownTask(NamedTuple):
@@ -154,11 +151,10 @@ class Verification:
     @property
     def signs(self) -> tuple[str, ...]:
         """Names by which source reaches for its judge, in lines that the change puts in."""
-        put_in = Counter[str]()
+        present: set[str] = set()
         for path, file in self.sorted.source.items():
-            before = Counter(_lines(self._began.get(path)))
-            put_in += Counter(_lines(file)) - before
-        present = {match[0] for line in put_in for match in _SIGNS.finditer(line)}
+            put_in = Counter(_lines(file)) - Counter(_lines(self._began.get(path)))
+            present.update(sign for line in put_in for sign in signs_in(path, line))
         return tuple(sorted(present.difference(self.knowledge.signs)))
 
     def _run(self, tests: str, name: str, env: Mapping[str, str]) -> CommandResult:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from extractors.workspaces.changes import CodeChange, HostEvent, MainLine, kind_of
+from extractors.workspaces.changes import CodeChange, HostEvent, MainLine
 from extractors.workspaces.frames import Frame, frames
 from extractors.workspaces.repository import Repository
 from tests.extractors.workspaces.commits import FIRST, commit_all
@@ -90,13 +90,3 @@ def test_what_is_taken_back_without_a_word_is_reverted(tmp_path: Path) -> None:
     with Repository.open(tmp_path) as repository:
         commits = ids(repository)
         assert change(repository, session(7), pull("closed", 7, 1, merged=True)).reverted_by == commits[2]
-
-
-@pytest.mark.parametrize(("path", "kind"), [
-    ("src/lantern.py", "source"), ("tests/data/x.json", "tests"), ("lantern/test_wick.py", "tests"),
-    ("pkg/wick_test.go", "tests"), ("web/wick.spec.ts", "tests"), ("conftest.py", "tests"),
-    ("README.md", "texts"), ("docs/conf.py", "texts"),
-    ("pyproject.toml", "configuration"), (".github/workflows/ci.yml", "configuration"), ("setup.py", "configuration"),
-    ("LICENSE", "texts"), ("contest.py", "source")])
-def test_files_are_known_by_what_they_are_for(path: str, kind: str) -> None:
-    assert kind_of(path) == kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from env_builder.runtime.workspace.junit import MOST_BYTES, outcomes, place_of
+from env_builder.runtime.workspace.junit import MOST_BYTES, outcomes, place_of, test_cases, test_id
 
 PATHS = {"tests/test_a.py", "tests/test_a/test_b.py", "web/sum.test.js"}
 
@@ -49,3 +49,28 @@ def test_a_class_name_stands_for_the_longest_file_that_fits() -> None:
     assert place_of("tests.test_a.test_b", PATHS) == "tests/test_a/test_b.py"
     assert place_of("tests.test_a.TestB.TestC", PATHS) == "tests/test_a.py::TestB::TestC"
     assert place_of("elsewhere.Y", PATHS) == "elsewhere.Y"
+
+
+def test_ids_name_the_file_that_a_class_lies_in() -> None:
+    assert test_id("tests.test_a.Lamp", "test_a[x.y]", PATHS) == "tests/test_a.py::Lamp::test_a[x.y]"
+    assert test_id("tests.test_a.test_b", "test_a", PATHS) == "tests/test_a/test_b.py::test_a"
+    assert test_id("Lamp burns", "clean", PATHS) == "Lamp burns::clean"
+
+
+def test_seconds_and_messages_of_failures_are_read() -> None:
+    document = (b'<a><testcase name="x" time="1,002.5"/><testcase name="y" time="soon"><skipped message="later"/></testcase>'
+                b'<testcase name="z"><failure message="1 != 2">line 3</failure></testcase></a>')
+    cases = test_cases(document, PATHS)
+    assert cases is not None
+    assert [(case.test, case.seconds, case.message) for case in cases] == [
+        ("x", 1002.5, ""), ("y", 0.0, ""), ("z", 0.0, "1 != 2\nline 3")]
+
+
+def test_suites_stand_for_the_class_where_the_class_names_nothing() -> None:
+    document = b"""<testsuites><testcase classname="test" name="top" file="web/sum.test.js"/>
+        <testsuite name="adds"><testcase classname="test" name="top"/><testsuite name="floats">
+        <testcase classname="test" name="near" file="web/sum.test.js"/></testsuite></testsuite>
+        <testsuite name="of pytest"><testcase classname="tests.test_a" name="top"/></testsuite></testsuites>"""
+    assert outcomes(document, PATHS) == {
+        "web/sum.test.js::top": "passed", "adds::top": "passed", "web/sum.test.js::adds::floats::near": "passed",
+        "tests/test_a.py::top": "passed"}
