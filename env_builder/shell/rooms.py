@@ -96,9 +96,13 @@ class VerifiedTask(NamedTuple):
 class CodeRoom:
     """The environment of one repository."""
 
-    def __init__(self, name: str, recipe: RepositoryRecipe, site: Path | None, draft: Path) -> None:
-        """`site`: the recipe's folder of packages, where it has one; `draft`: a folder for what is written meanwhile."""
+    def __init__(
+        self, name: str, recipe: RepositoryRecipe, site: Path | None, draft: Path, host: Sequence[Row] = (),
+    ) -> None:
+        """`site`: the recipe's folder of packages, where it has one; `draft`: a folder for what is written meanwhile; `host`:
+        pull requests and issues over time, as rows of host.jsonl."""
         self.name, self._recipe, self._draft = name, recipe, draft
+        self._host = host
         self._site = site_tree(site) if site is not None else {}
 
     @cached_property
@@ -139,7 +143,8 @@ class CodeRoom:
         tests = {name: tree for each in holding for name, tree in self._known_trees(each).items()}
         lines = "".join(canonical(each.row) + "\n" for each in holding)
         return assemble(
-            self.name, [AppSource(APP, "shell", WorkspaceContent(self._row, trees, starts, self._site))],
+            self.name, [AppSource(APP, "shell", WorkspaceContent(
+                self._row, trees, starts, self._site, visible(self._host, [start.instant for start in starts])))],
             [_task_row(each.task) for each in holding], [_rubric(each) for each in holding], environment, rewards,
             [{"task_id": each.task.task_id, "steps": _solution(each.task)} for each in holding],
             secrets={f"apps/{APP}/{TESTS}": packed(tests), f"apps/{APP}/{VERIFY}": lines.encode()})
@@ -223,6 +228,12 @@ class _MemoryVerifier(Verifier):
 
     def __init__(self, recipe: Recipe, trees: Mapping[str, Tree], knowledge: KnownTask) -> None:
         self._hold(recipe, {name: dict(tree) for name, tree in trees.items()}, {knowledge.task_id: knowledge})
+
+
+def visible(host: Iterable[Row], instants: Iterable[str | None]) -> list[Row]:
+    """Return the rows of host.jsonl that some task sees: what no start needs is not in the environment."""
+    starts = sorted({instant for instant in instants if instant is not None})
+    return [row for row in host if any(row["from"] <= start and (row["to"] is None or start < row["to"]) for start in starts)]
 
 
 def _sources(tree: Tree) -> set[str]:

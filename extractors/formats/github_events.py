@@ -86,8 +86,10 @@ def _emit(record: LogRecord, value: Row, name: str, payload: Row, emit: Emit, de
     action = stated_text(payload.get("action"))
     facts = {"repository": object_of(payload.get("repository")).get("full_name"),
              "by": object_of(payload.get("sender")).get("login"), **_FACTS.get(name, _of_body)(payload, body)}
-    at = next((instant for each in (value, payload, body) for key in _TIMES
+    at = next((instant for each in (value, payload) for key in _TIMES
                if (instant := microseconds(each.get(key))) is not None), None)
+    if at is None:   # of what it is about, the latest time: it was made before, and may have been changed by this event
+        at = max((instant for key in _TIMES if (instant := microseconds(body.get(key))) is not None), default=None)
     facts = {key: each for key, each in facts.items() if each is not None}
     tool = f"{name}.{action}" if action else name
     identity = dumped([tool, facts, at])
@@ -124,9 +126,13 @@ def _of_run(payload: Row, body: Row) -> Row:
 
 def _of_body(payload: Row, body: Row) -> Row:
     about = object_of(payload.get("pull_request", payload.get("issue")))
-    return {"number": about.get("number", body.get("number")), "title": body.get("title"), "body": body.get("body"),
-            "state": body.get("state"), "commit": body.get("commit_id"), "path": body.get("path"),
-            "is_pull_request": True if "pull_request" in about else None}
+    facts = {"number": about.get("number", body.get("number")), "title": body.get("title"), "body": body.get("body"),
+             "author": object_of(body.get("user")).get("login"), "state": body.get("state"), "commit": body.get("commit_id"),
+             "path": body.get("path"), "is_pull_request": True if "pull_request" in {**payload, **about} else None}
+    if not about or about == body:
+        return facts
+    return {**facts, "comment_id": body.get("id"), "about_title": about.get("title"), "about_body": about.get("body"),
+            "about_state": about.get("state"), "about_author": object_of(about.get("user")).get("login")}
 
 
 _FACTS = {"push": _of_push, "pull_request": _of_pull_request, "workflow_run": _of_run, "workflow_job": _of_run,

@@ -58,6 +58,26 @@ def test_pushes_runs_reviews_and_comments_are_told_apart(tmp_path: Path) -> None
     assert (comment["number"], comment["body"], comment["is_pull_request"]) == (7, "no", True)
 
 
+def test_an_event_is_of_when_it_came_not_of_when_what_it_is_about_was_made(tmp_path: Path) -> None:
+    issue = {"number": 3, "title": "Smoke", "user": {"login": "kim"}, "state": "closed", "body": "Black.",
+             "created_at": "2026-03-02T08:00:00Z", "closed_at": "2026-03-04T08:00:00Z", "updated_at": "2026-03-04T08:00:00Z"}
+    comment = {"id": 9, "body": "Still.", "user": {"login": "jo"}, "created_at": "2026-03-05T08:00:00Z",
+               "updated_at": "2026-03-06T08:00:00Z"}
+    around = {"repository": {"full_name": "shop/lantern"}, "sender": {"login": "ana"}}
+    values = [{"action": "closed", "issue": issue, **around},
+              {"action": "edited", "issue": issue, "comment": comment, **around},
+              {"action": "reopened", "issue": issue, "created_at": "2026-03-07T08:00:00Z", **around}]
+    path = tmp_path / "log"
+    path.write_text("\n".join(map(json.dumps, values)))
+    made = read(SourceFile(path, path.name)).events.select("tool", "happened_at", "arguments").rows()
+    assert [(tool, at.day) for tool, at, _ in made] == [
+        ("issues.closed", 4), ("issue_comment.edited", 6), ("issues.reopened", 7)]
+    facts = json.loads(made[1][2])
+    assert facts == {"repository": "shop/lantern", "by": "ana", "number": 3, "body": "Still.", "author": "jo", "comment_id": 9,
+                     "about_title": "Smoke", "about_body": "Black.", "about_state": "closed", "about_author": "kim"}
+    assert not {name for name in json.loads(made[0][2]) if name.startswith(("about", "comment"))}
+
+
 def suite(*cases: str) -> str:
     return f'<testsuite name="s" tests="{len(cases)}" timestamp="2026-03-02T10:15:02Z">{"".join(cases)}</testsuite>'
 
