@@ -42,7 +42,7 @@ class WorkspaceContent(NamedTuple):
     starts: Sequence[WorkspaceStart]
     site: Tree
     """The packages."""
-    host: Sequence[Row] = ()
+    host: Sequence[Mapping[str, Any]] = ()
     """Rows of host.jsonl: pull requests and issues over time."""
 
 
@@ -54,7 +54,8 @@ def _write(folder: Path, content: WorkspaceContent, options: Mapping[str, Any]) 
     bundle.write_lines(folder / "starts.jsonl", sorted((start._asdict() for start in content.starts),
                                                        key=lambda row: str(row["session_id"])))
     if content.host:
-        bundle.write_lines(folder / HOST, sorted(content.host, key=lambda row: (row["class"], row["number"], row["from"])))
+        host = sorted(map(dict, content.host), key=lambda row: (row["class"], row["number"], row["from"]))
+        bundle.write_lines(folder / HOST, host)
     return descriptors(options.get("prefix", ""), HostRecords(content.host))
 
 

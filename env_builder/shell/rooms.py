@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from env_builder import bundle
 from env_builder.backends import AppSource, assemble
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.workspace.host import visible
 from env_builder.runtime.workspace.paths import is_test, sorted_change
 from env_builder.runtime.workspace.recipes import Recipe
 from env_builder.runtime.workspace.sandbox import Changes, CommandLimits
@@ -228,12 +229,6 @@ class _MemoryVerifier(Verifier):
 
     def __init__(self, recipe: Recipe, trees: Mapping[str, Tree], knowledge: KnownTask) -> None:
         self._hold(recipe, {name: dict(tree) for name, tree in trees.items()}, {knowledge.task_id: knowledge})
-
-
-def visible(host: Iterable[Row], instants: Iterable[str | None]) -> list[Row]:
-    """Return the rows of host.jsonl that some task sees: what no start needs is not in the environment."""
-    starts = sorted({instant for instant in instants if instant is not None})
-    return [row for row in host if any(row["from"] <= start and (row["to"] is None or start < row["to"]) for start in starts)]
 
 
 def _sources(tree: Tree) -> set[str]:

@@ -58,8 +58,8 @@ class HostRecords:
     """What is known of the pull requests and issues of a repository, at any time."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self._rows = [(_instant(row["from"]), _instant(row["to"]), (row["class"], str(row["number"])), canonical(row["value"]))
-                      for row in rows]
+        self._rows = [(instant_of(row["from"]), instant_of(row["to"]), (str(row["class"]), str(row["number"])),
+                       canonical(row["value"])) for row in rows]
         kinds = {name[0] for _, _, name, _ in self._rows}
         self.tools: dict[str, tuple[str, Schema, bool]] = {
             name: tool for kind, tools in _READS.items() if kind in kinds for name, tool in tools.items()}
@@ -69,9 +69,8 @@ class HostRecords:
 
     def at(self, instant: str | None) -> HostView:
         """Return what is visible at an instant."""
-        now = _instant(instant)
-        return HostView({name: text for since, until, name, text in self._rows if now is not None and since is not None
-                         and since <= now and (until is None or now < until)}, instant)
+        now = instant_of(instant)
+        return HostView({name: text for since, until, name, text in self._rows if _holds(since, until, now)}, instant)
 
 
 class HostView:
@@ -136,13 +135,23 @@ class HostView:
         return NotLogged(f"unknown: the log does not show {number} by then")
 
 
+def visible(rows: Iterable[Mapping[str, Any]], instants: Iterable[str | None]) -> list[Mapping[str, Any]]:
+    """Return the rows of host.jsonl that are visible at one of the instants."""
+    moments = {instant_of(instant) for instant in instants}
+    return [row for row in rows if any(_holds(instant_of(row["from"]), instant_of(row["to"]), now) for now in moments)]
+
+
+def _holds(since: datetime | None, until: datetime | None, now: datetime | None) -> bool:
+    return now is not None and since is not None and since <= now and (until is None or now < until)
+
+
 def _summary(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a list shows of one."""
     names = ("number", "title", "state", "author", "created_at", "checks")
     return {**{name: row[name] for name in names if name in row}, "n_comments": len(row["comments"])}
 
 
-def _instant(text: Any) -> datetime | None:
+def instant_of(text: Any) -> datetime | None:
     """Return an instant in UTC, None where the text is none."""
     try:
         at = datetime.fromisoformat(text)
