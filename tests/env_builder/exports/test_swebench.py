@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from env_builder.backends import AppSource, assemble
-from env_builder.exports import harbor
 from env_builder.exports.kit import Kit, kit_of
 from env_builder.exports.patches import git_patch
 from env_builder.exports.swebench import EXPORTER
@@ -20,7 +19,6 @@ from env_builder.runtime.workspace.trees import lay_out, packed
 from env_builder.shell import WorkspaceContent, WorkspaceStart
 from env_builder.shell.recipe import RepositoryRecipe
 from env_builder.shell.selecting import select
-from warehouse.errors import InputError
 
 
 def text(content: str, mode: int = 0o100644) -> ChangedFile:
@@ -137,8 +135,3 @@ def test_a_selection_of_tasks_has_nothing_of_the_others(kit: Kit, tmp_path: Path
     assert b"as it was" in (room / "apps/code/host.jsonl").read_bytes()
     select(room, grader, {"one"}, (tmp_path / "again" / "room", tmp_path / "again" / "grader"))
     assert kit_of(tmp_path / "again" / "room", tmp_path / "again" / "grader").digest == chosen.digest
-
-
-def test_harbor_refuses_an_environment_in_which_commands_run(kit: Kit, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot isolate the commands that run in code-lamp"):
-        harbor.EXPORTER.write(tmp_path, kit)
