@@ -194,7 +194,7 @@ def _take_body(thread: _Thread, action: str, event: HostEvent) -> None:
     """Take what an event shows of the pull request or the issue itself."""
     facts, is_edited = event.facts, action == "edited"
     thread.fill(is_edited, title=facts.get("title"), body=facts.get("body"))
-    thread.fill(author=facts.get("author") or (facts.get("by") if action == "opened" else None))
+    thread.fill(author=facts.get("author_login") or (facts.get("by_login") if action == "opened" else None))
     if action == "opened":
         thread.fill(created_at=_written(event.at))
     state = facts.get("state")
@@ -224,7 +224,7 @@ def _take_check(thread: _Thread, facts: dict[str, Any]) -> None:
 def _take_comment(thread: _Thread, action: str, event: HostEvent) -> None:
     """Take a comment or a review: new, edited or taken away."""
     facts = event.facts
-    thread.fill(title=facts.get("about_title"), body=facts.get("about_body"), author=facts.get("about_author"),
+    thread.fill(title=facts.get("about_title"), body=facts.get("about_body"), author=facts.get("about_author_login"),
                 state=facts.get("about_state"))
     own = facts.get("comment_id")
     earlier = next((each for each in thread.comments if own is not None and each["comment_id"] == own), None)
@@ -235,7 +235,7 @@ def _take_comment(thread: _Thread, action: str, event: HostEvent) -> None:
         thread.comments = [{**each, "review": action} if each is earlier else each for each in thread.comments]
         return
     is_review = event.name.startswith("pull_request_review.")
-    comment = {"comment_id": own, "author": facts.get("author") or facts.get("by"),
+    comment = {"comment_id": own, "author": facts.get("author_login") or facts.get("by_login"),
                "created_at": _written(event.at) if action in ("created", "submitted") else None,
                "body": facts.get("body") or "", "path": facts.get("path"), "review": facts.get("state") if is_review else None}
     kept = {name: value for name, value in comment.items() if value is not None or name == "comment_id"}

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from extractors.inventory import SourceFile
+from extractors.privacy.fields import kind_of_field
 from extractors.reading import read
 
 PULL = {"number": 7, "title": "Trim", "body": "It smokes.", "user": {"login": "kim"}, "state": "closed", "merged": True,
@@ -34,9 +35,9 @@ def events(folder: Path, content: str | bytes, name: str = "log") -> list[tuple[
 def test_an_event_is_the_same_however_it_was_delivered(value: Any, tmp_path: Path) -> None:
     [(tool, facts)] = events(tmp_path, json.dumps(value))
     assert tool == "pull_request.closed" and facts == {
-        "repository": "shop/lantern", "by": "jo", "number": 7, "title": "Trim", "body": "It smokes.", "author": "kim",
-        "state": "closed", "merged": True, "merge_commit": "5dd05a9", "head_ref": "fix/wick", "head_commit": "36f2082",
-        "base_ref": "main", "base_commit": "bca2d42"}
+        "repository": "shop/lantern", "by_login": "jo", "number": 7, "title": "Trim", "body": "It smokes.",
+        "author_login": "kim", "state": "closed", "merged": True, "merge_commit": "5dd05a9", "head_ref": "fix/wick",
+        "head_commit": "36f2082", "base_ref": "main", "base_commit": "bca2d42"}
 
 
 def test_pushes_runs_reviews_and_comments_are_told_apart(tmp_path: Path) -> None:
@@ -73,8 +74,10 @@ def test_an_event_is_of_when_it_came_not_of_when_what_it_is_about_was_made(tmp_p
     assert [(tool, at.day) for tool, at, _ in made] == [
         ("issues.closed", 4), ("issue_comment.edited", 6), ("issues.reopened", 7)]
     facts = json.loads(made[1][2])
-    assert facts == {"repository": "shop/lantern", "by": "ana", "number": 3, "body": "Still.", "author": "jo", "comment_id": 9,
-                     "about_title": "Smoke", "about_body": "Black.", "about_state": "closed", "about_author": "kim"}
+    assert facts == {"repository": "shop/lantern", "by_login": "ana", "number": 3, "body": "Still.",
+                     "author_login": "jo", "comment_id": 9, "about_title": "Smoke", "about_body": "Black.",
+                     "about_state": "closed", "about_author_login": "kim"}
+    assert {kind_of_field(name) for name in facts if name.endswith("login")} == {"id"}, "a login is somebody's, as it looks"
     assert not {name for name in json.loads(made[0][2]) if name.startswith(("about", "comment"))}
 
 

@@ -23,7 +23,7 @@ def event(name: str, hours: float | None, number: int | None = None, /, file_id:
 
 def opened(hours: float, number: int = 7, **facts: Any) -> StoredEvent:
     return event("pull_request.opened", hours, number, **{
-        "title": "Trim", "body": "It smokes.", "author": "kim", "state": "open", "head_ref": "wick", "head_commit": "a",
+        "title": "Trim", "body": "It smokes.", "author_login": "kim", "state": "open", "head_ref": "wick", "head_commit": "a",
         **facts})
 
 
@@ -40,8 +40,8 @@ def test_a_pull_request_is_as_its_events_show_it() -> None:
     made = versions(
         event("pull_request.closed", 5, 7, title="Trim", body="", state="closed", merged=True, head_commit="b"), opened(1),
         event("pull_request.edited", 2, 7, title="Trim the wick", body="It smokes.", state="open"),
-        event("pull_request_review.submitted", 3, 7, state="changes_requested", body="No test.", by="jo", comment_id=1),
-        event("issue_comment.created", 4, 7, body="Done.", by="kim", comment_id=2))
+        event("pull_request_review.submitted", 3, 7, state="changes_requested", body="No test.", by_login="jo", comment_id=1),
+        event("issue_comment.created", 4, 7, body="Done.", by_login="kim", comment_id=2))
     assert [(kind, number, since, until) for kind, number, since, until, _ in made] == [
         ("pull_request", 7, 1, 2), ("pull_request", 7, 2, 3), ("pull_request", 7, 3, 4), ("pull_request", 7, 4, 5),
         ("pull_request", 7, 5, None)]
@@ -69,15 +69,16 @@ def test_results_of_ci_are_those_of_the_head_of_that_time() -> None:
 
 
 def test_issues_are_opened_commented_edited_and_gone() -> None:
-    issue = {"title": "Smoke", "body": "Black.", "author": "kim", "state": "open"}
-    about = {"about_title": "Rope", "about_state": "open", "about_author": "jo"}
+    issue = {"title": "Smoke", "body": "Black.", "author_login": "kim", "state": "open"}
+    about = {"about_title": "Rope", "about_state": "open", "about_author_login": "jo"}
     made = versions(
-        event("issues.opened", 1, 3, **issue), event("issue_comment.created", 2, 3, body="Here too", by="jo", comment_id=9),
-        event("issue_comment.edited", 3, 3, body="Here as well", by="jo", comment_id=9),
-        event("issue_comment.deleted", 4, 3, body="Here as well", by="jo", comment_id=9),
+        event("issues.opened", 1, 3, **issue),
+        event("issue_comment.created", 2, 3, body="Here too", by_login="jo", comment_id=9),
+        event("issue_comment.edited", 3, 3, body="Here as well", by_login="jo", comment_id=9),
+        event("issue_comment.deleted", 4, 3, body="Here as well", by_login="jo", comment_id=9),
         event("issues.labeled", 4.5, 3, **issue),
         event("issues.closed", 5, 3, **issue | {"state": "closed"}), event("issues.deleted", 6, 3, **issue),
-        event("issue_comment.created", 2, 4, body="Mine too", by="kim", comment_id=1, **about))
+        event("issue_comment.created", 2, 4, body="Mine too", by_login="kim", comment_id=1, **about))
     assert [(kind, number, since, until) for kind, number, since, until, _ in made] == [
         ("issue", 3, 1, 2), ("issue", 3, 2, 3), ("issue", 3, 3, 4), ("issue", 3, 4, 5), ("issue", 3, 5, 6),
         ("issue", 4, 2, None)]
