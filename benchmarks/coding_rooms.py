@@ -222,14 +222,38 @@ def _leaks(played: Played, task_id: str) -> int:
     texts += [file.content.decode("utf-8", "replace") for path, file in played.tests[f"{task_id} tests"].items()]
     added = {line.strip() for text in texts for line in text.splitlines()}
     searched = sorted(line for line in added if len(line) >= _LONG and line not in before)
-    opening = json.dumps(environment.reset(task_id).messages, ensure_ascii=False)
+    opening = environment.reset(task_id).messages
     commits = environment.call("shell", {"command": "git log --all --oneline | wc -l; git remote; git tag; git stash list"})
     environment.call("write", {"path": ".searched", "content": "\n".join(searched) + "\n"})
     lines = environment.call("shell", {"command": (
         "mv .searched /tmp/searched; (find /repo /etc /home /opt /root /srv /var -type f -not -path '*/lib/python3*' "
         "-exec cat {} + ; git cat-file --batch --batch-all-objects) 2>/dev/null | grep -a -F -c -f /tmp/searched")})
+    shown = "\n".join(_strings([opening, _host_records(environment)]))
     return (commits.content.split() != ["1"]) + (int(lines.content.split()[0]) if searched else 0) + sum(
-        line in opening for line in searched)
+        line in shown for line in searched)
+
+
+def _host_records(environment: Environment) -> list[Any]:
+    """Return what the tools tell of pull requests and issues: their lists, page by page, and each one."""
+    shown: list[Any] = []
+    for listing, showing in (("list_prs", "get_pr"), ("list_issues", "get_issue")):
+        rows: list[Row] = []
+        while any(tool["name"] == listing for tool in environment.tools):
+            page = environment.call(listing, {"before": rows[-1]["number"]} if rows else {})
+            more = [] if page.is_error else json.loads(page.content)
+            if not more:
+                break
+            rows += more
+        shown += [*rows, *(json.loads(environment.call(showing, {"number": row["number"]}).content) for row in rows)]
+    return shown
+
+
+def _strings(value: Any) -> list[str]:
+    """Return all texts in a value of JSON."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [text for each in inner for text in _strings(each)]
 
 
 def _megabytes(folder: Path) -> float:

@@ -29,7 +29,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "starts", "Find where in its repository each session of coding began, and what became of its change.",
         (StageTable("mart.starts", (_SESSION,)), StageTable("mart.code_changes", (_SESSION,)),
-         StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id")))),
+         StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id"))), StageTable("mart.host_records")),
         ("extract", "sessions"), "pipelines.building.starts:starts", ("repositories_text",)),
     Stage(
         "code_tasks", "Find how each repository's tests are run, and make tasks of the sessions that were about a change.",

@@ -79,15 +79,23 @@ def _shell() -> AppCase:
     trees = {"start": tree("WICK = 1\n"), "later": tree(f"WICK = '{SECRET}'\n")}
     starts = [WorkspaceStart("s1", "start", "start", "2031-01-01T00:00:00.000000Z"),
               WorkspaceStart("s2", "later", "later", LATER)]
+    def shown(kind: str, number: int, title: str, since: str, until: str | None = None) -> dict[str, Any]:
+        value = {"number": number, "title": title, "state": "open", "comments": []}
+        return {"class": kind, "number": number, "from": since, "to": until, "value": value}
+
+    host = [shown("issue", 1, "Smoke", "2031-01-01T00:00:00.000000Z", LATER), shown("issue", 1, SECRET, LATER),
+            shown("pull_request", 2, "Trim", START), shown("pull_request", 3, SECRET, LATER)]
     recipe = {"python": "{}.{}".format(*sys.version_info), "test": ["sh", "lamp/run.sh"], "way": "process"}
     return AppCase(
-        AppSource("repository", "shell", WorkspaceContent(recipe, trees, starts, {})),
+        AppSource("repository", "shell", WorkspaceContent(recipe, trees, starts, {}, host)),
         (("edit", {"path": "lamp/wick.py", "old": "1", "new": "2"}), ("write", {"path": "lamp/oil.py", "content": "é"}),
          ("shell", {"command": "rm -r notes; mkdir notes; echo beta > notes/new.txt"})),
         (("shell", {"command": "rm -r lamp/oil.py notes; mkdir notes; echo alpha > notes/old.txt"}),
          ("write", {"path": "lamp/wick.py", "content": "WICK = 1\n"})),
         (("read", {"path": "lamp/wick.py"}), ("search", {"pattern": "WICK|alpha"}), ("test", {}),
-         ("shell", {"command": "cat lamp/*.py; git log --format=%s; git status --short"})), "file/lamp/oil.py")
+         ("shell", {"command": "cat lamp/*.py; git log --format=%s; git status --short"}), ("list_prs", {}),
+         ("list_issues", {"state": "open"}), ("get_issue", {"number": 1}), *(("get_pr", {"number": n}) for n in (2, 3))),
+        "file/lamp/oil.py")
 
 
 CASES = {case.source.kind: case for case in (_records(), _files(), _notebook(), _shell())}

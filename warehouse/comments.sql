@@ -227,6 +227,13 @@ comment on column mart.goals.family is 'Id of the family of all the session''s g
 comment on column mart.goals.goal is 'What was asked, in the user''s own words.';
 comment on column mart.goals.slots is 'JSON object slot name -> value, or list of values: what each argument of the kind''s tool should be, as the words ask.';
 comment on column mart.goals.continues is 'Id of the goal of an earlier session that it goes on with.';
+comment on table mart.host_records is 'A pull request or an issue of a repository for some time, as events of its code host show it';
+comment on column mart.host_records.repository is 'Its name: of the bundle or folder.';
+comment on column mart.host_records.kind is 'What it is.';
+comment on column mart.host_records.number is 'Its number.';
+comment on column mart.host_records.valid_from is 'The event that showed it so.';
+comment on column mart.host_records.valid_to is 'The next event that showed it otherwise; null: no event does.';
+comment on column mart.host_records.value is 'JSON object: number, title, body, author, state, checks (results of CI), comments and reviews.';
 comment on table mart.leakage is 'What the splits of a service still share';
 comment on column mart.leakage.service is 'Service that it belongs to';
 comment on column mart.leakage.report is 'JSON object (extractors/tasks/splits.py).';

@@ -760,6 +760,23 @@ class CodeChangeRow(Record):
     """What the probability is made of; signs of cheating with the file that has them."""
 
 
+class HostRecord(Record):
+    """A pull request or an issue of a repository for some time, as events of its code host show it (`mart.host_records`)."""
+
+    repository: str
+    """Its name: of the bundle or folder."""
+    kind: Literal["pull_request", "issue"]
+    """What it is."""
+    number: int
+    """Its number."""
+    valid_from: datetime
+    """The event that showed it so."""
+    valid_to: datetime | None
+    """The next event that showed it otherwise; null: no event does."""
+    value: str
+    """JSON object: number, title, body, author, state, checks (results of CI), comments and reviews."""
+
+
 class CodeRecipe(Record):
     """How the tests of a repository are run (`mart.recipes`)."""
 

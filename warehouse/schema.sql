@@ -97,6 +97,9 @@ create table if not exists mart.code_changes (
     session_id varchar primary key, repository varchar not null, pull_request bigint, state varchar not null,
     merge_commit varchar, reverted_by varchar, ci varchar, winner varchar, won_by varchar not null,
     source_files varchar[] not null, test_files varchar[] not null, success double, evidence varchar[] not null);
+create table if not exists mart.host_records (
+    repository varchar not null, kind varchar not null, number bigint not null, valid_from timestamptz not null,
+    valid_to timestamptz, value varchar not null, primary key (repository, kind, number, valid_from));
 create table if not exists mart.recipes (
     repository varchar primary key, recipe_id varchar not null, recipe varchar not null, share double, n_runs bigint not null);
 create table if not exists mart.code_tasks (

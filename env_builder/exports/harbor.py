@@ -21,7 +21,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from env_builder.exports import harbor_code
 from env_builder.exports.exporter import Exported, RoomExporter
+from env_builder.exports.harbor_code import CodeTasks
 from env_builder.exports.kit import ABOUT, ADAPTERS, PLAY, Kit, about, files_of, readme
 from env_builder.image import DEFAULT_BASE
 from env_builder.layers import AGENT_SIDE, AGENT_USER, ROOM_USER, files_digest
@@ -58,15 +60,20 @@ class Shared:
 
 
 def _write(out: Path, kit: Kit) -> Exported:
-    if kit.workspace:
-        raise InputError(f"Harbor's containers cannot isolate the commands that run in {kit.name}", str(kit.room),
+    code = CodeTasks(kit, kit.workspace) if kit.workspace else None
+    if code is not None and code.refusal is not None:
+        raise InputError(f"tasks of {kit.name} cannot be graded in Harbor's containers: {code.refusal}", str(kit.room),
                          "export it as swebench, or for verifiers, skyrl or another trainer that runs them in sandboxes")
     rubrics = {row["task_id"]: row for row in rows_of(kit.grader / "rubrics.jsonl")}
     solutions = {row["task_id"]: row["steps"] for row in rows_of(kit.grader / "solutions.jsonl")}
     shared, named = Shared(), {}
     for task in kit.tasks:
         name = f"{kit.name}-{task['task_id'][:16]}"
-        _task(out / name, kit, task, rubrics[task["task_id"]], solutions[task["task_id"]], shared)
+        graded = rubrics[task["task_id"]], solutions[task["task_id"]]
+        if code is not None:
+            _code_task(out / name, kit, code, task, *graded, shared)
+        else:
+            _task(out / name, kit, task, *graded, shared)
         named[f"{ORGANISATION}/{name}"] = task_digest(out / name)
     (out / "dataset.toml").write_text(dataset(kit, named), "utf-8", newline="\n")
     (out / "README.md").write_text(readme(kit, "Harbor", RUN), "utf-8", newline="\n")
@@ -106,7 +113,22 @@ def _task(folder: Path, kit: Kit, task: Row, rubric: Row, steps: list[Row], shar
         alike |= {f"{split}/{PLAY}": ADAPTERS / PLAY, f"{split}/{ABOUT}": about(kit)}
         alike |= {f"{split}/room/{path.relative_to(kit.room).as_posix()}": path for path in files_of(kit.room)
                   if path.name not in ("tasks.jsonl", "Dockerfile")}  # each task has its own alone; this image is another
-    for name, source in alike.items():
+    _finish(folder, alike, shared)
+
+
+def _code_task(
+    folder: Path, kit: Kit, code: CodeTasks, task: Row, rubric: Row, steps: list[Row], shared: Shared,
+) -> None:
+    """Write the directory of a task in a repository."""
+    words = "\n\n".join(message["content"] for message in task["opening"])
+    files = {"task.toml": code_toml(kit, folder.name, task).encode(), "instruction.md": code.instruction(words).encode(),
+             **code.files(task, rubric, steps)}
+    _finish(folder, files, shared)
+
+
+def _finish(folder: Path, files: Mapping[str, bytes | Path], shared: Shared) -> None:
+    """Write the files of a task, with the rights that containers need."""
+    for name, source in files.items():
         shared.put(folder / name, source)
     for name in ("tests/test.sh", "solution/solve.sh"):
         (folder / name).chmod(0o755)
@@ -184,18 +206,8 @@ exec python3 -I -S -B /solution/harbor_solve.py
 
 def task_toml(kit: Kit, name: str, task: Mapping[str, Any]) -> str:
     """Return the task's configuration."""
-    seconds = float(min(task["limits"]["seconds"], SECONDS_PER_STEP * task["limits"]["steps"]))
-    ours = {"digest": kit.digest, "environment": kit.name, "task_id": task["task_id"], "family": task["family"],
-            "split": task["split"], "content_digest": kit.figures["content_digest"],
-            "rewards_digest": kit.figures["rewards_digest"]}
     return "\n".join([
-        f"schema_version = {_value(SCHEMA)}",
-        "", "[[artifacts]]", f"source = {_value(JOURNAL)}", 'destination = "journal.json"',
-        "", "[task]", f"name = {_value(f'{ORGANISATION}/{name}')}", f"description = {_value(str(task['goal'])[:500])}",
-        'keywords = ["tools", "conversation"]',
-        "", "[metadata.traceroom]", *(f"{key} = {_value(value)}" for key, value in ours.items()),
-        "", "[agent]", f"timeout_sec = {seconds}", f"user = {AGENT_USER}",
-        "", "[verifier]", "timeout_sec = 600.0", 'environment_mode = "separate"',
+        *_about(kit, name, task, JOURNAL, "journal.json", ["tools", "conversation"]),
         "", "[verifier.environment]", 'network_mode = "no-network"', "cpus = 1", "memory_mb = 1024",
         "", "[environment]", 'network_mode = "no-network"', "cpus = 1", "memory_mb = 1024", 'workdir = "/work"',
         "", "[environment.env]", f"TOOLS_SOCKET = {_value(SOCKET)}",
@@ -203,6 +215,32 @@ def task_toml(kit: Kit, name: str, task: Mapping[str, Any]) -> str:
         "interval_sec = 1.0", "timeout_sec = 150.0", "start_period_sec = 0.0", "retries = 3",
         "", "[[environment.mcp_servers]]", 'name = "room"', 'transport = "stdio"', 'command = "python3"',
         'args = ["/tools/tools.py", "mcp"]', ""])
+
+
+def code_toml(kit: Kit, name: str, task: Mapping[str, Any]) -> str:
+    """Return the configuration of a task in a repository."""
+    return "\n".join([
+        *_about(kit, name, task, harbor_code.CHANGES, "changes.json", ["code", "repository"]), *harbor_code.toml_lines(),
+        "", "[verifier.environment]", 'network_mode = "no-network"', "cpus = 1", "memory_mb = 2048",
+        "", "[environment]", 'network_mode = "no-network"', "cpus = 1", "memory_mb = 2048", 'workdir = "/repo"', ""])
+
+
+def _about(
+    kit: Kit, name: str, task: Mapping[str, Any], artifact: str, destination: str, keywords: list[str],
+) -> list[str]:
+    """Return what every task says: its artifact, its origin, its agent and its verifier."""
+    seconds = float(min(task["limits"]["seconds"], SECONDS_PER_STEP * task["limits"]["steps"]))
+    ours = {"digest": kit.digest, "environment": kit.name, "task_id": task["task_id"], "family": task["family"],
+            "split": task["split"], "content_digest": kit.figures["content_digest"],
+            "rewards_digest": kit.figures["rewards_digest"]}
+    return [
+        f"schema_version = {_value(SCHEMA)}",
+        "", "[[artifacts]]", f"source = {_value(artifact)}", f"destination = {_value(destination)}",
+        "", "[task]", f"name = {_value(f'{ORGANISATION}/{name}')}", f"description = {_value(str(task['goal'])[:500])}",
+        f"keywords = {json.dumps(keywords)}",
+        "", "[metadata.traceroom]", *(f"{key} = {_value(value)}" for key, value in ours.items()),
+        "", "[agent]", f"timeout_sec = {seconds}", f"user = {AGENT_USER}",
+        "", "[verifier]", "timeout_sec = 600.0", 'environment_mode = "separate"']
 
 
 def dataset(kit: Kit, tasks: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """The kind `shell`: a repository's files in which commands run, made from trees and a recipe.
 
-In: `WorkspaceContent`. Out: the folder of an app: recipe.json, site.pack, trees.pack, starts.jsonl. What answers calls is
-`env_builder.runtime.workspace`, which such an app takes with it.
+In: `WorkspaceContent`. Out: the folder of an app: recipe.json, site.pack, trees.pack, starts.jsonl, and host.jsonl
+where pull requests or issues are known. What answers calls is `env_builder.runtime.workspace`, which such an app takes with it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from env_builder import bundle
 from env_builder.backends import AppBackend
 from env_builder.runtime import workspace
+from env_builder.runtime.workspace.host import FILE as HOST
+from env_builder.runtime.workspace.host import HostRecords
 from env_builder.runtime.workspace.recipes import PACK, RECIPE
 from env_builder.runtime.workspace.trees import Tree, packed
 from env_builder.runtime.workspace.workspace import descriptors
@@ -40,6 +42,8 @@ class WorkspaceContent(NamedTuple):
     starts: Sequence[WorkspaceStart]
     site: Tree
     """The packages."""
+    host: Sequence[Mapping[str, Any]] = ()
+    """Rows of host.jsonl: pull requests and issues over time."""
 
 
 def _write(folder: Path, content: WorkspaceContent, options: Mapping[str, Any]) -> list[Row]:
@@ -49,7 +53,10 @@ def _write(folder: Path, content: WorkspaceContent, options: Mapping[str, Any]) 
     (folder / "trees.pack").write_bytes(packed(content.trees))
     bundle.write_lines(folder / "starts.jsonl", sorted((start._asdict() for start in content.starts),
                                                        key=lambda row: str(row["session_id"])))
-    return descriptors(options.get("prefix", ""))
+    if content.host:
+        host = sorted(map(dict, content.host), key=lambda row: (row["class"], row["number"], row["from"]))
+        bundle.write_lines(folder / HOST, host)
+    return descriptors(options.get("prefix", ""), HostRecords(content.host))
 
 
 SHELL = AppBackend("shell", _write, Path(workspace.__file__).parent)

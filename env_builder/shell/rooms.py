@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from env_builder import bundle
 from env_builder.backends import AppSource, assemble
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.workspace.host import visible
 from env_builder.runtime.workspace.paths import is_test, sorted_change
 from env_builder.runtime.workspace.recipes import Recipe
 from env_builder.runtime.workspace.sandbox import Changes, CommandLimits
@@ -96,9 +97,13 @@ class VerifiedTask(NamedTuple):
 class CodeRoom:
     """The environment of one repository."""
 
-    def __init__(self, name: str, recipe: RepositoryRecipe, site: Path | None, draft: Path) -> None:
-        """`site`: the recipe's folder of packages, where it has one; `draft`: a folder for what is written meanwhile."""
+    def __init__(
+        self, name: str, recipe: RepositoryRecipe, site: Path | None, draft: Path, host: Sequence[Row] = (),
+    ) -> None:
+        """`site`: the recipe's folder of packages, where it has one; `draft`: a folder for what is written meanwhile; `host`:
+        pull requests and issues over time, as rows of host.jsonl."""
         self.name, self._recipe, self._draft = name, recipe, draft
+        self._host = host
         self._site = site_tree(site) if site is not None else {}
 
     @cached_property
@@ -139,7 +144,8 @@ class CodeRoom:
         tests = {name: tree for each in holding for name, tree in self._known_trees(each).items()}
         lines = "".join(canonical(each.row) + "\n" for each in holding)
         return assemble(
-            self.name, [AppSource(APP, "shell", WorkspaceContent(self._row, trees, starts, self._site))],
+            self.name, [AppSource(APP, "shell", WorkspaceContent(
+                self._row, trees, starts, self._site, visible(self._host, [start.instant for start in starts])))],
             [_task_row(each.task) for each in holding], [_rubric(each) for each in holding], environment, rewards,
             [{"task_id": each.task.task_id, "steps": _solution(each.task)} for each in holding],
             secrets={f"apps/{APP}/{TESTS}": packed(tests), f"apps/{APP}/{VERIFY}": lines.encode()})

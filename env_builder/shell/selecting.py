@@ -14,6 +14,8 @@ from env_builder import bundle
 from env_builder.backends import AppSource, assemble
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import rows_of
+from env_builder.runtime.workspace.host import FILE as HOST
+from env_builder.runtime.workspace.host import visible
 from env_builder.runtime.workspace.recipes import PACK, RECIPE
 from env_builder.runtime.workspace.trees import packed, unpacked
 from env_builder.runtime.workspace.verifying import TESTS, VERIFY
@@ -34,7 +36,8 @@ def select(environment: Path, rewards: Path, task_ids: Collection[str], to: tupl
         names = {name for start in starts for name in (start.tree, start.committed)}
         trees = {name: tree for name, tree in unpacked((folder / "trees.pack").read_bytes()).items() if name in names}
         site = unpacked((folder / PACK).read_bytes())["site"] if (folder / PACK).is_file() else {}
-        content = WorkspaceContent(json.loads((folder / RECIPE).read_text("utf-8")), trees, starts, site)
+        host = visible(rows_of(folder / HOST) if (folder / HOST).is_file() else (), [start.instant for start in starts])
+        content = WorkspaceContent(json.loads((folder / RECIPE).read_text("utf-8")), trees, starts, site, host)
         options = {name: value for name, value in app.items() if name not in ("name", "kind", "path", "requires")}
         sources.append(AppSource(app["name"], app["kind"], content, options))
         verify = [row for row in rows_of(grader / VERIFY) if row["task_id"] in task_ids]

@@ -85,9 +85,11 @@ def _emit(record: LogRecord, value: Row, name: str, payload: Row, emit: Emit, de
     body = object_of(payload.get(_BODIES[name])) if name in _BODIES else payload
     action = stated_text(payload.get("action"))
     facts = {"repository": object_of(payload.get("repository")).get("full_name"),
-             "by": object_of(payload.get("sender")).get("login"), **_FACTS.get(name, _of_body)(payload, body)}
-    at = next((instant for each in (value, payload, body) for key in _TIMES
+             "by_login": object_of(payload.get("sender")).get("login"), **_FACTS.get(name, _of_body)(payload, body)}
+    at = next((instant for each in (value, payload) for key in _TIMES
                if (instant := microseconds(each.get(key))) is not None), None)
+    if at is None:   # of what it is about, the latest time: it was made before, and may have been changed by this event
+        at = max((instant for key in _TIMES if (instant := microseconds(body.get(key))) is not None), default=None)
     facts = {key: each for key, each in facts.items() if each is not None}
     tool = f"{name}.{action}" if action else name
     identity = dumped([tool, facts, at])
@@ -110,7 +112,7 @@ def _of_pull_request(payload: Row, body: Row) -> Row:
     head, base = object_of(body.get("head")), object_of(body.get("base"))
     merged = body.get("merged", body.get("merged_at") is not None if body.get("state") == "closed" else None)
     return {"number": body.get("number", payload.get("number")), "title": body.get("title"), "body": body.get("body"),
-            "author": object_of(body.get("user")).get("login"), "state": body.get("state"), "merged": merged,
+            "author_login": object_of(body.get("user")).get("login"), "state": body.get("state"), "merged": merged,
             "merge_commit": body.get("merge_commit_sha"), "head_ref": head.get("ref"), "head_commit": head.get("sha"),
             "base_ref": base.get("ref"), "base_commit": base.get("sha")}
 
@@ -124,9 +126,14 @@ def _of_run(payload: Row, body: Row) -> Row:
 
 def _of_body(payload: Row, body: Row) -> Row:
     about = object_of(payload.get("pull_request", payload.get("issue")))
-    return {"number": about.get("number", body.get("number")), "title": body.get("title"), "body": body.get("body"),
-            "state": body.get("state"), "commit": body.get("commit_id"), "path": body.get("path"),
-            "is_pull_request": True if "pull_request" in about else None}
+    facts = {"number": about.get("number", body.get("number")), "title": body.get("title"), "body": body.get("body"),
+             "author_login": object_of(body.get("user")).get("login"), "state": body.get("state"),
+             "commit": body.get("commit_id"), "path": body.get("path"),
+             "is_pull_request": True if "pull_request" in {**payload, **about} else None}
+    if not about or about == body:
+        return facts
+    return {**facts, "comment_id": body.get("id"), "about_title": about.get("title"), "about_body": about.get("body"),
+            "about_state": about.get("state"), "about_author_login": object_of(about.get("user")).get("login")}
 
 
 _FACTS = {"push": _of_push, "pull_request": _of_pull_request, "workflow_run": _of_run, "workflow_job": _of_run,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from env_builder import bundle
 from env_builder.runtime.workspace.sandbox import ChangedFile, SandboxUnavailable
@@ -48,12 +48,14 @@ def code_rooms(store: Store, settings: Settings) -> Counts:
     if tasks:
         calls = {session_id: [each for call in of_session for each in frames(*call[1:])]
                  for session_id, of_session in groupby(store.read(_CALLS).iter_rows(), itemgetter(0))}
+        records = store.table("mart.host_records").sort("repository", "kind", "number", "valid_from").to_dicts()
         recipes = {row["repository"]: row["recipe"] for row in store.table("mart.recipes").to_dicts()}
         for path in settings.repository_paths:
             with Repository.open(path) as repository:
                 own = [task for task in tasks if task["repository"] == repository.name]
                 if own and repository.name in recipes:
-                    rows.add(repository, own, RepositoryRecipe.from_json(recipes[repository.name]), calls, settings)
+                    recipe = RepositoryRecipe.from_json(recipes[repository.name])
+                    rows.add(RoomSource(repository, recipe, own, calls, _host(records, repository.name)), settings)
     _remove_others(store, settings, {row.environment for row in rows.rooms})
     counts = {"n_code_rooms": store.replace("mart.code_rooms", frame(CodeRoomRow, rows.rooms)),
               "n_code_verdicts": store.replace("mart.code_verdicts", frame(CodeVerdict, rows.verdicts)),
@@ -74,6 +76,26 @@ def environment_of(repository: str) -> str:
     return f"code-{names_of([repository])[repository]}"
 
 
+class RoomSource(NamedTuple):
+    """What the environment of a repository is made of."""
+
+    repository: Repository
+    recipe: RepositoryRecipe
+    tasks: list[dict[str, Any]]
+    """Rows of `mart.code_tasks`."""
+    calls: Mapping[str, list[Frame]]
+    """Session -> what its calls saw and changed."""
+    host: list[dict[str, Any]]
+    """Rows of host.jsonl."""
+
+
+def _host(records: list[dict[str, Any]], repository: str) -> list[dict[str, Any]]:
+    """Return a repository's pull requests and issues as rows of host.jsonl."""
+    return [{"class": row["kind"], "number": row["number"], "from": row["valid_from"].isoformat(),
+             "to": row["valid_to"] and row["valid_to"].isoformat(), "value": json.loads(row["value"])}
+            for row in records if row["repository"] == repository]
+
+
 class _RoomRows:
     """The rows of the stage's tables."""
 
@@ -82,11 +104,9 @@ class _RoomRows:
         self.verdicts: list[CodeVerdict] = []
         self.decisions: list[Decision] = []
 
-    def add(
-        self, repository: Repository, tasks: list[dict[str, Any]], recipe: RepositoryRecipe,
-        calls: Mapping[str, list[Frame]], settings: Settings,
-    ) -> None:
+    def add(self, source: RoomSource, settings: Settings) -> None:
         """Add a repository with its tasks."""
+        repository, recipe, tasks, calls, host = source
         name = environment_of(repository.name)
         draft = Path(settings.out) / ".drafts" / name
         shutil.rmtree(draft, ignore_errors=True)
@@ -94,7 +114,7 @@ class _RoomRows:
         progress.tell(STAGE, 0, len(tasks), repository.name)
         try:
             site = Sites(Path(settings.out) / SITES).site(recipe) if recipe.minor is not None else None
-            room = CodeRoom(name, recipe, site, draft)
+            room = CodeRoom(name, recipe, site, draft, host)
             verified = room.verified(_repository_tasks(repository, tasks, calls))
         except SandboxUnavailable as error:
             self.decisions.append(Decision(

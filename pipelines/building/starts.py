@@ -1,4 +1,5 @@
-"""The stage `starts`: what sessions of coding saw and changed of files, where each began, and what became of its change.
+"""The stage `starts`: what sessions of coding saw and changed of files, where each began, and what became of its change;
+and the pull requests and issues of the repositories over time.
 
 Sessions without a call that reads, edits or runs anything get no decision: they are of no repository. Without a repository the
 stage has nothing to do.
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from extractors.workspaces.changes import CodeChange, HostEvent, MainLine
 from extractors.workspaces.endings import ending
 from extractors.workspaces.frames import CommandRun, FileEdit, FileLines, Frame, frames
+from extractors.workspaces.host_records import NAMES, HostHistory, StoredEvent, by_repository
 from extractors.workspaces.repository import Repository
 from extractors.workspaces.signs import Texts, signs_of, signs_of_commands
 from extractors.workspaces.starts import Checkout, NoStart, StartCommit, below_root, start_of
@@ -23,7 +25,7 @@ from extractors.workspaces.success import SessionEnd, Success, success
 from pipelines.building.decisions import replace_decisions
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
-from warehouse.records import CodeChangeRow, CodeStart, Decision, WorkspaceStep, frame
+from warehouse.records import CodeChangeRow, CodeStart, Decision, HostRecord, WorkspaceStep, frame
 from warehouse.store import Store
 from warehouse.vocabulary import CHECKOUT
 
@@ -43,9 +45,8 @@ _CALLS = """
     select session_id, turn_id, position, arguments, content, is_error from core.turns
     where kind = 'call' and arguments is not null order by session_id, position, turn_id"""
 _EVENTS = """
-    select tool, arguments, happened_at from core.events
-    where kind = 'log' and arguments is not null
-      and split_part(tool, '.', 1) in ('push', 'pull_request', 'workflow_run', 'check_suite', 'check_run')
+    select event_id, file_id, tool, arguments, happened_at from core.events
+    where kind = 'log' and arguments is not null and list_contains($names, split_part(tool, '.', 1))
     order by happened_at, event_id"""
 
 
@@ -53,17 +54,24 @@ def starts(store: Store, settings: Settings) -> Counts:
     """Find what each session saw and changed of files, where it began, and what became of its change."""
     rows = _Rows()
     if settings.repository_paths:
-        events = [HostEvent(name, json.loads(facts), at) for name, facts, at in store.read(_EVENTS).iter_rows()]
+        events = [StoredEvent(event_id, file_id, HostEvent(name, json.loads(facts), at))
+                  for event_id, file_id, name, facts, at in store.read(_EVENTS, names=list(NAMES)).iter_rows()]
         sessions = {session_id: (Checkout(at, commit, branch), _UserWords(request, last))
                     for session_id, at, commit, branch, request, last in
                     store.read(_SESSIONS, checkout=CHECKOUT).iter_rows()}
         with ExitStack() as stack:
-            histories = [MainLine(stack.enter_context(Repository.open(path)), events) for path in settings.repository_paths]
+            repositories = [stack.enter_context(Repository.open(path)) for path in settings.repository_paths]
+            parted = by_repository(events, repositories)
+            for repository, own in zip(repositories, parted, strict=True):
+                rows.add_records(repository.name, own)
+            histories = [MainLine(repository, [each.event for each in own])
+                         for repository, own in zip(repositories, parted, strict=True)]
             for session_id, calls in groupby(store.read(_CALLS).iter_rows(), itemgetter(0)):
                 rows.add(session_id, [call[1:] for call in calls], *sessions[session_id], histories)
     counts = {"n_starts": store.replace("mart.starts", frame(CodeStart, rows.starts)),
               "n_code_changes": store.replace("mart.code_changes", frame(CodeChangeRow, rows.changes)),
-              "n_workspace_steps": store.replace("mart.workspace_steps", frame(WorkspaceStep, rows.steps))}
+              "n_workspace_steps": store.replace("mart.workspace_steps", frame(WorkspaceStep, rows.steps)),
+              "n_host_records": store.replace("mart.host_records", frame(HostRecord, rows.records))}
     replace_decisions(store, "starts", frame(Decision, rows.decisions))
     return counts
 
@@ -83,7 +91,17 @@ class _Rows:
         self.starts: list[CodeStart] = []
         self.changes: list[CodeChangeRow] = []
         self.steps: list[WorkspaceStep] = []
+        self.records: list[HostRecord] = []
         self.decisions: list[Decision] = []
+
+    def add_records(self, repository: str, events: list[StoredEvent]) -> None:
+        """Add the pull requests and issues of a repository."""
+        history = HostHistory(events)
+        self.records += [HostRecord(
+            repository=repository, kind=version.kind, number=version.number, valid_from=version.valid_from,
+            valid_to=version.valid_to, value=json.dumps(version.value, sort_keys=True)) for version in history.versions]
+        self.decisions += [Decision(stage="starts", subject=each.event_id, kept=False, reason=reason, detail=detail)
+                           for each, reason, detail in history.rejected]
 
     def add(self, session_id: str, calls: list[tuple[str, int, str, str | None, bool | None]], checkout: Checkout,
             words: _UserWords, histories: list[MainLine]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,28 @@ def test_the_same_tasks_give_the_same_bytes(repository: Repository, scratch: Pat
         digests.append([json.loads((place / "manifest.json").read_text("utf-8"))["content_digest"],
                         json.loads((scratch / name / "rewards/code-lamp/rewards.json").read_text("utf-8"))["rewards_digest"]])
     assert digests[0] == digests[1]
+
+
+def test_only_what_some_task_sees_of_pull_requests_is_in_the_environment(repository: Repository, scratch: Path) -> None:
+    def row(number: int, title: str, since: str, until: str | None = None) -> dict[str, Any]:
+        return {"class": "pull_request", "number": number, "from": since, "to": until,
+                "value": {"number": number, "title": title, "comments": []}}
+
+    host = [row(1, "As it was", "2026-03-01T00:00:00+00:00", "2026-03-02T08:00:00+00:00"),
+            row(1, "As it is", "2026-03-02T08:00:00+00:00", "2026-03-02T08:00:00.500000+00:00"),
+            row(1, "As it became", "2026-03-02T08:00:00.500000+00:00"), row(2, "The fix", "2026-03-02T09:00:00+00:00")]
+    made = CodeRoom("code-lamp", RECIPE, None, scratch, host)
+    made.write(made.verified([task(repository)]), scratch / "environments" / "code-lamp", scratch / "rewards" / "code-lamp")
+    stored = (scratch / "environments/code-lamp/apps/code/host.jsonl").read_text("utf-8")
+    assert [json.loads(line)["value"]["title"] for line in stored.splitlines()] == ["As it is"]
+    env = Environment.load(scratch / "environments" / "code-lamp")
+    env.reset("oil")
+    env.call("comment", {"number": 1, "body": "On it."})
+    env.call("write", {"path": "lamp.c", "content": SOLVED})
+    assert env.call("open_pr", {"title": "Burn oil", "body": ""}).content == "opened pull request 2: Burn oil"
+    env.finish()
+    assert (env.grade().reward, env.grade("train").reward) == (1, 1), "what is written on them is not penalised"
+    assert env.grade_journal("oil", env.journal).reward == 1
 
 
 def test_tasks_of_one_change_are_on_one_side() -> None:

@@ -30,6 +30,7 @@ TABLES = {
     "core.reviews": records.Review,
     "core.tools": records.Tool,
     "mart.starts": records.CodeStart, "mart.code_changes": records.CodeChangeRow,
+    "mart.host_records": records.HostRecord,
     "mart.workspace_steps": records.WorkspaceStep, "mart.recipes": records.CodeRecipe, "mart.code_tasks": records.CodeTask,
     "mart.code_rooms": records.CodeRoomRow, "mart.code_verdicts": records.CodeVerdict,
     "mart.services": records.Service, "mart.worlds": records.SessionWorld,

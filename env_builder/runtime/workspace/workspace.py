@@ -1,6 +1,7 @@
 """A repository's files in which an agent works: reads, edits, runs commands and tests, opens a pull request.
 
-In: trees.pack (the trees that tasks begin with), starts.jsonl {"session_id", "tree", "committed", "instant"}, and the recipe.
+In: trees.pack (the trees that tasks begin with), starts.jsonl {"session_id", "tree", "committed", "instant"}, the recipe, and
+where the log shows pull requests or issues host.jsonl (host.py).
 Out: an app. Its state is what differs from the tree, a value: a fork, a snapshot or a way back costs nothing, whatever the
 files weigh. Reading, editing and searching ask no process; commands run in a sandbox that ends with them (sandbox.py), so
 that nothing an episode started outlives a call. The agent's git has one commit, made here: no history, no remote, no other
@@ -29,13 +30,15 @@ from ..apps import App, LeavingState, Name, Result, Start
 from ..canonical import canonical
 from ..files import rows_of
 from ..schemas import Schema, fields, refusal
+from .host import FILE as HOST
+from .host import ISSUE, PULL_REQUEST, HostRecords, HostView, InvalidCall, Written
 from .recipes import Recipe
 from .sandbox import FOLDER, LINK, PROGRAMS, WORKSPACE, ChangedFile, Changes, CommandLimits, CommandResult, SandboxUnavailable
 from .trees import Began, Tree, changed, folders, lay_out, unpacked
 from .verifying import Verifier
 
-FILE, PULL_REQUEST = "file", "pull_request"
-"""Classes of the entities."""
+FILE = "file"
+"""Class of the entities of the tree."""
 GIT = ".git"
 MOST_LINES = 2000
 """Lines that are read at once."""
@@ -66,18 +69,20 @@ _COMMITTER = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for 
     ("NAME", "Repository"), ("EMAIL", "repository@localhost"), ("DATE", _DATE))}
 
 
-class InvalidCall(Exception):
-    """A call that makes no sense in this workspace; its text is the answer."""
+Files = tuple[Changes, Written]
+"""A state: what differs from the tree, and what was written on pull requests and issues."""
 
 
-Files = tuple[Changes, tuple[str, ...]]
-"""A state: what differs from the tree, and the pull requests as JSON."""
+def tools_with(host: HostRecords) -> dict[str, tuple[str, Schema, bool]]:
+    """Return the tools of a workspace with these pull requests and issues."""
+    return {**TOOLS, **host.tools}
 
 
-def descriptors(prefix: str = "") -> list[dict[str, Any]]:
+def descriptors(prefix: str = "", host: HostRecords | None = None) -> list[dict[str, Any]]:
     """Return the MCP descriptors of the tools, each name behind a prefix."""
+    tools = tools_with(host or HostRecords(()))
     return [{"name": prefix + name, "description": description, "inputSchema": schema,
-             "annotations": {"readOnlyHint": not writes}} for name, (description, schema, writes) in sorted(TOOLS.items())]
+             "annotations": {"readOnlyHint": not writes}} for name, (description, schema, writes) in sorted(tools.items())]
 
 
 class WorkspaceApp(App):
@@ -88,8 +93,10 @@ class WorkspaceApp(App):
     def __init__(self, name: str, folder: Path, prefix: str = "") -> None:
         self.name = name
         self.prefix = prefix
-        self.answers = frozenset(prefix + tool for tool in TOOLS)
-        self.writes = frozenset(prefix + tool for tool, (_, _, writes) in TOOLS.items() if writes)
+        self.host = HostRecords(rows_of(folder / HOST) if (folder / HOST).is_file() else ())
+        self.tools = tools_with(self.host)
+        self.answers = frozenset(prefix + tool for tool in self.tools)
+        self.writes = frozenset(prefix + tool for tool, (_, _, writes) in self.tools.items() if writes)
         self.recipe = Recipe(folder)
         pack = (folder / "trees.pack").read_bytes()
         self._digest = sha256(pack).hexdigest()
@@ -97,7 +104,7 @@ class WorkspaceApp(App):
         self._starts = list(rows_of(folder / "starts.jsonl"))
 
     def reset(self, start: Start) -> WorkspaceState:
-        return WorkspaceState(self, self.began(start), ({}, ()))
+        return WorkspaceState(self, self.began(start), self.host.at(start.instant), ({}, {}))
 
     def began(self, start: Start) -> Began:
         """Return what a session began with; without one the latest that began by then."""
@@ -118,24 +125,25 @@ class WorkspaceApp(App):
 class WorkspaceState(LeavingState):
     """One episode of a workspace."""
 
-    __slots__ = ("_app", "_began", "_files")
+    __slots__ = ("_app", "_began", "_files", "_host")
 
-    def __init__(self, app: WorkspaceApp, began: Began, files: Files) -> None:
+    def __init__(self, app: WorkspaceApp, began: Began, host: HostView, files: Files) -> None:
         self._app = app
         self._began = began
+        self._host = host
         self._files = files
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
         name = tool.removeprefix(self._app.prefix)
         if tool not in self._app.answers:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._app.answers))}", True, "unknown")
-        wrong = refusal(TOOLS[name][1], arguments, "the arguments")
+        wrong = refusal(self._app.tools[name][1], arguments, "the arguments")
         if wrong:
             return Result(wrong, True, "derived")
         try:
             content, is_error = _ANSWERS[name](self, **arguments)
         except InvalidCall as refused:
-            return Result(str(refused), True, "derived")
+            return Result(str(refused), True, refused.tier)
         except SandboxUnavailable as error:
             return Result(str(error), True, "unknown")
         return Result(content, is_error, "derived")
@@ -147,7 +155,7 @@ class WorkspaceState(LeavingState):
         self._files = snapshot
 
     def fork(self) -> WorkspaceState:
-        return WorkspaceState(self._app, self._began, self._files)
+        return WorkspaceState(self._app, self._began, self._host, self._files)
 
     def since(self, snapshot: Files) -> dict[str, Any] | None:
         """Return what changed since a snapshot: {path: [mode, text or {"base64"}], or None where it is gone}."""
@@ -174,20 +182,19 @@ class WorkspaceState(LeavingState):
                     after[path] = _read(value)
             self._files = after, self._files[1]
         tool = str(row.get("tool")).removeprefix(self._app.prefix)
-        if tool == "open_pr" and not is_error:
+        if (tool == "open_pr" or tool in self._app.host.tools) and not is_error:
             return None   # it is made again
         return Result(content, bool(is_error), "derived")
 
     def difference(self) -> dict[str, Any]:
-        """Return the files that differ from the start, and the pull requests."""
+        """Return the files that differ from the start, and the pull requests and issues that were written on."""
         documents = {f"{FILE}/{path}": self._text(path) for path in self._paths_changed()}
-        documents |= {f"{PULL_REQUEST}/{n}": text for n, text in enumerate(self._files[1], 1)}
+        documents |= {"/".join(name): text for name, text in self._files[1].items()}
         return {"documents": documents, "write_calls": []}
 
     def read(self, name: Name) -> tuple[str | None, str | None]:
-        if name[0] == PULL_REQUEST:
-            at = int(name[1]) - 1 if name[1].isdecimal() else -1
-            return None, self._files[1][at] if 0 <= at < len(self._files[1]) else None
+        if name[0] in (PULL_REQUEST, ISSUE):
+            return self._host.read(name, self._files[1])
         if name[0] != FILE:
             return None, None
         return _described(self._began.tree.get(name[1])), self._text(name[1])
@@ -293,10 +300,25 @@ class WorkspaceState(LeavingState):
     def open_pr(self, title: str, body: str) -> tuple[str, bool]:
         if not self._paths_changed():
             raise InvalidCall("nothing was changed: there is nothing to ask for")
-        number = len(self._files[1]) + 1
-        row = {"number": number, "title": title, "body": body, "state": "open", "files": self._paths_changed()}
-        self._files = self._files[0], (*self._files[1], canonical(row))
+        number, written = self._host.proposed(title, body, self._paths_changed(), self._files[1])
+        self._files = self._files[0], written
         return f"opened pull request {number}: {title}", False
+
+    def list_prs(self, state: str | None = None, before: int | None = None) -> tuple[str, bool]:
+        return self._host.listed(PULL_REQUEST, self._files[1], state, before), False
+
+    def list_issues(self, state: str | None = None, before: int | None = None) -> tuple[str, bool]:
+        return self._host.listed(ISSUE, self._files[1], state, before), False
+
+    def get_pr(self, number: int) -> tuple[str, bool]:
+        return self._host.shown(PULL_REQUEST, number, self._files[1]), False
+
+    def get_issue(self, number: int) -> tuple[str, bool]:
+        return self._host.shown(ISSUE, number, self._files[1]), False
+
+    def comment(self, number: int, body: str) -> tuple[str, bool]:
+        self._files = self._files[0], self._host.commented(number, body, self._files[1])
+        return f"commented on {int(number)}", False
 
     def _ran(self, ran: CommandResult) -> tuple[str, bool]:
         """Take the changes of a command; return what it says."""
@@ -358,7 +380,9 @@ class WorkspaceState(LeavingState):
 
 
 _ANSWERS: dict[str, Callable[..., tuple[str, bool]]] = {
-    **{name: getattr(WorkspaceState, name) for name in TOOLS if name != "read"}, "read": WorkspaceState.read_lines}
+    **{name: getattr(WorkspaceState, name) for name in TOOLS if name != "read"}, "read": WorkspaceState.read_lines,
+    **{tool.__name__: tool for tool in (WorkspaceState.list_prs, WorkspaceState.get_pr, WorkspaceState.list_issues,
+                                        WorkspaceState.get_issue, WorkspaceState.comment)}}
 """Tool -> what answers it: the text, and whether it is an error."""
 _SAME = object()
 

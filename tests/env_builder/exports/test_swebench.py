@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from env_builder.backends import AppSource, assemble
-from env_builder.exports import harbor
 from env_builder.exports.kit import Kit, kit_of
 from env_builder.exports.patches import git_patch
 from env_builder.exports.swebench import EXPORTER
@@ -20,7 +19,6 @@ from env_builder.runtime.workspace.trees import lay_out, packed
 from env_builder.shell import WorkspaceContent, WorkspaceStart
 from env_builder.shell.recipe import RepositoryRecipe
 from env_builder.shell.selecting import select
-from warehouse.errors import InputError
 
 
 def text(content: str, mode: int = 0o100644) -> ChangedFile:
@@ -74,6 +72,9 @@ ORIGIN = {"repository": "lamp", "base_commit": "c" * 40, "dirty": json.dumps({"l
           "recipe_id": RECIPE.digest, "recipe": RECIPE.to_json()}
 
 
+FIRST, LATER = "2026-03-02T08:00:00+00:00", "2026-03-02T08:00:00.500000+00:00"
+
+
 @pytest.fixture
 def kit(tmp_path: Path) -> Kit:
     """Return an environment of two tasks of one repository."""
@@ -93,7 +94,9 @@ def kit(tmp_path: Path) -> Kit:
         rows["verify"].append({"task_id": name, "tests": f"{name} tests", "fail_to_pass": ["lamp::oil"],
                                "pass_to_pass": ["lamp::wick"], "known_lines": 2, "questions": None})
     content = WorkspaceContent(RECIPE.workspace_row, {"one": START, "two": START},
-                               [WorkspaceStart(name, name, name) for name in ("one", "two")], {})
+                               [WorkspaceStart(name, name, name, at) for name, at in (("one", FIRST), ("two", LATER))], {},
+                               [{"class": "issue", "number": 1, "from": FIRST, "to": LATER, "value": {"title": "as it was"}},
+                                {"class": "issue", "number": 1, "from": LATER, "to": None, "value": {"title": "two"}}])
     room, grader = tmp_path / "environments" / "code-lamp", tmp_path / "rewards" / "code-lamp"
     assemble("code-lamp", [AppSource("code", "shell", content)], rows["tasks"], rows["rubrics"], room, grader,
              rows["solutions"], secrets={
@@ -129,10 +132,6 @@ def test_a_selection_of_tasks_has_nothing_of_the_others(kit: Kit, tmp_path: Path
     chosen = kit_of(room, grader)
     assert [task["task_id"] for task in chosen.tasks] == ["one"] and chosen.digest != kit.digest
     assert b"two" not in b"".join(path.read_bytes() for path in (*room.glob("apps/code/*.jsonl"), *grader.rglob("*.jsonl")))
+    assert b"as it was" in (room / "apps/code/host.jsonl").read_bytes()
     select(room, grader, {"one"}, (tmp_path / "again" / "room", tmp_path / "again" / "grader"))
     assert kit_of(tmp_path / "again" / "room", tmp_path / "again" / "grader").digest == chosen.digest
-
-
-def test_harbor_refuses_an_environment_in_which_commands_run(kit: Kit, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot isolate the commands that run in code-lamp"):
-        harbor.EXPORTER.write(tmp_path, kit)

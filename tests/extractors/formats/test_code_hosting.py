@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from extractors.inventory import SourceFile
+from extractors.privacy.fields import kind_of_field
 from extractors.reading import read
 
 PULL = {"number": 7, "title": "Trim", "body": "It smokes.", "user": {"login": "kim"}, "state": "closed", "merged": True,
@@ -34,9 +35,9 @@ def events(folder: Path, content: str | bytes, name: str = "log") -> list[tuple[
 def test_an_event_is_the_same_however_it_was_delivered(value: Any, tmp_path: Path) -> None:
     [(tool, facts)] = events(tmp_path, json.dumps(value))
     assert tool == "pull_request.closed" and facts == {
-        "repository": "shop/lantern", "by": "jo", "number": 7, "title": "Trim", "body": "It smokes.", "author": "kim",
-        "state": "closed", "merged": True, "merge_commit": "5dd05a9", "head_ref": "fix/wick", "head_commit": "36f2082",
-        "base_ref": "main", "base_commit": "bca2d42"}
+        "repository": "shop/lantern", "by_login": "jo", "number": 7, "title": "Trim", "body": "It smokes.",
+        "author_login": "kim", "state": "closed", "merged": True, "merge_commit": "5dd05a9", "head_ref": "fix/wick",
+        "head_commit": "36f2082", "base_ref": "main", "base_commit": "bca2d42"}
 
 
 def test_pushes_runs_reviews_and_comments_are_told_apart(tmp_path: Path) -> None:
@@ -56,6 +57,28 @@ def test_pushes_runs_reviews_and_comments_are_told_apart(tmp_path: Path) -> None
     assert (run["run_id"], run["conclusion"], run["pull_requests"]) == (5, "failure", [7])
     assert (review["number"], review["state"]) == (7, "approved")
     assert (comment["number"], comment["body"], comment["is_pull_request"]) == (7, "no", True)
+
+
+def test_an_event_is_of_when_it_came_not_of_when_what_it_is_about_was_made(tmp_path: Path) -> None:
+    issue = {"number": 3, "title": "Smoke", "user": {"login": "kim"}, "state": "closed", "body": "Black.",
+             "created_at": "2026-03-02T08:00:00Z", "closed_at": "2026-03-04T08:00:00Z", "updated_at": "2026-03-04T08:00:00Z"}
+    comment = {"id": 9, "body": "Still.", "user": {"login": "jo"}, "created_at": "2026-03-05T08:00:00Z",
+               "updated_at": "2026-03-06T08:00:00Z"}
+    around = {"repository": {"full_name": "shop/lantern"}, "sender": {"login": "ana"}}
+    values = [{"action": "closed", "issue": issue, **around},
+              {"action": "edited", "issue": issue, "comment": comment, **around},
+              {"action": "reopened", "issue": issue, "created_at": "2026-03-07T08:00:00Z", **around}]
+    path = tmp_path / "log"
+    path.write_text("\n".join(map(json.dumps, values)))
+    made = read(SourceFile(path, path.name)).events.select("tool", "happened_at", "arguments").rows()
+    assert [(tool, at.day) for tool, at, _ in made] == [
+        ("issues.closed", 4), ("issue_comment.edited", 6), ("issues.reopened", 7)]
+    facts = json.loads(made[1][2])
+    assert facts == {"repository": "shop/lantern", "by_login": "ana", "number": 3, "body": "Still.",
+                     "author_login": "jo", "comment_id": 9, "about_title": "Smoke", "about_body": "Black.",
+                     "about_state": "closed", "about_author_login": "kim"}
+    assert {kind_of_field(name) for name in facts if name.endswith("login")} == {"id"}, "a login is somebody's, as it looks"
+    assert not {name for name in json.loads(made[0][2]) if name.startswith(("about", "comment"))}
 
 
 def suite(*cases: str) -> str:

@@ -153,6 +153,65 @@ def test_pull_requests_are_records(env: Environment) -> None:
     row = json.loads(env.difference()["documents"]["pull_request/1"])
     assert (row["files"], row["state"]) == (["README.md"], "open")
     assert env.read("pull_request/1")[1] and env.read("pull_request/2")[1] is None
+    assert not {"list_prs", "list_issues", "comment"} & {tool["name"] for tool in env.tools}, "the log shows none"
+
+
+@pytest.fixture(scope="module")
+def hosted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def row(number: int, since: str, until: str | None = None, kind: str = "pull_request", **value: Any) -> dict[str, Any]:
+        return {"class": kind, "number": number, "from": since, "to": until,
+                "value": {"number": number, "state": "open", "comments": [], **value}}
+
+    host = [row(4, "2031-01-01T00:00:00+00:00", "2031-01-15T00:00:00+00:00", title="Add mils"),
+            row(4, "2031-01-15T00:00:00+00:00", "2031-01-15T00:00:01+00:00", title="Add miles", state="merged"),
+            row(4, "2031-01-15T00:00:01+00:00", title="told later"), row(9, "2031-01-15T00:00:01+00:00", title="told later"),
+            row(6, "2030-12-31T00:00:00+00:00", kind="issue", title="No feet",
+                comments=[{"author": "kim", "body": "Nor inches."}])]
+    return environment(tmp_path_factory.mktemp("hosted"), content(isolated(), BEGAN)._replace(host=host))
+
+
+def test_pull_requests_and_issues_are_visible_as_they_were_at_the_start(hosted: Path) -> None:
+    env = Environment.load(hosted)
+    env.reset(TASK)
+    assert {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in env.tools}.items() >= {
+        "list_prs": True, "get_pr": True, "list_issues": True, "get_issue": True, "comment": False}.items()
+    listed = call(env, "list_prs")
+    assert json.loads(listed.content) == [{"number": 4, "title": "Add miles", "state": "merged", "n_comments": 0}]
+    assert listed.tier == "derived" and json.loads(call(env, "list_prs", state="open").content) == []
+    assert json.loads(call(env, "list_issues").content)[0]["n_comments"] == 1
+    assert json.loads(call(env, "get_issue", number=6).content)["comments"] == [{"author": "kim", "body": "Nor inches."}]
+    assert json.loads(call(env, "list_issues", before=6).content) == [] and env.difference()["documents"] == {}
+    refused = {number: call(env, "get_pr", number=number) for number in (5, 6, 7, 9)}
+    assert all(answer.is_error and "told later" not in answer.content for answer in refused.values())
+    assert {number: answer.tier for number, answer in refused.items()} == {
+        5: "unknown", 6: "derived", 7: "derived", 9: "derived"}, "5 exists somewhere; after 6 there is none yet"
+    env.reset(None, at="2030-01-01T00:00:00Z")
+    assert (call(env, "list_prs").tier, call(env, "get_pr", number=4).is_error) == ("unknown", True)
+
+
+def test_what_an_episode_writes_on_them_is_part_of_its_state_and_its_journal(hosted: Path) -> None:
+    env = Environment.load(hosted)
+    env.reset(TASK)
+    begun = env.state_hash()
+    assert call(env, "comment", number=6, body="On it.").content == "commented on 6"
+    commented = env.fork()
+    call(env, "edit", path="README.md", old="words", new="texts")
+    assert call(env, "open_pr", title="Say texts", body="Closes #6").content == "opened pull request 7: Say texts"
+    assert [row["number"] for row in json.loads(call(env, "list_prs").content)] == [7, 4]
+    call(env, "comment", number=7, body="Ready.")
+    shown = json.loads(call(env, "get_pr", number=7).content)
+    assert (shown["author"], shown["files"], shown["comments"][0]["body"]) == ("agent", ["README.md"], "Ready.")
+    assert call(env, "comment", number=8, body="x").is_error and call(env, "comment", number=6, body="").is_error
+    assert env.difference()["documents"].keys() == {"file/README.md", "issue/6", "pull_request/7"}
+    before, now = env.read("issue/6")
+    assert before and now and (before.count("body"), now.count("body")) == (1, 2)
+    assert len({begun, commented.state_hash(), env.state_hash()}) == 3
+    replayed = Environment.load(hosted).replay(TASK, json.loads(json.dumps(list(env.journal))))
+    assert replayed.difference == env.difference()
+    env.rollback(1)
+    assert env.state_hash() == commented.state_hash() and call(env, "get_pr", number=7).is_error
+    env.rollback(0)
+    assert env.state_hash() == begun
 
 
 def test_a_journal_replays_without_running_anything(env: Environment, directory: Path) -> None:
