@@ -78,12 +78,13 @@ def registered() -> dict[str, AppBackend]:
 def assemble(
     name: str, apps: Sequence[AppSource], tasks: Iterable[Row], rubrics: Iterable[Row], environment: Path, rewards: Path,
     solutions: Iterable[Row] = (), perturbations: Iterable[Row] = (), secrets: Mapping[str, bytes] | None = None,
+    privacy: str = "off",
 ) -> bundle.Digests:
     """Write an environment of these apps, and its rewards.
 
     `secrets`: files of the rewards' folder that only apps' own verifiers read, `apps/<name>/…` -> content. `tasks`: rows of
-    tasks.jsonl; `rubrics`: documents as docs/rewards.md says; `solutions`: {"task_id", "steps"}. Missing: no such kind.
-    InputError: two apps have one name or one tool.
+    tasks.jsonl; `rubrics`: documents as docs/rewards.md says; `solutions`: {"task_id", "steps"}; `privacy`: how personal data
+    was taken out of all this, as the manifest states it. Missing: no such kind. InputError: two apps have one name or one tool.
     """
     bundle.renew(environment)
     manifest_rows: list[Row] = []
@@ -99,7 +100,7 @@ def assemble(
     bundle.copy_runtime(environment)
     content_digest = bundle.write_manifest(environment, {
         "apps": manifest_rows, "name": name, "service": name, "starts_from": "reset", "n_tasks": len(task_rows),
-        "n_tools": len(tools), "image": {"skip_reason": "not asked for"}, "coverage": {}, "privacy": "off"})
+        "n_tools": len(tools), "image": {"skip_reason": "not asked for"}, "coverage": {}, "privacy": privacy})
     try:
         Environment.load_room(environment)
     except ValueError as error:
@@ -115,7 +116,7 @@ def assemble(
         (rewards / path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         (rewards / path).write_bytes(content)
     bundle.write_json(rewards / SCHEMA, schema())
-    return bundle.Digests(content_digest, bundle.seal(rewards, name, content_digest, len(documents), "off"))
+    return bundle.Digests(content_digest, bundle.seal(rewards, name, content_digest, len(documents), privacy))
 
 
 def _write_app(source: AppSource, environment: Path, is_first: bool) -> tuple[Row, list[Row]]:

@@ -135,8 +135,12 @@ class CodeRoom:
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             return list(pool.map(self._verified, tasks))
 
-    def write(self, tasks: Sequence[VerifiedTask], environment: Path, rewards: Path) -> bundle.Digests:
-        """Write the environment of the tasks that hold."""
+    def write(
+        self, tasks: Sequence[VerifiedTask], environment: Path, rewards: Path, perturbations: Sequence[Row] = (),
+        privacy: str = "off",
+    ) -> bundle.Digests:
+        """Write the environment of the tasks that hold. `perturbations`: how long tools took in production, and how often they
+        failed by themselves; `privacy`: as the manifest states it."""
         holding = sorted((each for each in tasks if each.holds), key=lambda each: each.task.task_id)
         trees = {each.task.task_id: self._start(each.task) for each in holding}
         starts = [WorkspaceStart(each.task.session_id, each.task.task_id, each.task.task_id, each.task.instant)
@@ -147,8 +151,8 @@ class CodeRoom:
             self.name, [AppSource(APP, "shell", WorkspaceContent(
                 self._row, trees, starts, self._site, visible(self._host, [start.instant for start in starts])))],
             [_task_row(each.task) for each in holding], [_rubric(each) for each in holding], environment, rewards,
-            [{"task_id": each.task.task_id, "steps": _solution(each.task)} for each in holding],
-            secrets={f"apps/{APP}/{TESTS}": packed(tests), f"apps/{APP}/{VERIFY}": lines.encode()})
+            [{"task_id": each.task.task_id, "steps": _solution(each.task)} for each in holding], perturbations,
+            {f"apps/{APP}/{TESTS}": packed(tests), f"apps/{APP}/{VERIFY}": lines.encode()}, privacy)
 
     def _start(self, task: RepositoryTask) -> dict[str, Any]:
         return changed(task.candidate.start, self._recipe.changes)

@@ -45,4 +45,5 @@ def select(environment: Path, rewards: Path, task_ids: Collection[str], to: tupl
         pack = {name: tree for name, tree in unpacked((grader / TESTS).read_bytes()).items() if name in kept}
         grader_files[f"{app['path']}/{TESTS}"] = packed(pack)
         grader_files[f"{app['path']}/{VERIFY}"] = "".join(canonical(row) + "\n" for row in verify).encode()
-    return assemble(manifest["name"], sources, tasks, rubrics, *to, solutions, secrets=grader_files)
+    return assemble(manifest["name"], sources, tasks, rubrics, *to, solutions, rows_of(environment / "perturbations.jsonl"),
+                    grader_files, manifest["privacy"])

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder import bundle
+from env_builder.perturbations import perturbations
 from env_builder.runtime.workspace.sandbox import ChangedFile, SandboxUnavailable
 from env_builder.shell.recipe import RepositoryRecipe, Sites
 from env_builder.shell.rooms import CodeRoom, RepositoryTask, VerifiedTask, winners_split
@@ -22,11 +23,13 @@ from extractors.workspaces.endings import ending
 from extractors.workspaces.frames import Frame, frames
 from extractors.workspaces.repository import Repository
 from extractors.workspaces.starts import below_root
+from extractors.workspaces.tool_calls import EFFECTS, as_workspace_tools
 from pipelines import progress
 from pipelines.building.code_tasks import SITES
 from pipelines.building.code_trees import CodeTrees, TaskStart
 from pipelines.building.decisions import replace_decisions
 from pipelines.building.environments import move, names_of
+from pipelines.privacy import guard as privacy
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.records import CodeRoomRow, CodeVerdict, Decision, frame
@@ -39,6 +42,11 @@ _CALLS = """
     select session_id, arguments, content, is_error from core.turns
     where kind = 'call' and arguments is not null and session_id in (select session_id from mart.code_tasks)
     order by session_id, position, turn_id"""
+
+_TURNS = """
+    select t.* from core.turns as t join mart.starts as s using (session_id) where s.repository = $repository
+    order by session_id, position, turn_id"""
+_MEASURED = ("tool", "n_calls", "n_timed", "latency_ms", "fault_rate", "faults")
 
 
 def code_rooms(store: Store, settings: Settings) -> Counts:
@@ -55,7 +63,8 @@ def code_rooms(store: Store, settings: Settings) -> Counts:
                 own = [task for task in tasks if task["repository"] == repository.name]
                 if own and repository.name in recipes:
                     recipe = RepositoryRecipe.from_json(recipes[repository.name])
-                    rows.add(RoomSource(repository, recipe, own, calls, _host(records, repository.name)), settings)
+                    rows.add(RoomSource(repository, recipe, own, calls, _host(records, repository.name),
+                                        _perturbations(store, repository.name, recipe), privacy.stated(store)), settings)
     _remove_others(store, settings, {row.environment for row in rows.rooms})
     counts = {"n_code_rooms": store.replace("mart.code_rooms", frame(CodeRoomRow, rows.rooms)),
               "n_code_verdicts": store.replace("mart.code_verdicts", frame(CodeVerdict, rows.verdicts)),
@@ -87,6 +96,17 @@ class RoomSource(NamedTuple):
     """Session -> what its calls saw and changed."""
     host: list[dict[str, Any]]
     """Rows of host.jsonl."""
+    perturbations: list[dict[str, Any]]
+    """Rows of perturbations.jsonl."""
+    privacy: str
+    """As manifests state it."""
+
+
+def _perturbations(store: Store, repository: str, recipe: RepositoryRecipe) -> list[dict[str, Any]]:
+    """Return how long the calls of sessions in a repository took, and how often they failed by themselves, by tool."""
+    turns = as_workspace_tools(store.read(_TURNS, repository=repository), recipe.command)
+    return [{name: row[name] for name in _MEASURED} for row in perturbations(turns, EFFECTS)
+            if row["latency_ms"] or row["faults"]]
 
 
 def _host(records: list[dict[str, Any]], repository: str) -> list[dict[str, Any]]:
@@ -106,7 +126,7 @@ class _RoomRows:
 
     def add(self, source: RoomSource, settings: Settings) -> None:
         """Add a repository with its tasks."""
-        repository, recipe, tasks, calls, host = source
+        repository, recipe, tasks, calls, host, measured, policy = source
         name = environment_of(repository.name)
         draft = Path(settings.out) / ".drafts" / name
         shutil.rmtree(draft, ignore_errors=True)
@@ -126,7 +146,7 @@ class _RoomRows:
         self.decisions.append(Decision(stage=STAGE, subject=name, kept=n_holding > 0,
                                        reason="published" if n_holding else "no_task_holds", detail=detail))
         if n_holding:
-            digests = room.write(verified, draft / "environment", draft / "rewards")
+            digests = room.write(verified, draft / "environment", draft / "rewards", measured, policy)
             move(draft / "rewards", settings.rewards / name)
             move(draft / "environment", settings.environments / name)
             self.rooms.append(CodeRoomRow(

@@ -20,6 +20,8 @@ from tests.pipelines.test_code_tasks import repository, scratch
 __all__ = ["repository", "scratch"]
 RECIPE = RepositoryRecipe(command=("sh", "run.sh"), results="junit.xml", files=())
 SOLVED = "wick\noil\n\nshade\n"
+MEASURED = [{"tool": "test", "n_calls": 9, "n_timed": 9, "latency_ms": [5000.0] * 21, "fault_rate": 1.0,
+             "faults": [{"content": ["no runner is free"], "share": 1.0}]}]
 
 
 def task(repository: Repository, **sessions: str) -> RepositoryTask:
@@ -35,7 +37,7 @@ def task(repository: Repository, **sessions: str) -> RepositoryTask:
 def room(repository: Repository, scratch: Path, **sessions: str) -> tuple[Path, list[VerifiedTask]]:
     made = CodeRoom("code-lamp", RECIPE, None, scratch)
     verified = made.verified([task(repository, **sessions)])
-    made.write(verified, scratch / "environments" / "code-lamp", scratch / "rewards" / "code-lamp")
+    made.write(verified, scratch / "environments" / "code-lamp", scratch / "rewards" / "code-lamp", MEASURED, "on")
     return scratch / "environments" / "code-lamp", verified
 
 
@@ -78,6 +80,16 @@ def test_tests_that_pass_in_one_order_alone_run_in_it(repository: Repository, sc
     rows = [CodeRoom("code-lamp", recipe, None, scratch / str(n)).verified([task(repository)])[0] for n, recipe in enumerate(
         (RECIPE, ordered))]
     assert [(each.reason, each.row["undisturbed"]) for each in rows] == [("verified", False), ("verified", True)]
+
+
+def test_tools_take_and_fail_as_long_and_as_often_as_they_did(repository: Repository, scratch: Path) -> None:
+    place, _ = room(repository, scratch)
+    env = Environment.load(place)
+    env.reset("oil", perturbations=["latency", "faults"])
+    assert env.call("test", {}).content == "no runner is free" and env.journal[-1]["latency_ms"] == 5000
+    assert json.loads((place / "manifest.json").read_text("utf-8"))["privacy"] == "on"
+    env.reset("oil")
+    assert "no runner" not in env.call("test", {}).content
 
 
 def test_the_same_tasks_give_the_same_bytes(repository: Repository, scratch: Path) -> None:
