@@ -32,7 +32,7 @@ STAGES: tuple[Stage, ...] = (
          StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id")))),
         ("extract", "sessions"), "pipelines.building.starts:starts", ("repositories_text",)),
     Stage(
-        "code_tasks", "Find how each repository's tests are run, and make tasks of the sessions that were about a change.",
+        "code_tasks", "Find how each repository's tests are run; make tasks of sessions, other commits, and bugs put back.",
         (StageTable("mart.recipes"), StageTable("mart.code_tasks", (_SESSION,))),
         ("extract", "sessions", "starts"), "pipelines.building.code_tasks:code_tasks", ("repositories_text", "[repositories]")),
     Stage(
