@@ -292,7 +292,7 @@ class Store:
                 f"the warehouse has schema {version}, and this Traceroom knows up to {schema.SCHEMA_VERSION}", self._place,
                 "upgrade Traceroom, or run into another --out")
         if signed != schema.fingerprint():
-            strict = {table for table in schema.stricter(columns_of) if table not in schema.KEPT}
+            strict = {table for table in schema.stricter(columns_of) if self.write and table not in schema.KEPT}
             self._migrate({table: () if table in strict else names for table, names in there.items()}, version)
 
     def _migrate(self, there: dict[str, tuple[str, ...]], version: int) -> None:
