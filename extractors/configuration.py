@@ -139,9 +139,9 @@ class CodeRepository(_Section):
     """File or folder of JUnit XML that the command writes."""
     setup: str | None = None
     """A command that runs before it, each time."""
-    derived_commits: int = Field(default=8, ge=0)
+    derived_commits: int = Field(default=4, ge=0)
     """How many commits that no session was about are tried as tasks, the latest; each takes six runs of its tests."""
-    derived_hunks: int = Field(default=8, ge=0)
+    derived_hunks: int = Field(default=4, ge=0)
     """How many hunks of commits are turned back in the latest tree and tried as tasks; each takes three runs of its tests."""
 
 

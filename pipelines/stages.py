@@ -61,7 +61,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "tasks", "Group sessions into tasks with goal, start and split; report what the splits share.",
         (StageTable("mart.tasks", (_TASK,)), StageTable("mart.families"), StageTable("mart.leakage")),
-        ("sessions", "world", "goals", "outcomes"), "pipelines.building.tasks:tasks", ("[gates]",)),
+        ("sessions", "starts", "world", "goals", "outcomes"), "pipelines.building.tasks:tasks", ("[gates]",)),
     Stage(
         "rewards", "Mine a rubric for each task from what successful and failed sessions changed.",
         (StageTable("mart.rubrics", (_TASK,)),),

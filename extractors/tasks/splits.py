@@ -49,7 +49,10 @@ class Sides(NamedTuple):
 
 
 def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> Sides:
-    """Assign each task of `members` (task, service, family, session_id, identity, started_at, words) to a split."""
+    """Assign each task of `members` (task, service, family, session_id, identity, started_at, words) to a split.
+
+    Column `side`, where it is given: the split of a task elsewhere that a session shows the solution of. What is tied to such
+    a session takes the side that is furthest from training."""
     ties = _ties(members, calls, values)
     tying = pl.concat(
         [
@@ -78,6 +81,7 @@ def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFram
                     rest.append((unit, n, started_at))
             order = rest
     _keep_alike(members, tasks, split_of_unit)
+    _follow(members, tasks, split_of_unit)
     split = pl.struct("service", "unit").map_elements(
         lambda row: split_of_unit.get((row["service"], row["unit"]), "train"), return_dtype=pl.String)
     return Sides(tasks.with_columns(split.alias("split")).drop("unit", "family", "started_at"), ties)
@@ -98,6 +102,18 @@ def _keep_alike(members: pl.DataFrame, tasks: pl.DataFrame, split_of_unit: dict[
         if len({split_of_unit.get(each, "train") for each in group}) > 1:
             for each in group:
                 split_of_unit.pop(each, None)
+
+
+def _follow(members: pl.DataFrame, tasks: pl.DataFrame, split_of_unit: dict[tuple[str, str], str]) -> None:
+    """Put units on the side that their sessions have elsewhere: held out before validation before train."""
+    if "side" not in members.columns:
+        return
+    rows = members.drop_nulls("side").join(tasks.select("task", "unit"), on="task").select("service", "unit", "side").unique()
+    sides: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for service, unit, side in rows.iter_rows():
+        sides[service, unit].add(side)
+    for key, own in sides.items():
+        split_of_unit[key] = next(side for side in (*SHARES, "train") if side in own)
 
 
 def _latest_first(unit: tuple[str, int, datetime | None]) -> tuple[float, str]:

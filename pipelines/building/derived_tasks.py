@@ -104,8 +104,9 @@ class DerivedTasks:
         if not result.is_task:
             self._reject(attempt.subject, result.reason, result.detail)
             return
-        if attempt.derived_from == "hunk" and not result.pass_to_pass:
-            self._reject(attempt.subject, "nothing_passes", "Without the hunk no test passes: it is needed to load the code.")
+        if attempt.derived_from == "hunk" and len(result.fail_to_pass) > len(result.pass_to_pass):
+            self._reject(attempt.subject, "breaks_most", "Without the hunk most tests fail: the code does not run without it. "
+                         + result.detail)
             return
         goal = self._goal(attempt, result)
         if not goal:
@@ -201,9 +202,13 @@ class DerivedTasks:
         """Return what to do; empty where nothing says it."""
         visible = test_names(attempt.candidate.start)
         names = {test.rpartition("::")[2].partition("[")[0] for test in result.fail_to_pass}
-        fix = _fix(attempt.candidate)
+        fix, winner = _fix(attempt.candidate), self._trees.repository.commits[attempt.start.winner]
+        text = request_in(attempt.text.text, fix)
+        if attempt.derived_from == "hunk":   # nor what the rest of its commit gives away
+            whole = self._trees.candidate(TaskStart(winner.parents[0], {}, winner.commit_id))
+            text = request_in(text, _fix(whole)) if whole is not None else text
         text = goal_text(
-            request_in(attempt.text.text, fix),
+            text,
             lambda short: self._trees.repository.resolve(short) is not None, attempt.text.numbers,
             {name for name in names if len(name) > 4 and name not in visible})
         is_issue = attempt.text.kind == "issue"
