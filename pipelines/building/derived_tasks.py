@@ -23,7 +23,7 @@ from env_builder.runtime.workspace.trees import Tree
 from env_builder.shell.hunks import SourceHunk, hunks
 from env_builder.shell.merging import merged, merged_text
 from env_builder.shell.recipe import RepositoryRecipe
-from env_builder.shell.tasks import Candidate, Separated, separation
+from env_builder.shell.tasks import Candidate, Separated, compared, separation
 from env_builder.shell.trials import Trials
 from extractors.workspaces.changes import HostEvent, MainLine
 from extractors.workspaces.commit_goals import CommitText, HostTexts, KnownFix, names_to_use, request_in, test_words
@@ -100,7 +100,7 @@ class DerivedTasks:
             self._try(attempt)
 
     def _try(self, attempt: _Attempt) -> None:
-        result = separation(attempt.candidate, self._recipe, self._trials)
+        result = self._glimpsed(attempt.candidate) or separation(attempt.candidate, self._recipe, self._trials)
         if not result.is_task:
             self._reject(attempt.subject, result.reason, result.detail)
             return
@@ -122,6 +122,15 @@ class DerivedTasks:
             winner=start.winner, goal=goal, script=[], fail_to_pass=list(result.fail_to_pass),
             pass_to_pass=list(result.pass_to_pass), flaky=list(result.flaky), test_files=sorted(candidate.tests),
             fix_files=sorted(candidate.fix), derived_from=attempt.derived_from))
+
+    def _glimpsed(self, candidate: Candidate) -> Separated | None:
+        """Return why a candidate is none, where one run of each side shows it; there are many, and most tell nothing."""
+        before, after = self._trials.of_all([candidate.before, candidate.after], self._recipe)
+        if before[0].timed_out or after[0].timed_out:
+            return Separated("too_slow", f"Its tests do not end in time {'after' if after[0].timed_out else 'before'} the fix.")
+        if after[0].passed and not compared(before, after)[0]:
+            return Separated("no_tests_separate", "In the first run, no known test fails before the fix and passes after it.")
+        return None
 
     def _reject(self, subject: str, reason: str, detail: str) -> None:
         self._rows.decisions.append(Decision(stage="code_tasks", subject=subject, kept=False, reason=reason, detail=detail))
