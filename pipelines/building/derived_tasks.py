@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -35,6 +36,8 @@ from warehouse.records import CodeTask, Decision
 _BeforeAfter = tuple[ChangedFile | None, ChangedFile | None]
 MOST_FILES = 15
 """Files of source and tests that a commit may change, to be one task."""
+MOST_COMMITS = 200
+"""Commits that change source and tests among which candidates are looked for, the latest."""
 HUNKS_OF_COMMIT = 2
 """Hunks that are tried of one commit, the largest first."""
 _TESTS_NAMED = 3
@@ -98,6 +101,9 @@ class DerivedTasks:
                              f"than {limit}, set derived_{kind}s under [[repositories]].")
                 return
             self._try(attempt)
+        if len(self._changes) == MOST_COMMITS:
+            self._reject(f"{self._name} {kind}", "over_limit", f"Only the latest {MOST_COMMITS} commits that change source and "
+                         "tests are looked at.")
 
     def _try(self, attempt: _Attempt) -> None:
         result = self._glimpsed(attempt.candidate) or separation(attempt.candidate, self._recipe, self._trials)
@@ -135,16 +141,18 @@ class DerivedTasks:
     def _reject(self, subject: str, reason: str, detail: str) -> None:
         self._rows.decisions.append(Decision(stage="code_tasks", subject=subject, kept=False, reason=reason, detail=detail))
 
-    def _changes(self) -> Iterator[Commit]:
-        """Yield the commits of the main line that changed source and tests of what was there, the latest first."""
-        commits, tip = self._trees.repository.commits, self._trees.repository.main
-        commit = commits.get(tip or "")
-        while commit is not None:
+    @cached_property
+    def _changes(self) -> list[Commit]:
+        """The commits of the main line that changed source and tests of what was there, the latest first."""
+        commits, changes = self._trees.repository.commits, list[Commit]()
+        commit = commits.get(self._trees.repository.main or "")
+        while commit is not None and len(changes) < MOST_COMMITS:
             parent = commits.get(commit.parents[0]) if commit.parents else None
             diff = self._line.diff(commit)
             if parent is not None and diff.of_kind("source") and diff.of_kind("tests"):
-                yield commit
+                changes.append(commit)
             commit = parent
+        return changes
 
     def _why_none(self, commit: Commit) -> tuple[str, str] | None:
         """Return why a commit cannot be a task whatever its tests tell, as reason and sentence."""
@@ -161,7 +169,7 @@ class DerivedTasks:
 
     def _commits(self, winners: set[str]) -> Iterator[_Attempt]:
         """Yield other commits, each at its parent."""
-        for commit in self._changes():
+        for commit in self._changes:
             if commit.commit_id in winners:
                 continue
             why = self._why_none(commit)
@@ -188,7 +196,7 @@ class DerivedTasks:
             return
         latest = repository.commits[repository.main]
         tree, tried = self._trees.tree(latest), set[str]()
-        for commit in self._changes():
+        for commit in self._changes:
             if self._why_none(commit) is not None:   # its decision is that of the commit
                 continue
             parts = self._trees.parts(commit)
