@@ -38,6 +38,8 @@ _LONG = 12
 """Characters from which on a line of the fix is one that a text can quote."""
 FEWEST_WORDS = 3
 """A text with fewer words says nothing."""
+_PLENTY = 20
+"""A pull request with fewer words, and fewer than the message, stands behind the message."""
 
 
 class CommitText(NamedTuple):
@@ -75,7 +77,8 @@ class HostTexts:
         issue = next((self._issues[each] for each in closed if says_something(self._issues.get(each, ""))), None)
         if issue is not None:
             return CommitText("issue", issue, numbers)
-        if pull is not None and says_something(self._pulls.get(pull, "")):
+        of_pull, of_message = (len(_WORD.findall(_plain(text))) for text in (self._pulls.get(pull or 0, ""), commit.message))
+        if pull is not None and of_pull >= min(_PLENTY, max(FEWEST_WORDS, of_message)):
             return CommitText("pull_request", self._pulls[pull], numbers)
         return CommitText("message", commit.message, numbers)
 
@@ -116,10 +119,7 @@ def says_something(text: str) -> bool:
 
 def request_in(text: str, fix: KnownFix) -> str:
     """Return what a text asks for, without what gives the fix away; empty where it does not say anything else."""
-    for pattern in (_TRAILER, _OF_GIT):
-        text = pattern.sub("", text)
-    text = _CLOSING.sub("", _ADDRESS.sub("[address]", text)).strip()
-    text = _KIND.sub(lambda match: f"{match[1]}: " if match[1] else "", text)
+    text = _plain(text)
     paths, names = set(fix.paths) | {path.rpartition("/")[2] for path in fix.paths}, fix.own_names
     quoted = {line.strip() for line in fix.lines if len(line.strip()) >= _LONG}
     kept: list[str] = []
@@ -175,6 +175,14 @@ def _paragraphs(text: str) -> list[str]:
             paragraphs.append(line.strip())
             goes_on = True
     return paragraphs
+
+
+def _plain(text: str) -> str:
+    """Return a text without what belongs to git and its host."""
+    for pattern in (_TRAILER, _OF_GIT):
+        text = pattern.sub("", text)
+    text = _CLOSING.sub("", _ADDRESS.sub("[address]", text)).strip()
+    return _KIND.sub(lambda match: f"{match[1]}: " if match[1] else "", text)
 
 
 def _bare(text: str) -> str:

@@ -100,6 +100,13 @@ def test_an_issue_that_a_commit_closes_is_what_it_asks_for(repository: Repositor
     assert made.tasks[1].goal == "Please resolve this issue:\n\nIt does not burn\n\nThe wick stays dark."
 
 
+def test_a_pull_request_says_what_to_do_unless_the_message_says_more(repository: Repository, trials: Trials) -> None:
+    few, more = (derived(repository, trials, DerivedLimits(9, 0), events=(
+        HostEvent("pull_request.opened", {"number": 7, "title": title, "body": None}, None),)).tasks[1].goal
+        for title in ("Merge commit from fork (#7)", "Let the lamp burn any oil"))
+    assert few.endswith("\n\nBurn oil in the lamp") and more.endswith("\n\nLet the lamp burn any oil")
+
+
 def test_winners_of_sessions_are_no_derived_tasks_but_their_hunks_may_be(repository: Repository, trials: Trials) -> None:
     made = derived(repository, trials, MANY, 1, 4)
     ids = list(repository.commits)
