@@ -38,6 +38,7 @@ _LONG = 12
 """Characters from which on a line of the fix is one that a text can quote."""
 FEWEST_WORDS = 3
 """A text with fewer words says nothing."""
+_LONG_WORD = 4
 _PLENTY = 20
 """A pull request with fewer words, and fewer than the message, stands behind the message."""
 
@@ -115,6 +116,12 @@ class KnownFix(NamedTuple):
 def says_something(text: str) -> bool:
     """Whether a text has words enough to be a request, beside numbers and versions."""
     return len(_WORD.findall(text)) >= FEWEST_WORDS
+
+
+def speaks_of(text: str, change: Iterable[str]) -> bool:
+    """Whether a word of a text, of four letters or more, stands in what a change is made of: lines, paths, names of tests."""
+    whole = "\n".join(change).lower()
+    return any(len(word) >= _LONG_WORD and word.lower() in whole for word in _WORD.findall(text))
 
 
 def request_in(text: str, fix: KnownFix) -> str:

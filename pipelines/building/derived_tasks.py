@@ -27,7 +27,7 @@ from env_builder.shell.recipe import RepositoryRecipe
 from env_builder.shell.tasks import Candidate, Separated, compared, separation
 from env_builder.shell.trials import Trials
 from extractors.workspaces.changes import HostEvent, MainLine
-from extractors.workspaces.commit_goals import CommitText, HostTexts, KnownFix, names_to_use, request_in, test_words
+from extractors.workspaces.commit_goals import CommitText, HostTexts, KnownFix, names_to_use, request_in, speaks_of, test_words
 from extractors.workspaces.goal_texts import goal_text
 from extractors.workspaces.repository import Commit
 from pipelines.building.code_trees import CodeTrees, TaskStart, test_names
@@ -116,7 +116,7 @@ class DerivedTasks:
             return
         goal = self._goal(attempt, result)
         if not goal:
-            self._reject(attempt.subject, "no_request", "What describes it, without what gives the fix away, says nothing.")
+            self._reject(attempt.subject, "no_request", "Its description, without what gives the fix away, says nothing of it.")
             return
         start, candidate = attempt.start, attempt.candidate
         self._rows.decisions.append(Decision(
@@ -229,6 +229,8 @@ class DerivedTasks:
             lambda short: self._trees.repository.resolve(short) is not None, attempt.text.numbers,
             {name for name in names if len(name) > 4 and name not in visible})
         is_issue = attempt.text.kind == "issue"
+        if not is_issue and not speaks_of(text, (*fix.lines, *fix.paths, *result.fail_to_pass)):
+            text = ""
         if attempt.derived_from == "commit":
             parts = [_ISSUE if is_issue else _CHANGE, text, names_to_use(fix, text)]
             return "\n\n".join(filter(None, parts)) if text else ""

@@ -36,7 +36,7 @@ COMMITS = (
     ("Burn oil in the lamp (#7)", {"lamp.c": lamp("wick", "oil", "shade", "foot"), "tests/test_oil.txt": "oil\n"}),
     ("Paint the foot red", {"lamp.c": lamp("wick", "oil", "shade", "red foot"), "tests/test_red.txt": "red foot\n"}),
     ('Revert "Paint the foot red"', {"lamp.c": lamp("wick", "oil", "shade", "foot"), "tests/test_red.txt": "foot\n"}),
-    ("Hang it up and turn it down\n\nSigned-off-by: A <a@example.org>",
+    ("Hook it up and turn the knob down\n\nSigned-off-by: A <a@example.org>",
      {"lamp.c": lamp("hook", "wick", "oil", "shade", "foot", "knob"), "tests/test_hook.txt": "hook\n",
       "tests/test_knob.txt": "knob\n"}),
     ("v1.2", {"lamp.c": lamp("hook", "wick", "oil", "shade", "foot", "knob", "bulb"), "tests/test_bulb_glows.txt": "bulb\n"}))
@@ -87,10 +87,10 @@ def test_other_commits_and_hunks_that_tests_notice_become_tasks(repository: Repo
 
 def test_what_it_asks_for_does_not_say_who_made_it_or_which_pull_request(repository: Repository, trials: Trials) -> None:
     goals = [each.goal for each in derived(repository, trials).tasks]
-    assert goals[:2] == ["Please make this change:\n\nHang it up and turn it down",
+    assert goals[:2] == ["Please make this change:\n\nHook it up and turn the knob down",
                          "Please make this change:\n\nBurn oil in the lamp"]
     assert goals[2] == "Something that worked is broken.\n\nIt shows in: bulb glows."
-    assert goals[3].splitlines()[2:] == ["Hang it up and turn it down"]
+    assert goals[3].splitlines()[2:] == ["Hook it up and turn the knob down"]
 
 
 def test_an_issue_that_a_commit_closes_is_what_it_asks_for(repository: Repository, trials: Trials) -> None:

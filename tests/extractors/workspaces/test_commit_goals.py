@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from extractors.workspaces.commit_goals import KnownFix, names_to_use, request_in, says_something, test_words
+from extractors.workspaces.commit_goals import KnownFix, names_to_use, request_in, says_something, speaks_of, test_words
 
 FIX = KnownFix(("src/lamp/wick.py",), ("burn = _trim_wick(oil)", "def set_flame(height): return height * 2"),
           "def burn(oil): ...", "assert set_flame(2) == 4")
@@ -36,6 +36,10 @@ def test_names_that_tests_use_may_stand_and_are_given_where_they_do_not() -> Non
 @pytest.mark.parametrize(("text", "says"), [("v1.2.3", False), ("Fix typo", False), ("", False), ("Burn any oil", True)])
 def test_versions_and_a_word_or_two_say_nothing(text: str, says: bool) -> None:
     assert says_something(text) is says
+
+
+def test_a_text_without_a_word_of_the_change_does_not_speak_of_it() -> None:
+    assert speaks_of("Trim it first", FIX.lines) and not speaks_of("A hotfix and nothing for sure", FIX.lines)
 
 
 @pytest.mark.parametrize(("test", "words"), [
