@@ -29,7 +29,7 @@ _ADDRESS = re.compile(r"<?[\w.+-]+@[\w-]+\.[\w.-]+>?")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z`'\"(])")
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
-_WORD = re.compile(r"\b[^\W\d_]{2,}\b")
+_WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,}(?![^\W_])")
 _MADE_UP = re.compile(r"_|[a-z][A-Z]")
 """What sets a name of code apart from a word."""
 _AS_CODE = r"[.@]{word}\b|\b{word}[(=]|\bimport\b.*\b{word}\b"
