@@ -23,6 +23,8 @@ DATA holds a folder for each repository, with logs/, repo.bundle and truth/. Eac
                           red though they are right, or that cheat: how often one that is right is rated above one that is not
     success_rated         of these: those that are rated at all
     cheats_called_good    of sessions that cheat: those rated ½ or more
+    n_derived_commit, n_derived_hunk  tasks of other commits, and of hunks turned back, that hold
+    derived_made          both before the verifier: those that do not hold are not published
     code_tasks_seconds    of the stage that finds recipes and runs tests, on average of the repositories
     gold_paid             published tasks whose known solution earns 1; idle_paid: whose unchanged tree earns anything
     recorded_verdicts_right  of sessions about a task: those whose verdict, made of what they had left, is truth's
@@ -122,7 +124,8 @@ def _of_rooms(rooms: list[dict[str, Any]]) -> dict[str, Any]:
         ("gold_paid", "n_published"), ("recorded_verdicts_right", "n_recorded"), ("honest_commits", "n_honest_commits"))}
     shares["honest_commits_pass"] = shares.pop("honest_commits")
     counts = {name: total[name] for name in (
-        "n_published", "idle_paid", "n_cheats", "cheats_paid", "cheats_unscored", "leaks", "forgeable")}
+        "n_published", "n_derived_commit", "n_derived_hunk", "derived_made", "idle_paid", "n_cheats", "cheats_paid",
+        "cheats_unscored", "leaks", "forgeable")}
     margin = min(row["lowest_resolving"] for row in rows) - max(row["highest_unresolving"] for row in rows)
     names = ("mb_100_tasks", "fork_ms", "shell_ms", "graded_run_share", "graded_run_cpu_share", "shell_over_exec",
              "first_graded_s", "graded_differently")
@@ -153,7 +156,7 @@ def _counts(folder: Path, privacy: str, out: Path) -> dict[str, float]:
         changes = {row["session_id"]: row for row in warehouse.sql(
             "select * from mart.code_changes order by session_id").pl().iter_rows(named=True)}
         made = {row["session_id"]: row for row in warehouse.sql(
-            "select * from mart.code_tasks order by session_id").pl().iter_rows(named=True)}
+            "select * from mart.code_tasks where session_id is not null order by session_id").pl().iter_rows(named=True)}
         recipes = warehouse.sql("select count(*) from mart.recipes").fetchall()[0][0]
         print(*warehouse.sql("""select subject, reason, detail from mart.decisions where stage in ('code_tasks', 'code_rooms')
             and reason not in ('separates', 'no_winner', 'verified') order by all""").fetchall(), sep="\n", file=sys.stderr)

@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from env_builder.runtime import Environment  # noqa: E402
+from env_builder.runtime.records import Task  # noqa: E402
 from env_builder.runtime.workspace.paths import sorted_change  # noqa: E402
 from env_builder.runtime.workspace.recipes import Recipe  # noqa: E402
 from env_builder.runtime.workspace.sandbox import ChangedFile  # noqa: E402
@@ -88,7 +89,8 @@ class Played:
 def figures(out: Path, folder: Path, cheats: Path | None) -> Row:
     """Return counts for the figures of one repository."""
     played = Played(out)
-    task_ids = [task.task_id for task in played.environment.tasks]
+    tasks = sorted(played.environment.tasks, key=lambda task: task.derived_from is not None)   # of sessions first
+    task_ids = [task.task_id for task in tasks]
     gold = {task_id: played.rewards(task_id, played.solutions[task_id]) for task_id in task_ids}
     idle = {task_id: played.rewards(task_id, []) for task_id in task_ids}
     left = _recorded(out, folder, played)
@@ -97,7 +99,8 @@ def figures(out: Path, folder: Path, cheats: Path | None) -> Row:
     others = [train for _, train in idle.values()] + [train for is_right, train in left if not is_right] + cheating
     n_passing, n_commits = _honest(folder)
     return {
-        "n_published": len(task_ids), "gold_paid": sum(reward == 1 for reward, _ in gold.values()),
+        "n_published": len(task_ids), **_derived(out, tasks),
+        "gold_paid": sum(reward == 1 for reward, _ in gold.values()),
         "idle_paid": sum(reward != 0 for reward, _ in idle.values()), **_verdicts(out, folder),
         "cheats_paid": len(paid), "cheats_paid_names": paid, "n_cheats": len(cheating), "cheats_unscored": unscored,
         "lowest_resolving": min([each for each in resolving if each is not None], default=None),
@@ -106,6 +109,14 @@ def figures(out: Path, folder: Path, cheats: Path | None) -> Row:
         "leaks": sum(_leaks(played, task_id) for task_id in task_ids),
         "forgeable": sum(row["forgeable"] for row in played.known.values()),
         "mb_100_tasks": _megabytes(folder), **_speeds(played, task_ids[0])}
+
+
+def _derived(out: Path, tasks: list[Task]) -> Row:
+    """Return how many tasks were derived of commits and hunks, and are published; and how many were made."""
+    with duckdb.connect(str(out / "warehouse.published.duckdb"), read_only=True) as warehouse:
+        made = warehouse.sql("select count(*) from mart.code_tasks where session_id is null").fetchall()[0][0]
+    kinds = [task.derived_from for task in tasks]
+    return {"n_derived_commit": kinds.count("commit"), "n_derived_hunk": kinds.count("hunk"), "derived_made": made}
 
 
 def _verdicts(out: Path, folder: Path) -> Row:
@@ -125,7 +136,8 @@ def _recorded(out: Path, folder: Path, played: Played) -> list[tuple[bool, float
     with duckdb.connect(str(out / "warehouse.published.duckdb"), read_only=True) as warehouse:
         calls = warehouse.sql("""select session_id, arguments, content, is_error from core.turns where kind = 'call'
             and arguments is not null order by session_id, position, turn_id""").fetchall()
-        sessions = dict(warehouse.sql("select session_id, task_id from mart.code_tasks order by all").fetchall())
+        sessions = dict(warehouse.sql("""select session_id, task_id from mart.code_tasks where session_id is not null
+            order by all""").fetchall())
     of_session = {name: [each for call in rows for each in frames(*call[1:])] for name, rows in groupby(calls, itemgetter(0))}
     rewards = []
     with Repository.open(folder / "repo.bundle") as repository:

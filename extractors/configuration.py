@@ -139,6 +139,10 @@ class CodeRepository(_Section):
     """File or folder of JUnit XML that the command writes."""
     setup: str | None = None
     """A command that runs before it, each time."""
+    derived_commits: int = Field(default=4, ge=0)
+    """How many commits that no session was about are tried as tasks, the latest; each takes up to six runs of its tests."""
+    derived_hunks: int = Field(default=4, ge=0)
+    """How many hunks of commits are turned back in the latest tree and tried as tasks; each takes up to three runs."""
 
 
 class SessionRules(_Section):

@@ -32,7 +32,7 @@ STAGES: tuple[Stage, ...] = (
          StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id"))), StageTable("mart.host_records")),
         ("extract", "sessions"), "pipelines.building.starts:starts", ("repositories_text",)),
     Stage(
-        "code_tasks", "Find how each repository's tests are run, and make tasks of the sessions that were about a change.",
+        "code_tasks", "Find how each repository's tests are run; make tasks of sessions, other commits, and bugs put back.",
         (StageTable("mart.recipes"), StageTable("mart.code_tasks", (_SESSION,))),
         ("extract", "sessions", "starts"), "pipelines.building.code_tasks:code_tasks", ("repositories_text", "[repositories]")),
     Stage(
@@ -61,7 +61,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "tasks", "Group sessions into tasks with goal, start and split; report what the splits share.",
         (StageTable("mart.tasks", (_TASK,)), StageTable("mart.families"), StageTable("mart.leakage")),
-        ("sessions", "world", "goals", "outcomes"), "pipelines.building.tasks:tasks", ("[gates]",)),
+        ("sessions", "starts", "world", "goals", "outcomes"), "pipelines.building.tasks:tasks", ("[gates]",)),
     Stage(
         "rewards", "Mine a rubric for each task from what successful and failed sessions changed.",
         (StageTable("mart.rubrics", (_TASK,)),),

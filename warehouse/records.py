@@ -797,24 +797,27 @@ class CodeTask(Record):
 
     task_id: str
     """Id of the task."""
-    session_id: str
-    """The session that was about it."""
+    session_id: str | None
+    """The session that was about it; None: it is derived, and no session was."""
     repository: str
     """Its name: of the bundle or folder."""
     recipe_id: str
     """The recipe with which its tests run (`mart.recipes`)."""
     start_commit: str
-    """Where the session began."""
+    """Where the session began; of a derived task, `base_commit`."""
     base_commit: str
     """Where the task begins: its tree, with the dirty files, without the known tests."""
     base: str
-    """start: where the session began; parent: at the parent of the change that won, which does not apply to that start."""
+    """start: where the session began; parent: at the winner's parent, of a session's where the winner does not apply to its
+    start; latest: at the latest commit of the main line."""
     dirty: str
-    """JSON object of the files that are not as the commit has them: path -> text, null where it is not known."""
+    """JSON object of the files that are not as the commit has them: path -> text, null where it is not known. Of a hunk: the
+    files in which it is turned back."""
     winner: str
-    """The commit that solves it: the known fix and the known tests."""
+    """The commit that solves it: the known fix and the known tests. Of a hunk: the commit that put it in; the files of
+    `base_commit` solve it."""
     goal: str
-    """The user's words, without what gives the solution away."""
+    """The user's words, or those of the issue, pull request or message of a commit, without what gives the solution away."""
     script: list[str]
     """What the user said later, in order."""
     fail_to_pass: list[str]
@@ -828,7 +831,8 @@ class CodeTask(Record):
     fix_files: list[str]
     """Files of source that the known fix changes."""
     derived_from: str
-    """session: a session was about it."""
+    """session: a session was about it; commit: another commit of the main line; hunk: a hunk of such a commit, turned back in
+    the latest."""
 
 
 class CodeRoomRow(Record):

@@ -94,6 +94,13 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[Column,
     return columns
 
 
+def stricter(columns: dict[str, tuple[Column, ...]]) -> list[str]:
+    """Return the tables in which a column may not be null that may be null today."""
+    nullable = {(table, column.name) for table, own in layout().columns.items() for column in own if column.is_nullable}
+    return [table for table, own in columns.items() if any(
+        not column.is_nullable and (table, column.name) in nullable for column in own)]
+
+
 def fingerprint() -> str:
     """Digest of the schema's text, with its comments."""
     return hashlib.sha256((schema_text() + comments_text()).encode()).hexdigest()

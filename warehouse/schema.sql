@@ -103,7 +103,7 @@ create table if not exists mart.host_records (
 create table if not exists mart.recipes (
     repository varchar primary key, recipe_id varchar not null, recipe varchar not null, share double, n_runs bigint not null);
 create table if not exists mart.code_tasks (
-    task_id varchar primary key, session_id varchar not null, repository varchar not null, recipe_id varchar not null,
+    task_id varchar primary key, session_id varchar, repository varchar not null, recipe_id varchar not null,
     start_commit varchar not null, base_commit varchar not null, base varchar not null, dirty varchar not null,
     winner varchar not null, goal varchar not null, script varchar[] not null, fail_to_pass varchar[] not null,
     pass_to_pass varchar[] not null, flaky varchar[] not null, test_files varchar[] not null, fix_files varchar[] not null,

@@ -292,9 +292,11 @@ class Store:
                 f"the warehouse has schema {version}, and this Traceroom knows up to {schema.SCHEMA_VERSION}", self._place,
                 "upgrade Traceroom, or run into another --out")
         if signed != schema.fingerprint():
-            self._migrate(there, version)
+            strict = {table for table in schema.stricter(columns_of) if self.write and table not in schema.KEPT}
+            self._migrate({table: () if table in strict else names for table, names in there.items()}, version)
 
     def _migrate(self, there: dict[str, tuple[str, ...]], version: int) -> None:
+        """Bring the tables to today's layout. `there`: the columns of each, none of one that is made anew."""
         there = {schema.RENAMED_TABLES.get(table, table): columns for table, columns in there.items()}
         for table, old, new in schema.RENAMED_COLUMNS:
             there |= {table: tuple(new if name == old else name for name in there[table])} if table in there else {}

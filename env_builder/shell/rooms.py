@@ -54,7 +54,7 @@ class RepositoryTask(NamedTuple):
 
     task_id: str
     session_id: str
-    """Under which it begins."""
+    """Under which it begins: of a derived task its own id."""
     instant: str | None
     goal: str
     script: Sequence[str]
@@ -65,6 +65,8 @@ class RepositoryTask(NamedTuple):
     pass_to_pass: tuple[str, ...]
     sessions: Mapping[str, Changes]
     """What sessions about it had left: session -> what differs from the start."""
+    derived_from: str | None = None
+    """commit, hunk; None: a session was about it."""
 
 
 class Verdict(NamedTuple):
@@ -250,8 +252,8 @@ def _task_row(task: RepositoryTask) -> Row:
     return {
         "task_id": task.task_id, "session_ids": [task.session_id], "split": task.split, "family": "fix", "goal": task.goal,
         "starts_at": task.instant, "opening": [{"role": "user", "content": task.goal}],
-        "user": {"turns": list(task.script)}, "slots": {}, "segment_of": None, "derived_from": None,
-        "limits": {"steps": _STEPS, "seconds": _SECONDS}}
+        "user": {"turns": list(task.script)}, "slots": {}, "segment_of": None,
+        "derived_from": task.derived_from, "limits": {"steps": _STEPS, "seconds": _SECONDS}}
 
 
 def _rubric(verified: VerifiedTask) -> Row:

@@ -71,7 +71,8 @@ def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, ef
     """Find the tasks in sessions: every session is in exactly one task, or in a decision with the reason.
 
     `effects`: frame of service, tool, effect. `starts_from`: service -> `reset` or `shared` (default: each session is a
-    task of its own). `goals`: of `goals_of`. Does not depend on the order of rows."""
+    task of its own). `goals`: of `goals_of`. `sessions` may have the column `side` (`choose_sides`). Does not depend on the
+    order of rows."""
     requests, decisions = find_requests(sessions, turns)
     if goals is None:
         goals = goals_of(sessions, turns, effects, starts_from, memoize)
@@ -82,7 +83,7 @@ def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, ef
     for texts in (filed(turns), written(turns, effects)):
         requests = requests.join(texts, on="session_id", how="left")
     members = _members(requests, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
-    sides = choose_sides(_with_alike(members, sessions), calls, values)
+    sides = choose_sides(_with_hints(members, sessions), calls, values)
     slots = fill_slots(requests, members, calls, values)
     reckoners = frozenset(effects.filter(pl.col("effect").is_in(_RECKONS)).select("service", "tool").iter_rows())
     traced = trace(members, turns, calls, values, reckoners, memoize)
@@ -117,7 +118,7 @@ def leakage(tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame,
         of_task.rename({"session_ids": "session_id"}).join(requests, on="session_id")
         .join(near_duplicates(requests), on="session_id").sort("task", "session_id"))
     calls = calls_of(turns, effects)
-    ties = choose_sides(_with_alike(members, sessions), calls, values_of(calls))
+    ties = choose_sides(_with_hints(members, sessions), calls, values_of(calls))
     split = tasks.select(pl.col("task_id").alias("task"), "split")
     sides = ties._replace(tasks=ties.tasks.drop("split").join(split, on="task"))
     n_sessions = pl.col("session_ids").list.len().cast(pl.Int64).alias("n_sessions")
@@ -125,10 +126,11 @@ def leakage(tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame,
     return report(sides, tasks.select(pl.col("task_id").alias("task"), "goal", n_sessions).join(words, on="task"))
 
 
-def _with_alike(members: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
-    """Add which sessions may be one conversation, where the sessions say so."""
-    return members.join(sessions.select("session_id", "alike"), on="session_id", how="left", maintain_order="left") \
-        if "alike" in sessions.columns else members
+def _with_hints(members: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
+    """Add what the sessions have for the split: which may be one conversation, and which side each has elsewhere."""
+    hints = [name for name in ("alike", "side") if name in sessions.columns]
+    return members.join(sessions.select("session_id", *hints), on="session_id", how="left", maintain_order="left") \
+        if hints else members
 
 
 def _members(requests: pl.DataFrame, kinds: pl.DataFrame, outcomes: pl.DataFrame, starts_from: Mapping[str, str],

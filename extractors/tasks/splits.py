@@ -39,6 +39,10 @@ _OPERATOR = 10
 """An identity with more tasks than this, and 2 % of its service's, is an operator (a clerk): reported, but ties nothing."""
 
 
+_Unit = tuple[str, str]
+"""Service, and the component or family that stays on one side."""
+
+
 class Sides(NamedTuple):
     """Which side each task is on, and what ties were seen."""
 
@@ -49,7 +53,10 @@ class Sides(NamedTuple):
 
 
 def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> Sides:
-    """Assign each task of `members` (task, service, family, session_id, identity, started_at, words) to a split."""
+    """Assign each task of `members` (task, service, family, session_id, identity, started_at, words) to a split.
+
+    Column `side`, where it is given: the split of a task elsewhere that a session shows the solution of. What is tied to such
+    a session takes the side that is furthest from training."""
     ties = _ties(members, calls, values)
     tying = pl.concat(
         [
@@ -65,11 +72,14 @@ def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFram
     tasks = tasks.with_columns(pl.when(alone).then(pl.lit("family")).otherwise(pl.lit("component")).alias("method"))
     tasks = tasks.with_columns(pl.when(pl.col("method") == "family").then("family").otherwise("component").alias("unit"))
     units = tasks.group_by("service", "unit").agg(pl.len().alias("n"), pl.col("started_at").max()).sort("service", "unit")
-    split_of_unit: dict[tuple[str, str], str] = {}
+    elsewhere = _elsewhere(members, tasks)
+    split_of_unit: dict[_Unit, str] = dict(elsewhere)
     for (service,), part in units.group_by("service", maintain_order=True):
         total, order = int(part["n"].sum()), sorted(part.select("unit", "n", "started_at").iter_rows(), key=_latest_first)
+        sizes = {side: sum(n for unit, n, _ in order if elsewhere.get((str(service), unit)) == side) for side in SHARES}
+        order = [each for each in order if (str(service), each[0]) not in elsewhere]
         for side, share in SHARES.items():
-            taken, rest = 0, []
+            taken, rest = sizes[side], []
             for unit, n, started_at in order:
                 if taken + n <= max(1.25 * share * total, 1) and taken < share * total and len(order) > len(SHARES):
                     split_of_unit[str(service), unit] = side
@@ -77,14 +87,17 @@ def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFram
                 else:
                     rest.append((unit, n, started_at))
             order = rest
-    _keep_alike(members, tasks, split_of_unit)
+    _keep_alike(members, tasks, split_of_unit, elsewhere)
     split = pl.struct("service", "unit").map_elements(
         lambda row: split_of_unit.get((row["service"], row["unit"]), "train"), return_dtype=pl.String)
     return Sides(tasks.with_columns(split.alias("split")).drop("unit", "family", "started_at"), ties)
 
 
-def _keep_alike(members: pl.DataFrame, tasks: pl.DataFrame, split_of_unit: dict[tuple[str, str], str]) -> None:
-    """Put units with sessions that may be one conversation on one side: train, where they are on several."""
+def _keep_alike(
+    members: pl.DataFrame, tasks: pl.DataFrame, split_of_unit: dict[_Unit, str], elsewhere: Mapping[_Unit, str],
+) -> None:
+    """Put units with sessions that may be one conversation on one side, where they are on several: the one that is furthest
+    from training of those that they have elsewhere, else train."""
     if "alike" not in members.columns:
         return
     tied = members.drop_nulls("alike").join(tasks.select("task", "unit"), on="task")
@@ -96,8 +109,23 @@ def _keep_alike(members: pl.DataFrame, tasks: pl.DataFrame, split_of_unit: dict[
         groups[root].append((service, unit))
     for group in groups.values():
         if len({split_of_unit.get(each, "train") for each in group}) > 1:
-            for each in group:
-                split_of_unit.pop(each, None)
+            side = _furthest({elsewhere[each] for each in group if each in elsewhere})
+            split_of_unit.update(dict.fromkeys(group, side))
+
+
+def _elsewhere(members: pl.DataFrame, tasks: pl.DataFrame) -> dict[_Unit, str]:
+    """Return the side that sessions of a unit have elsewhere, the one furthest from training where they have several."""
+    if "side" not in members.columns:
+        return {}
+    rows = members.drop_nulls("side").join(tasks.select("task", "unit"), on="task").select("service", "unit", "side").unique()
+    sides: dict[_Unit, set[str]] = defaultdict(set)
+    for service, unit, side in rows.iter_rows():
+        sides[service, unit].add(side)
+    return {unit: _furthest(own) for unit, own in sides.items()}
+
+
+def _furthest(sides: set[str]) -> str:
+    return next((side for side in SHARES if side in sides), "train")
 
 
 def _latest_first(unit: tuple[str, int, datetime | None]) -> tuple[float, str]:

@@ -40,6 +40,8 @@ _TICKET = re.compile(r"\b[A-Z][A-Z0-9]+-\d+\b|#\d+\b")
 _WORD = re.compile(r"[^\W_]{2,}")
 _SAME_MOMENT = timedelta(seconds=10)
 _SOON = timedelta(days=14)
+_FAR = 100
+"""Commits before a commit among which the one is looked for that it takes back."""
 FEWEST = 0.5
 """Least likeness, of at most 3, from which on a commit is about what a session was asked for."""
 State = Literal["merged", "closed", "open", "none"]
@@ -131,8 +133,8 @@ class MainLine:
         if pulls:
             last = pulls[-1].facts
             state = "merged" if last.get("merged") is True else "closed" if last.get("state") == "closed" else "open"
-            merge = self._merge(number, pulls[-1]) if state == "merged" else None
-            reverted = self._reverted_by(merge) if merge is not None else None
+            merge = self.merge(number, pulls[-1]) if state == "merged" else None
+            reverted = self.reverted_by(merge) if merge is not None else None
         ci = self._ci({event.facts.get("head_commit") for event in pulls})
         winner, won_by = merge if merge is not None and self.diff(merge).of_kind("source") else None, "itself"
         if merge is None or reverted is not None:
@@ -174,7 +176,7 @@ class MainLine:
                                              if event.facts.get("head_ref") in branches), None)
         return number, [event for event in pulls if number is not None and event.facts.get("number") == number]
 
-    def _merge(self, number: int | None, closed: HostEvent) -> Commit | None:
+    def merge(self, number: int | None, closed: HostEvent) -> Commit | None:
         """Return the commit that a pull request became on the main line."""
         named = self.repository.commits.get(str(closed.facts.get("merge_commit")))
         if named is not None:
@@ -186,7 +188,7 @@ class MainLine:
         return pushed or next((commit for commit in self.commits if marks.search(commit.message)
                                and not _REVERT_OF.search(commit.message)), None)
 
-    def _reverted_by(self, merge: Commit) -> Commit | None:
+    def reverted_by(self, merge: Commit) -> Commit | None:
         """Return the commit that took a change back."""
         subject, files = merge.message.partition("\n")[0], self.diff(merge).files
         after = False
@@ -201,6 +203,15 @@ class MainLine:
                     return commit
             after = after or commit.commit_id == merge.commit_id
         return None
+
+    def is_revert(self, commit: Commit) -> bool:
+        """Return whether a commit takes an earlier one back: it says so, or its files are as they were before that one."""
+        if _REVERTS.search(commit.message) or _REVERT_OF.search(commit.message):
+            return True
+        files = self.diff(commit).files
+        before = self.commits[max(0, self.commits.index(commit) - _FAR):self.commits.index(commit)]
+        return any(files.keys() == self.diff(each).files.keys() and each.parents and all(
+            after == self.diff(each).files[path][0] for path, (_, after) in files.items()) for each in before)
 
     def _ci(self, heads: set[str | None]) -> str | None:
         ended = [event.facts.get("conclusion") for event in self.events

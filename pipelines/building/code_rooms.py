@@ -170,7 +170,8 @@ def _repository_tasks(
     trees, splits = CodeTrees(repository), winners_split(row["winner"] for row in rows)
     tasks = []
     for row in rows:
-        candidate = trees.candidate(TaskStart(row["base_commit"], json.loads(row["dirty"]), row["winner"]))
+        start = TaskStart(row["base_commit"], json.loads(row["dirty"]), row["winner"])
+        candidate = trees.undone(start) if row["derived_from"] == "hunk" else trees.candidate(start)
         if candidate is None:
             continue
         began = {**candidate.start}
@@ -178,13 +179,15 @@ def _repository_tasks(
         def begun(path: str, began: Mapping[str, ChangedFile] = began) -> str | None:
             return began[path].content.decode("utf-8", "replace") if path in began else None
 
-        texts = ending(below_root(calls.get(row["session_id"], []), repository), begun)
-        sessions = {} if texts is None else {row["session_id"]: {
+        session_id, at = row["session_id"], row["started_at"] or repository.commits[row["base_commit"]].at
+        texts = ending(below_root(calls[session_id], repository), begun) if session_id in calls else None
+        sessions = {} if texts is None else {session_id: {
             path: None if text is None else ChangedFile(text.encode(), began[path].mode if path in began else 0o100644)
             for path, text in texts.items()}}
         tasks.append(RepositoryTask(
-            row["task_id"], row["session_id"], row["started_at"] and row["started_at"].isoformat(), row["goal"], row["script"],
-            splits[row["winner"]], row["winner"], candidate, tuple(row["fail_to_pass"]), tuple(row["pass_to_pass"]), sessions))
+            row["task_id"], session_id or row["task_id"], at.isoformat(), row["goal"], row["script"], splits[row["winner"]],
+            row["winner"], candidate, tuple(row["fail_to_pass"]), tuple(row["pass_to_pass"]), sessions,
+            None if row["derived_from"] == "session" else row["derived_from"]))
     return tasks
 
 

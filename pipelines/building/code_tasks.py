@@ -1,4 +1,4 @@
-"""The stage `code_tasks`: the recipe of each repository, and the tasks that sessions of coding were about.
+"""The stage `code_tasks`: the recipe of each repository, the tasks that sessions of coding were about, and derived ones.
 
 Runs the repositories' tests, in sandboxes without a network. Without a repository the stage has nothing to do; a repository
 without a recipe, and a session that makes no task, have a decision with the reason.
@@ -10,7 +10,7 @@ import json
 import re
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,13 @@ from env_builder.shell.recipe import RepositoryRecipe, Sites
 from env_builder.shell.tasks import Candidate, separation
 from env_builder.shell.trials import Trials
 from extractors.configuration import CodeRepository
+from extractors.workspaces.changes import HostEvent
 from extractors.workspaces.ci_runs import CiRecord, outcomes_by_commit
 from extractors.workspaces.goal_texts import goal_text
 from extractors.workspaces.repository import Repository
 from pipelines.building.code_trees import CodeTrees, TaskStart, test_names
 from pipelines.building.decisions import replace_decisions
+from pipelines.building.derived_tasks import DerivedLimits, DerivedTasks
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.records import CodeRecipe, CodeTask, Decision, frame
@@ -43,6 +45,10 @@ _CI = """
     select distinct tool, arguments, path, happened_at from core.events join raw.files using (file_id)
     where kind = 'log' and arguments is not null and (tool in ($tests, $job) or split_part(tool, '.', 1) = 'workflow_run')
     order by all"""
+_EVENTS = """
+    select tool, arguments, happened_at from core.events
+    where kind = 'log' and arguments is not null and split_part(tool, '.', 1) in ('push', 'pull_request', 'issues')
+    order by happened_at, event_id"""
 _MOST_CHECKED = 40
 """Commits of the main line with results of CI with which a recipe is compared, the latest."""
 _PULLS = re.compile(r"\(#(\d+)\)|pull request #(\d+)")
@@ -52,8 +58,9 @@ SITES = ".sites"
 
 def code_tasks(store: Store, settings: Settings) -> Counts:
     """Find the recipe of each repository, and make tasks of the sessions about it."""
-    rows = _CodeRows()
     paths = settings.repository_paths
+    rows = _CodeRows([HostEvent(name, json.loads(facts), at) for name, facts, at in store.read(_EVENTS).iter_rows()]
+                     if paths else ())
     if paths:
         records = [CiRecord(tool, json.loads(facts), path, at) for tool, facts, path, at in
                    store.read(_CI, tests=TEST_RUN, job=CI_JOB).iter_rows()]
@@ -67,7 +74,8 @@ def code_tasks(store: Store, settings: Settings) -> Counts:
                     rows.add(repository, own, outcomes_by_commit(records), given.get(path),
                              Path(settings.out) / SITES, Path(scratch))
     counts = {"n_recipes": store.replace("mart.recipes", frame(CodeRecipe, rows.recipes)),
-              "n_code_tasks": store.replace("mart.code_tasks", frame(CodeTask, rows.tasks))}
+              "n_code_tasks": store.replace("mart.code_tasks", frame(CodeTask, rows.tasks)),
+              "n_derived": sum(task.session_id is None for task in rows.tasks)}
     replace_decisions(store, "code_tasks", frame(Decision, rows.decisions))
     return counts
 
@@ -75,7 +83,9 @@ def code_tasks(store: Store, settings: Settings) -> Counts:
 class _CodeRows:
     """The rows of the stage's tables."""
 
-    def __init__(self) -> None:
+    def __init__(self, events: Sequence[HostEvent] = ()) -> None:
+        """`events`: of the code host."""
+        self._events = events
         self.recipes: list[CodeRecipe] = []
         self.tasks: list[CodeTask] = []
         self.decisions: list[Decision] = []
@@ -103,6 +113,11 @@ class _CodeRows:
         self._decide(repository.name, True, result.reason, result.detail)
         for session in sessions:
             self._add_session(session, trees, result.recipe, trials)
+        settings = given or CodeRepository(path="")
+        derived = DerivedTasks(trees, self._events, result.recipe, trials).rows(
+            {task.winner for task in self.tasks}, DerivedLimits(settings.derived_commits, settings.derived_hunks))
+        self.tasks += derived.tasks
+        self.decisions += derived.decisions
 
     def _add_session(self, session: Mapping[str, Any], trees: CodeTrees, recipe: RepositoryRecipe, trials: Trials) -> None:
         subject = session["session_id"]

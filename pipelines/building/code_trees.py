@@ -60,6 +60,13 @@ class CodeTrees:
         return Candidate(start, tests, {path: file for path, file in fix.items() if start.get(path) != file},
                          merged(rest, start) or {})
 
+    def undone(self, at: TaskStart) -> Candidate:
+        """Return the parts of a task that puts files back as their commit has them: those that its start has otherwise."""
+        tree, start = self.tree(self.repository.commits[at.commit_id]), self.start(at)
+        back = {path: tree.get(path) for path in sorted(at.dirty) if start.get(path) != tree.get(path)}
+        tests = {path: file for path, file in back.items() if is_test(path)}
+        return Candidate(start, tests, {path: file for path, file in back.items() if path not in tests}, {})
+
     def parts(self, winner: Commit) -> dict[str, dict[str, tuple[ChangedFile | None, ChangedFile | None]]]:
         """Return what a commit changed, by kind of file: path -> the file before and after."""
         parent = self.repository.commits.get(winner.parents[0]) if winner.parents else None

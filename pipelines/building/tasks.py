@@ -10,6 +10,7 @@ import json
 import polars as pl
 
 from env_builder.runtime.stances import claims, declines, takes_back
+from env_builder.shell.rooms import winners_split
 from extractors.outcomes import judge
 from extractors.outcomes.code import CodeOutcomes
 from extractors.tasks import find, goals_of, leakage
@@ -77,9 +78,18 @@ def with_stances(turns: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(pl.when(spoken).then("stance").alias("stance"))
 
 
+def _with_sides(store: Store) -> pl.DataFrame:
+    """Return the sessions, with the split of the repository's task that the change of each solves, in the column `side`."""
+    sessions = store.table("core.sessions")
+    solved = store.read("select session_id, winner from mart.code_changes where winner is not null order by session_id")
+    sides = solved.select("session_id", pl.col("winner").replace_strict(winners_split(solved["winner"]), return_dtype=pl.String)
+                          .alias("side"))
+    return sessions.join(sides, on="session_id", how="left", maintain_order="left") if solved.height else sessions
+
+
 def tasks(store: Store, settings: Settings) -> Counts:
     """Group sessions into tasks, with goal, start and split; and report what the split's sides still share."""
-    sessions, turns, effects = store.table("core.sessions"), store.table("core.turns"), effects_of(store)
+    sessions, turns, effects = _with_sides(store), store.table("core.turns"), effects_of(store)
     gate = settings.configured.gates.min_probability
     with memoized(store, "tasks", code_digest(__name__)) as memoize:
         mined = find(sessions, turns, store.table("mart.outcomes"), effects, starts_of(store), gate,

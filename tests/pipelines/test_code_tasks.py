@@ -72,7 +72,7 @@ def test_sessions_about_a_change_with_tests_become_tasks(repository: Repository,
                 session(repository, "question", 0, None))
     assert [(each.reason, each.kept) for each in made.decisions] == [
         ("reproduced", True), ("separates", True), ("separates", True), ("no_tests_separate", False),
-        ("no_source_change", False), ("no_winner", False)]
+        ("no_source_change", False), ("no_winner", False), ("same_as_task", False)]
     assert [(each.session_id, each.base, each.fail_to_pass, each.pass_to_pass) for each in made.tasks] == [
         (name, "start", ["lamp::test_oil"], ["lamp::test_wick"]) for name in ("fix", "dirty")]
     assert (made.tasks[0].goal, made.tasks[0].script) == ("It needs oil", ["thanks"])

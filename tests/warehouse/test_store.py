@@ -219,6 +219,14 @@ def test_an_older_warehouse_is_brought_up_to_date(path: Path) -> None:
         assert store.read("select version from raw.schema_version").item() == SCHEMA_VERSION
 
 
+def test_a_table_of_an_older_warehouse_takes_rows_without_what_it_had_to_have(path: Path) -> None:
+    older(path, "alter table mart.code_tasks alter session_id set not null", version=SCHEMA_VERSION)
+    row = {name: [] if "list" in kind else "x" for name, kind in records.CodeTask.__annotations__.items()}
+    row["session_id"] = None
+    with Store.open(path) as store:
+        assert store.replace("mart.code_tasks", records.frame(records.CodeTask, [row])) == 1
+
+
 def test_a_warehouse_of_version_2_gets_todays_names_and_keeps_what_was_read(path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     with duckdb.connect(str(path)) as connection:

@@ -171,6 +171,24 @@ def test_one_users_things_and_changed_things_stay_on_one_side_and_shared_ones_ar
     assert sum(report["n_tasks"].values()) == 40
 
 
+def test_what_is_tied_to_a_session_with_a_side_elsewhere_is_on_that_side() -> None:
+    names = [f"s{i:02}" for i in range(20)]
+    steps = {name: [("user", f"sell number{1000 + i} now please"), ("sell", {"what": f"number{1000 + i}"}, "ok"),
+                    ("assistant", "ok")] for i, name in enumerate(names)}
+    sessions, turns = frames(*steps.items(), identities={name: f"user{i // 2}" for i, name in enumerate(names)})
+    before = find(sessions, turns, chances(sessions), EFFECTS, {}).tasks
+    sides = {"s00": "held_out", "s01": "train", "s02": "validation", "s18": "train"}
+    stated = sessions.with_columns(pl.Series("side", [sides.get(name) for name in sessions["session_id"]]))
+    after = find(stated, turns, chances(sessions), EFFECTS, {}).tasks
+    old, new = ({row["session_ids"][0]: row["split"] for row in tasks.to_dicts()} for tasks in (before, after))
+    assert [old[name] for name in ("s00", "s02", "s18")] == ["train", "train", "held_out"]
+    assert [new[name] for name in ("s00", "s01", "s02", "s03", "s18", "s19")] == [
+        "held_out", "held_out", "validation", "validation", "train", "train"]
+    assert {name for name, side in new.items() if side != "train"} == {"s00", "s01", "s02", "s03", "s16", "s17"}
+    assert new["s16"] == new["s17"] == "held_out", "the shares are filled with what has no side elsewhere"
+    assert leakage(after, stated, turns, EFFECTS)["shop"]["leaks"] == 0
+
+
 def test_later_tasks_are_held_out_and_near_duplicates_stay_together() -> None:
     def paint(i: int, words: str = "please would you kindly paint the long northern") -> list[tuple[Any, ...]]:
         wall = f"wall{1000 + i}"
