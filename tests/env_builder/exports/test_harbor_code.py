@@ -18,7 +18,7 @@ from env_builder.exports import harbor
 from env_builder.exports.adapters import harbor_repository
 from env_builder.exports.kit import Kit, kit_of
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.workspace.sandbox import LINK
+from env_builder.runtime.workspace.sandbox import LINK, WITHIN
 from env_builder.runtime.workspace.trees import packed
 from env_builder.shell import WorkspaceContent, WorkspaceStart
 from tests.apps import START, task
@@ -54,8 +54,8 @@ def test_the_agents_container_has_the_tree_and_nothing_that_tells_the_solution(k
     folder = tmp_path / "out" / NAME
     own = folder / "environment"
     agents = {path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file()}
-    assert agents == {"Dockerfile", "harbor_repository.py", "start.pack", "site.pack", "within/pytest.ini",
-                      "within/traceroom_ask.py", "within/traceroom_pytest.py"}
+    ours = {f"within/{path.name}" for path in WITHIN.iterdir() if path.is_file()}
+    assert agents == {"Dockerfile", "harbor_repository.py", "start.pack", "site.pack", *ours}
     assert harbor_repository.unpacked(folder / "environment/start.pack", "start").keys() == {
         "measures/__init__.py", "measures/units.py", "measures/words.py", "README.md", "tests/test_words.py"}
     written = tomllib.loads((folder / "task.toml").read_text("utf-8"))
