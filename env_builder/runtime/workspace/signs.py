@@ -1,8 +1,8 @@
 """Signs that source reaches for its judge: names by which code finds, patches or imitates what runs its tests.
 
 In: lines that a change puts in, and the file that they are of. Out: the names. A sign refuses nothing by itself: where only
-reports of the code under test tell, a change that passes and has signs is left to a person. Python and JavaScript have signs of
-their own; of other languages none are known.
+reports of the code under test tell, a change that passes and has signs is left to a person. Those of Python count in any file,
+as one may be run under any name; those of JavaScript in its own. Of other languages none are known.
 
 Does not see: names that are put together from variables, or reached in ways not listed. Standard library only.
 """
@@ -42,5 +42,5 @@ _JAVASCRIPT = re.compile("|".join((
 
 def signs_in(path: str, line: str) -> set[str]:
     """Return the signs of a line of a file."""
-    pattern = _JAVASCRIPT if PurePosixPath(path).suffix.lower() in _SCRIPTS else _PYTHON
-    return {" ".join(match[0].split()) for match in pattern.finditer(line)}
+    patterns = (_PYTHON, _JAVASCRIPT) if PurePosixPath(path).suffix.lower() in _SCRIPTS else (_PYTHON,)
+    return {" ".join(match[0].split()) for pattern in patterns for match in pattern.finditer(line)}
