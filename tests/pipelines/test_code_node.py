@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from extractors.workspaces.repository import Repository
 from pipelines.building.code_tasks import _CodeRows
 from pipelines.building.code_trees import CodeTrees, TaskStart
 from tests.env_builder.shell.test_node import needs_node
-from tests.extractors.workspaces.commits import commit_all
+from tests.extractors.workspaces.commits import repository_fixture
 from tests.workspaces import isolated
 
 FAULTY = "function slug(text) {\n  return text.toLowerCase().replace(' ', '-');\n}\nmodule.exports = { slug };\n"
@@ -42,12 +42,7 @@ GIVEN = CodeRepository(path="slug", command="node --test --test-reporter=junit -
                        setup="mkdir -p out", junit="out")
 
 
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    folder = tmp_path_factory.mktemp("repositories") / "slug"
-    commit_all(folder, *COMMITS)
-    with Repository.open(folder) as opened:
-        yield opened
+repository = repository_fixture("slug", *COMMITS)
 
 
 @pytest.fixture(scope="module")

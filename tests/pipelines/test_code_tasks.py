@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from extractors.configuration import CodeRepository
 from extractors.workspaces.repository import Repository
 from pipelines.building.code_tasks import _CodeRows
 from pipelines.building.code_trees import CodeTrees, TaskStart
-from tests.extractors.workspaces.commits import commit_all
+from tests.extractors.workspaces.commits import repository_fixture
 
 RUNNER = """\
 echo '<testsuite>' > junit.xml
@@ -31,12 +30,7 @@ COMMITS = (
     ("Rename the shade", {"lamp.c": "wick\noil\n\nscreen\n"}))
 
 
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    folder = tmp_path_factory.mktemp("repositories") / "lamp"
-    commit_all(folder, *COMMITS)
-    with Repository.open(folder) as opened:
-        yield opened
+repository = repository_fixture("lamp", *COMMITS)
 
 
 def session(repository: Repository, session_id: str, at: int, winner: int | None, **more: Any) -> dict[str, Any]:

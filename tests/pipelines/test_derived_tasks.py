@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from extractors.workspaces.repository import Repository
 from pipelines.building.code_rooms import _repository_tasks
 from pipelines.building.code_trees import CodeTrees
 from pipelines.building.derived_tasks import DerivedLimits, DerivedRows, DerivedTasks
-from tests.extractors.workspaces.commits import commit_all
+from tests.extractors.workspaces.commits import repository_fixture
 from tests.pipelines.test_code_tasks import RUNNER, scratch
 
 __all__ = ["scratch"]
@@ -42,12 +41,7 @@ COMMITS = (
     ("v1.2", {"lamp.c": lamp("hook", "wick", "oil", "shade", "foot", "knob", "bulb"), "tests/test_bulb_glows.txt": "bulb\n"}))
 
 
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    folder = tmp_path_factory.mktemp("repositories") / "lamp"
-    commit_all(folder, *COMMITS)
-    with Repository.open(folder) as opened:
-        yield opened
+repository = repository_fixture("lamp", *COMMITS)
 
 
 @pytest.fixture(scope="module")
