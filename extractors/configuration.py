@@ -17,6 +17,7 @@ from extractors.formats.envelope import FIELDS
 from extractors.formats.mapped import FIELDS as MAPPED_FIELDS
 from extractors.formats.mapped import TABLES
 from extractors.formats.mapped_words import KINDS, ROLES
+from extractors.workspaces.mirrors import is_address
 from warehouse.errors import InputError
 from warehouse.vocabulary import SUCCEEDED_FROM
 
@@ -132,7 +133,7 @@ class CodeRepository(_Section):
     """A git repository that sessions worked on (docs/howto/repositories.md)."""
 
     path: str
-    """A bundle, a bare clone or a checkout, from the configuration file's folder."""
+    """A bundle, a bare clone or a checkout, from the configuration file's folder; or an address on a server, that is cloned."""
     command: str | None = None
     """A command that runs its tests from its root and writes JUnit XML; default: pytest, with the packages of its metadata."""
     junit: str = "junit.xml"
@@ -296,7 +297,7 @@ def load(path: Path | str) -> Configuration:
         raise InputError(*_problem(error, str(path))) from error
 
     def absolute(name: str) -> str:
-        return str((path.parent / name).resolve())
+        return name if is_address(name) else str((path.parent / name).resolve())
     folder, registry = configuration.behaviour.programs, configuration.release.registry
     rubrics = configuration.rewards.rubrics or (RUBRICS if (path.parent / RUBRICS).is_dir() else None)
     return configuration.model_copy(update={

@@ -9,6 +9,7 @@ import getpass
 import glob
 import json
 import os
+from collections.abc import Callable
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from extractors import objects
+from extractors.workspaces.mirrors import fetched, is_address, mirror_folder
 from warehouse import permissions
 from warehouse.errors import InputError
 
@@ -53,7 +55,8 @@ class Settings(BaseModel):
     privacy: bool | None = None
     """Pseudonymise personal data before anything is stored; None: as the configuration says, by default on."""
     repositories: tuple[str, ...] = ()
-    """Git repositories that sessions worked on, in addition to those of the configuration: bundles, bare clones, checkouts."""
+    """Git repositories that sessions worked on, in addition to those of the configuration: bundles, bare clones, checkouts,
+    addresses on a server."""
     image: bool = True
     """Build a container image of each environment, if an engine answers."""
     base_image: str | None = None
@@ -86,6 +89,8 @@ class Settings(BaseModel):
     """File of people's reviews (docs/reviews.md): read with the logs."""
     releases = OutPath("releases")
     """Folder of the releases, if the configuration names no other registry."""
+    clones = OutPath(".repositories")
+    """Clones of repositories on servers."""
     report = OutPath("report")
     """Folder of the report."""
 
@@ -102,14 +107,34 @@ class Settings(BaseModel):
 
     @property
     def repository_paths(self) -> tuple[str, ...]:
-        """All repositories, each once."""
-        return tuple(dict.fromkeys((*self.repositories, *(each.path for each in self.configured.repositories))))
+        """All repositories, each once; one on a server as its clone in OUT."""
+        return tuple(dict.fromkeys(map(self.repository_path, self._repository_names)))
+
+    @property
+    def _repository_names(self) -> tuple[str, ...]:
+        return (*self.repositories, *(each.path for each in self.configured.repositories))
+
+    def repository_path(self, name: str) -> str:
+        """Return where a repository is on this machine."""
+        return str(mirror_folder(name, self.clones)) if is_address(name) else name
+
+    def fetch_repositories(self, warn: Callable[[str], None]) -> None:
+        """Bring the clones of repositories on servers up to date. InputError where one was never had; where its server does not
+        answer today, `warn` gets a sentence and the last clone is used."""
+        for address in filter(is_address, dict.fromkeys(self._repository_names)):
+            try:
+                fetched(address, self.clones)
+            except InputError as error:
+                if not Path(self.repository_path(address)).is_dir():
+                    raise
+                warn(f"{error}; what was had of it last is used")
 
     @property
     def repositories_text(self) -> str:
         """What the branches and tags of each repository stand for."""
         from extractors.workspaces.repository import Repository  # loads dulwich
-        return json.dumps([[opened.name, opened.digest] for opened in map(Repository.open, self.repository_paths)])
+        paths = filter(os.path.exists, self.repository_paths)   # a clone may not be there yet
+        return json.dumps([[opened.name, opened.digest] for opened in map(Repository.open, paths)])
 
     @property
     def behaviour_text(self) -> str:
@@ -157,9 +182,10 @@ class Settings(BaseModel):
                                      "set TRACEROOM_MODEL and TRACEROOM_MODEL_URL, or remove ask = true")
             programs(config.behaviour.programs)
             rubrics(config.rewards.rubrics)
-        for path in self.repository_paths:
-            if not Path(path).exists():
-                raise InputError("there is no such repository", path, "give a bundle, a bare clone or a checkout")
+        for path in self._repository_names:
+            if not (is_address(path) or Path(path).exists()):
+                raise InputError("there is no such repository", path,
+                                 "give a bundle, a bare clone, a checkout or an address such as https://HOST/NAME.git")
         self.must_be_folder()
         from pipelines.running import engines  # loads DuckDB
         engines.refuse_unknown()

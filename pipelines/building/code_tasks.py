@@ -65,7 +65,7 @@ def code_tasks(store: Store, settings: Settings) -> Counts:
         records = [CiRecord(tool, json.loads(facts), path, at) for tool, facts, path, at in
                    store.read(_CI, tests=TEST_RUN, job=CI_JOB).iter_rows()]
         sessions = list(store.read(_SESSIONS).iter_rows(named=True))
-        given = {each.path: each for each in settings.configured.repositories}
+        given = {settings.repository_path(each.path): each for each in settings.configured.repositories}
         with tempfile.TemporaryDirectory(prefix="traceroom-") as scratch:
             Path(scratch).chmod(0o755)
             for path in paths:

@@ -15,7 +15,8 @@ Out = Annotated[str, typer.Option("--out", help="Output folder of the run: wareh
 RunConfig = Annotated[str | None, typer.Option("--config", help="TOML file that the run used.", show_default=False)]
 
 RepositoryPaths = Annotated[list[str] | None, typer.Option(
-    "--repository", help="Git repository that the sessions worked on: a bundle, a bare clone or a checkout. May be repeated.",
+    "--repository",
+    help="Git repository that the sessions worked on: a bundle, a bare clone, a checkout or an address. May be repeated.",
     show_default=False)]
 
 Directory = Annotated[Path, typer.Argument(

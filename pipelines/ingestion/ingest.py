@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import PurePosixPath
 
 import polars as pl
@@ -57,7 +58,8 @@ _TABLES = {"records": "raw.records", "events": "core.events", "quarantine": "raw
 
 
 def ingest(store: Store, settings: Settings) -> Counts:
-    """Read every chunk that the ledger lacks into records, events and tool declarations."""
+    """Read every chunk that the ledger lacks into records, events and tool declarations; fetch repositories of servers."""
+    settings.fetch_repositories(partial(progress.warn, "extract"))
     files, unread = discovered(settings)
     counts = {"n_files": len(files), "n_new_files": 0, "n_new_records": 0, "n_new_events": 0, "n_later_files": 0}
     forgotten = remembered(store)

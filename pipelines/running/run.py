@@ -88,6 +88,7 @@ def unchanged(settings: Settings) -> Ran | None:
     began = time.perf_counter()
     if not catalog_of(settings.warehouse).is_published() or _is_going_or_was_killed(settings):
         return None
+    settings.fetch_repositories(partial(progress.warn, "starts"))
     try:
         with Store.published(settings.warehouse) as store:
             if not engine.up_to_date(store, STAGES, settings) or not all_read(store, settings):
