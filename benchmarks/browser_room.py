@@ -1,4 +1,4 @@
-"""How far a site's recorded pages carry: replay, the ceiling of logs, and templates of pages, on sessions that were held out.
+"""How far a site's recorded pages carry, on held-out sessions: replay, the ceiling of logs, templates and what fills them.
 
     python benchmarks/browser_room.py ../shared/data/portal [--part pages]
 
@@ -20,19 +20,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from browser_pages import BROKEN, site_answer, words_of
+from browser_pages import BROKEN, SiteAnswer, site_answer, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
+from browser_site import InducedSite
 
-from env_builder.site.routes import SiteRoute, SiteRoutes
-from env_builder.site.shapes import PageFit, fit, learn_template, places_of, rows_of
-from env_builder.site.trees import Element
+from env_builder.site.shapes import PageFit, fit, places_of, rows_of
 from extractors.inventory import SourceFile
 from extractors.reading import read
-from extractors.routes import templates
 
 Figures = dict[str, Any]
-Answering = Callable[[SiteRequest, Sequence[SiteRequest]], SiteRequest | None]
-"""Which recorded request answers one, given those before it in its session."""
+Answering = Callable[[SiteRequest, Sequence[SiteRequest]], SiteAnswer | None]
+"""What answers a request, given those before it in its session."""
 
 
 def recorded_requests(har: Path) -> list[SiteRequest]:
@@ -78,9 +76,9 @@ def score(sessions: Sequence[Sequence[SiteRequest]], answer: Answering) -> Figur
     for session in sessions:
         right = []
         for index, request in enumerate(session):
-            recorded = answer(request, session[:index])
-            n_answered += recorded is not None
-            right.append(recorded is not None and recorded.answer == request.answer)
+            answered = answer(request, session[:index])
+            n_answered += answered is not None
+            right.append(answered == request.answer)
             n_posts += request.method == "POST"
             n_posts_right += request.method == "POST" and right[-1]
         n_requests, n_right, n_whole = n_requests + len(right), n_right + sum(right), n_whole + all(right)
@@ -123,42 +121,29 @@ def _words(request: SiteRequest) -> Iterable[str]:
     yield from request.answer.words
 
 
-def template_figures(training: Sequence[Sequence[SiteRequest]], held_out: Sequence[Sequence[SiteRequest]]) -> Figures:
-    """Return how well templates learnt of the training sessions' pages explain held-out pages."""
-    requests = [request for session in training for request in session]
-    paths = {path: template for path, (template, _) in templates([_path(request.url) for request in requests]).items()}
-    routes = SiteRoutes(paths)
-    pages = pages_by_route(routes, requests)
-    learnt = {key: learn_template(examples) for key, examples in pages.items()}
+def template_figures(site: InducedSite, held_out: Sequence[Sequence[SiteRequest]]) -> Figures:
+    """Return how well the templates of an induced site explain held-out pages."""
     fits: list[PageFit] = []
     by_route: dict[str, list[bool]] = defaultdict(list)
-    for key, examples in pages_by_route(routes, [request for session in held_out for request in session]).items():
-        fitted = [fit(learnt[key], page) for page in examples] if key in learnt else []
-        fits += fitted
-        by_route[f"{key[0]} {key[1]}"] += [each.has_structure for each in fitted] or [False] * len(examples)
+    for request in (request for session in held_out for request in session):
+        if request.answer.page is not None:
+            template = site.template(request)
+            fits += [fit(template, request.answer.page)] if template is not None else []
+            name = f"{site.routes.route(request.method, request.url)} {request.answer.status}"
+            by_route[name].append(template is not None and fits[-1].has_structure)
     for name, results in sorted(by_route.items()):
         print(f"{sum(results):3} of {len(results):3} pages have the structure: {name}")
     n_all = sum(request.is_page for session in held_out for request in session)
     explained = [each.n_places + each.n_constants for each in fits]
     values = [each.n_places + each.n_constants + each.n_changed + each.n_surplus for each in fits]
-    return {"routes": len(learnt), "routes_of_one_page": sum(len(each) == 1 for each in pages.values()),
+    return {"routes": len(site.templates), "routes_of_one_page": sum(len(each) == 1 for each in site.pages.values()),
             "pages_of_a_route": _share(len(fits), n_all),
             "pages_with_structure": _share(sum(each.has_structure for each in fits), n_all),
             "pages_fit": _share(sum(each.fits for each in fits), n_all), "coverage": _share(sum(explained), sum(values)),
             "values_in_places": _share(sum(each.n_places for each in fits), sum(values)),
             "places_per_page": statistics.median(each.n_places for each in fits),
-            "places_per_template": statistics.median(places_of(each) for each in learnt.values()),
-            "templates_with_rows": sum(rows_of(each) > 0 for each in learnt.values())}
-
-
-def pages_by_route(routes: SiteRoutes, requests: Iterable[SiteRequest]) -> dict[tuple[SiteRoute, int], list[Element]]:
-    """Return the pages of each route and status; a refused form and an accepted one show different pages."""
-    pages: dict[tuple[SiteRoute, int], list[Element]] = defaultdict(list)
-    for request in requests:
-        route = routes.route(request.method, request.url)
-        if request.answer.page is not None and route is not None:
-            pages[route, request.answer.status or 0].append(request.answer.page)
-    return dict(pages)
+            "places_per_template": statistics.median(places_of(each) for each in site.templates.values()),
+            "templates_with_rows": sum(rows_of(each) > 0 for each in site.templates.values())}
 
 
 def _path(url: str) -> str:
@@ -170,20 +155,29 @@ def _share(part: int, whole: int) -> float:
 
 
 def pages(data: Path) -> Figures:
-    """Return the figures of pages: two replays, what logs can give at most, and templates."""
+    """Return the figures of pages: replays, the induced site, a cheat and an oracle, what logs can give at most, templates."""
     training, held_out = sessions_of(data)
     requests = [request for session in training for request in session]
     har, last, user = HarReplay(requests), Cassette(requests, same_user_first=False), Cassette(requests, same_user_first=True)
+    site, empty = InducedSite(requests), site_answer({"status": 200, "type": "text/html", "body": ""})
     answers: dict[str, Answering] = {
-        "har_replay": lambda request, _: har.answer(request), "cassette_last": lambda request, _: last.answer(request),
-        "cassette_user": user.answer, "oracle": lambda request, _: request}
+        "har_replay": lambda request, _: _recorded(har.answer(request)),
+        "cassette_last": lambda request, _: _recorded(last.answer(request)),
+        "cassette_user": lambda request, earlier: _recorded(user.answer(request, earlier)),
+        "induced": site.answer, "empty_page": lambda request, _: empty, "oracle": lambda request, _: request.answer}
     figures: Figures = {
         "sessions": len(training) + len(held_out), "held_out_sessions": len(held_out),
         "held_out_requests": sum(map(len, held_out)),
         "held_out_pages": sum(request.is_page for session in held_out for request in session)}
+    counts = [site.count_places(request, session[:index]) for session in held_out for index, request in enumerate(session)]
+    figures["induced_places_right"] = _share(sum(right for right, _ in counts), sum(all_ for _, all_ in counts))
     measured = {name: score(held_out, answer) for name, answer in answers.items()} | {
-        "ceiling": ceiling(training, held_out), "templates": template_figures(training, held_out)}
+        "ceiling": ceiling(training, held_out), "templates": template_figures(site, held_out)}
     return figures | {f"{name}_{figure}": value for name, each in measured.items() for figure, value in each.items()}
+
+
+def _recorded(request: SiteRequest | None) -> SiteAnswer | None:
+    return request.answer if request is not None else None
 
 
 PARTS = {"pages": pages}

@@ -125,8 +125,11 @@ def test_the_benchmark_measures_held_out_sessions_against_the_others(
     browser_room.main([str(tmp_path), "--part", "pages"])
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])["figures"]
     assert figures["held_out_requests"] == 3, "the broken one does not count"
-    assert {name: figures[f"{name}_requests_right"] for name in ("har_replay", "cassette_last", "cassette_user", "oracle")} == {
-        "har_replay": 0.333, "cassette_last": 0.0, "cassette_user": 0.333, "oracle": 1.0}
+    scored = {"har_replay": 0.333, "cassette_last": 0.0, "cassette_user": 0.333, "empty_page": 0.0, "oracle": 1.0}
+    assert {name: figures[f"{name}_requests_right"] for name in scored} == scored
     assert (figures["har_replay_answered"], figures["ceiling_pages_ever"]) == (0.667, 0.667)
     assert (figures["templates_pages_of_a_route"], figures["templates_pages_fit"]) == (0.667, 0.667)
     assert figures["templates_places_per_page"] == 1
+    induced = figures["induced_answered"], figures["induced_requests_right"]
+    assert induced == (0.667, 0.333), "what ann saw, and not what is new"
+    assert figures["induced_places_right"] == 0.5

@@ -48,6 +48,11 @@ class SiteRoutes:
         names = sorted({name for name, _ in parse_qsl(address.query, keep_blank_values=True)})
         return SiteRoute(method, f"{template}{ending}", tuple(names))
 
+    def parameters(self, route: SiteRoute, url: str) -> dict[str, str]:
+        """Return the varying segments of a request's path by their names in the route's template."""
+        names, parts = route.path.strip("/").split("/"), urlsplit(url).path.strip("/").split("/")
+        return {name[1:-1]: unquote(part) for name, part in zip(names, parts, strict=True) if _varies(name)}
+
     def _nearest(self, path: str) -> str | None:
         """Return the template that a new path fits; of several the one with most names in it, names early in the path first."""
         parts = [unquote(part) for part in path.strip("/").split("/")]

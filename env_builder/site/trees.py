@@ -7,9 +7,10 @@ comments, the doctype, the inert content of `<template>`, what scripts make of t
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from warehouse.errors import Unavailable
 
@@ -114,6 +115,27 @@ def _opening(element: Element) -> str:
     first = element.children[0] if element.children else ""
     newline = "\n" if element.tag in _EATS_A_NEWLINE and isinstance(first, str) and first.startswith("\n") else ""
     return f"<{element.tag}{attributes}>{newline}"
+
+
+def encode(nodes: Sequence[Node]) -> str:
+    """Return nodes as JSON text: a text as it is, an element as [tag, attributes, children]."""
+    return json.dumps([_plain(node) for node in nodes], ensure_ascii=False, separators=(",", ":"))
+
+
+def _plain(node: Node) -> Any:
+    return node if isinstance(node, str) else [node.tag, node.attributes, [_plain(child) for child in node.children]]
+
+
+def decode(text: str) -> list[Node]:
+    """Return the nodes that `encode` wrote. Errors: ValueError for other text."""
+    return [_node(plain) for plain in json.loads(text)]
+
+
+def _node(plain: Any) -> Node:
+    if isinstance(plain, str):
+        return plain
+    tag, attributes, children = plain
+    return Element(tag, attributes, [_node(child) for child in children])
 
 
 def squeeze(root: Element) -> Element:

@@ -23,6 +23,13 @@ def test_a_request_has_the_route_of_its_path_and_query(url: str, path: str, quer
     assert ROUTES.route("GET", url) == SiteRoute("GET", path, query)
 
 
+def test_the_varying_segments_have_the_names_of_the_template() -> None:
+    route = ROUTES.route("GET", "/a%20b/c%207")
+    assert route is not None
+    assert ROUTES.parameters(route, "/a%20b/c%207") == {"a_b_1": "c 7"}
+    assert ROUTES.parameters(SiteRoute("GET", "/"), "/") == {}
+
+
 @pytest.mark.parametrize("url", ["/doors/1/", "/shelves/17/boxes/", "/shelves"])
 def test_a_path_like_none_before_has_no_route(url: str) -> None:
     assert ROUTES.route("GET", url) is None
