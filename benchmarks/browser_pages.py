@@ -19,7 +19,8 @@ _TOKEN = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-
                     r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _TIME_OF_DAY = re.compile(
     r"\b\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:\s*[ap]\.?m\b\.?)?|\b\d{1,2}\s+[ap]\.m\.|\b(?:noon|midnight)\b", re.IGNORECASE)
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"""[^\s/?&=#,;:()"']+""")
+"""A price is one word, each part of an address another."""
 BROKEN = frozenset({502, 503})
 """Statuses of faults that no site answers on purpose."""
 
