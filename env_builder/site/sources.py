@@ -1,0 +1,189 @@
+"""Visits of a site in, a model out that answers a request: status, where it leads, what stands in each place of its page.
+
+Every route's answers are of kinds (a page, a redirect, a download; of one status); a kind's answer maps places to values. Each
+place learns by counting which source gives its value: one value for all, the own session's last look at the route or the same
+url, the last look at the url by the same user or by anybody, or a text with values of the request in it (path, query, form,
+its day, the url of the page before). What was posted just before makes a case of its own. A value does not vouch for itself.
+Sees: looks before the request's instant; constants and texts of all visits that it learns from. Does not see: facts behind
+rows, sums, counters; optional children and rows are one value each, repeated as they were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import product
+
+from env_builder.site.filling import Place, Value
+
+KIND: Place = ("kind",)
+"""The place of an answer's kind."""
+_MARK = "\x00"
+_SHORTEST = 2
+"""A value of fewer characters stands in too many texts to say that it came from the request."""
+
+
+@dataclass(frozen=True)
+class SiteVisit:
+    """A request of a session with its answer as places and values."""
+
+    session: str
+    user: str
+    at: datetime
+    route: Hashable
+    url: str
+    is_write: bool
+    is_page: bool
+    """Whether a page came back; of a request whose answer is to be predicted, False."""
+    arguments: Mapping[str, str]
+    """Values of the request by name: of path, query and form."""
+    values: Mapping[Place, Value]
+    """Places to values; `KIND` is one of them. Empty for a request whose answer is to be predicted."""
+
+    @property
+    def kind(self) -> Value:
+        """Return the answer's kind."""
+        return self.values[KIND]
+
+
+@dataclass(frozen=True, eq=False)
+class _VisitContext:
+    """What a source may see."""
+
+    request: SiteVisit
+    own: Sequence[SiteVisit]
+    before: Sequence[SiteVisit]
+    """Visits of the same url by other sessions before the instant, in order."""
+
+    @cached_property
+    def arguments(self) -> dict[str, str]:
+        """Return what a text may be made of: the request's values, its day in words and numbers, the url of the page before."""
+        page = next((visit.url for visit in reversed(self.own) if visit.is_page), None)
+        return {**self.request.arguments, **_days(self.request.at), **({"page before": page} if page else {})}
+
+    def keys(self, place: Place, kind: Value) -> tuple[Hashable, Hashable]:
+        """Return what counts are kept for: the place after what was posted since the last page, and the place in all cases."""
+        last = next((visit for visit in reversed(self.own) if visit.is_write or visit.is_page), None)
+        posted = last.route if last is not None and last.is_write else None
+        return (self.request.route, kind, place, posted), (self.request.route, kind, place)
+
+
+class SiteModel:
+    """Answers requests of a site by the sources that its places learnt."""
+
+    def __init__(self, visits: Iterable[SiteVisit]) -> None:
+        """Learn from visits of whole sessions."""
+        self._by_url: dict[tuple[str, bool], list[SiteVisit]] = defaultdict(list)
+        self._places: dict[Hashable, tuple[Place, ...]] = {}
+        self._texts: dict[Hashable, Counter[Value]] = defaultdict(Counter)
+        self._patterns: dict[Hashable, Counter[Value]] = defaultdict(Counter)
+        self._tried: dict[Hashable, Counter[str]] = defaultdict(Counter)
+        self._right: dict[Hashable, Counter[str]] = defaultdict(Counter)
+        contexts = self._contexts(sorted(visits, key=lambda visit: (visit.at, visit.session)))
+        for context in contexts:
+            self._count_texts(context)
+        for context in contexts:
+            self._count_sources(context)
+
+    def answer(self, request: SiteVisit, own: Sequence[SiteVisit]) -> dict[Place, Value] | None:
+        """Return places and values for a request, given its session's visits so far; None for a route never requested."""
+        before = [visit for visit in self._by_url.get((request.url, request.is_write), ()) if visit.at < request.at]
+        context = _VisitContext(request, own, before)
+        kind = self._predict(context, KIND, None)
+        if kind is None:
+            return None
+        return {KIND: kind} | {place: self._predict(context, place, kind) for place in self._places[request.route, kind]}
+
+    def _contexts(self, visits: Sequence[SiteVisit]) -> list[_VisitContext]:
+        own: dict[str, list[SiteVisit]] = defaultdict(list)
+        contexts = []
+        for visit in visits:
+            same_url = self._by_url[visit.url, visit.is_write]
+            before = [each for each in same_url if each.session != visit.session]
+            contexts.append(_VisitContext(visit, list(own[visit.session]), before))
+            own[visit.session].append(visit)
+            same_url.append(visit)
+        return contexts
+
+    def _count_texts(self, context: _VisitContext) -> None:
+        visit = context.request
+        self._places[visit.route, visit.kind] = tuple(place for place in visit.values if place != KIND)
+        for place, value in visit.values.items():
+            for key in context.keys(place, None if place == KIND else visit.kind):
+                self._texts[key][value] += 1
+                self._patterns[key][_abstracted(value, context.arguments)] += 1
+
+    def _count_sources(self, context: _VisitContext) -> None:
+        visit = context.request
+        for place, value in visit.values.items():
+            kind = None if place == KIND else visit.kind
+            for key in context.keys(place, kind):
+                for name, candidate in self._candidates(context, place, kind, key, (value,)):
+                    self._tried[key][name] += 1
+                    self._right[key][name] += candidate == value
+
+    def _predict(self, context: _VisitContext, place: Place, kind: Value) -> Value:
+        key = next((key for key in context.keys(place, kind) if key in self._tried), None)
+        if key is None:
+            key = next((key for key in context.keys(place, kind) if key in self._texts), None)
+        candidates = dict(self._candidates(context, place, kind, key, ())) if key is not None else {}
+        tried, right = self._tried[key], self._right[key]
+        best = max(candidates, key=lambda name: (right[name] + 1) / (tried[name] + 2), default=None)
+        return candidates[best] if best is not None else None
+
+    def _candidates(self, context: _VisitContext, place: Place, kind: Value, key: Hashable,
+                    without: Sequence[Value]) -> Iterator[tuple[str, Value]]:
+        """Yield each source that has a value; `without`: the value that is judged and must not vouch for itself."""
+        request = context.request
+        texts = self._texts[key] - Counter(without)
+        if texts:
+            yield "constant", texts.most_common(1)[0][0]
+        patterns = self._patterns[key] - Counter(_abstracted(value, context.arguments) for value in without)
+        if patterns:
+            yield "pattern", _written(patterns.most_common(1)[0][0], context.arguments)
+        looks = {"own route": [visit for visit in context.own if visit.route == request.route],
+                 "own url": [visit for visit in context.own if (visit.url, visit.is_write) == (request.url, request.is_write)],
+                 "same user": [visit for visit in context.before if visit.user == request.user], "anybody": context.before}
+        for name, visits in looks.items():
+            last = next((visit for visit in reversed(visits) if kind in (None, visit.kind) and place in visit.values), None)
+            if last is not None:
+                yield name, last.values[place]
+
+
+_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+           "December")
+
+
+def _days(at: datetime) -> dict[str, str]:
+    """Return the day of an instant (UTC) as pages in English and in numbers write it, by the way of writing."""
+    day, year = at.day, at.year
+    ordinal = "th" if 10 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    days = {"th": f"{day}{ordinal}", "d": f"{day}", "dd": f"{day:02}"}
+    months = {"month": _MONTHS[at.month - 1], "mon": _MONTHS[at.month - 1][:3]}
+    written = {"iso": f"{year}-{at.month:02}-{day:02}", "dd/mm": f"{day:02}/{at.month:02}/{year}",
+               "mm/dd": f"{at.month:02}/{day:02}/{year}", "dd.mm": f"{day:02}.{at.month:02}.{year}"}
+    for (name, text), (month_name, month) in product(days.items(), months.items()):
+        written |= {f"{name} {month_name}": f"{text} {month} {year}", f"{month_name} {name}": f"{month} {text}, {year}"}
+    return {f"day {name}": text for name, text in written.items()}
+
+
+def _abstracted(value: Value, arguments: Mapping[str, str]) -> Value:
+    """Return a text with the request's values in it replaced by their names, longest first."""
+    if not isinstance(value, str):
+        return value
+    names = {text: name for name, text in sorted(arguments.items(), reverse=True) if len(text) >= _SHORTEST}
+    if not names:
+        return value
+    alternatives = "|".join(re.escape(text) for text in sorted(names, key=len, reverse=True))
+    return re.sub(rf"(?<!\w)(?:{alternatives})(?!\w)", lambda match: f"{_MARK}{names[match[0]]}{_MARK}", value)
+
+
+def _written(pattern: Value, arguments: Mapping[str, str]) -> Value:
+    """Return a pattern's text for a request; a name that the request lacks is empty."""
+    if not isinstance(pattern, str):
+        return pattern
+    return re.sub(f"{_MARK}([^{_MARK}]*){_MARK}", lambda match: arguments.get(match[1], ""), pattern)

@@ -1,0 +1,158 @@
+"""HTML in, a tree of elements and texts out, and back. For build time: the runtime never parses HTML.
+
+Sees: elements, attributes, texts, the content of scripts and styles, as a browser's parser repairs them (HTML 5). Does not see:
+comments, the doctype, the inert content of `<template>`, what scripts make of the page, and which spaces a style shows.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from warehouse.errors import Unavailable
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+_VOID = frozenset({
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"})
+_RAW = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes"})
+"""Elements whose text is written as it is, without entities."""
+_EATS_A_NEWLINE = frozenset({"pre", "textarea", "listing"})
+"""Elements whose first newline a parser drops."""
+_TEXT = "-text"
+
+
+@dataclass(slots=True)
+class Element:
+    """An element of a page."""
+
+    tag: str
+    attributes: dict[str, str] = field(default_factory=dict)
+    """Name to value, as they come; an attribute without a value has the empty one."""
+    children: list[Node] = field(default_factory=list)
+    """Elements and texts, in the page's order."""
+
+    def elements(self) -> Iterator[Element]:
+        """Yield the element and every element below it, in the page's order."""
+        waiting = [self]
+        while waiting:
+            element = waiting.pop()
+            yield element
+            waiting += [child for child in reversed(element.children) if isinstance(child, Element)]
+
+
+Node: TypeAlias = Element | str
+
+
+def parse(page: str) -> Element:
+    """Return the page's root element. Errors: `Unavailable` where the extra `browser` is not installed."""
+    try:
+        from selectolax.lexbor import LexborHTMLParser
+    except ImportError as error:
+        raise Unavailable("reading pages needs the package selectolax",
+                          hint='install it: pip install "traceroom[browser]"') from error
+    root = LexborHTMLParser(page).root
+    return _element(root) if root is not None else Element("html")
+
+
+def _element(root: LexborNode) -> Element:
+    tree = Element(root.tag or "", _attributes(root))
+    waiting = [(root, tree)]
+    while waiting:
+        node, element = waiting.pop()
+        child = node.first_child
+        while child is not None:
+            tag = child.tag or ""
+            if tag == _TEXT:
+                _append_text(element, child.text_content or "")
+            elif not tag.startswith(("-", "!")):
+                below = Element(tag, _attributes(child))
+                element.children.append(below)
+                waiting.append((child, below))
+            child = child.next
+    return tree
+
+
+def _append_text(element: Element, text: str) -> None:
+    """Add a text; texts that only a comment separated become one."""
+    if element.children and isinstance(last := element.children[-1], str):
+        element.children[-1] = last + text
+    elif text:
+        element.children.append(text)
+
+
+def _attributes(node: LexborNode) -> dict[str, str]:
+    return {name: value or "" for name, value in node.attributes.items()}
+
+
+def render(root: Element) -> str:
+    """Return the page's HTML; parsing it gives the same tree again."""
+    parts = ["<!DOCTYPE html>"] if root.tag == "html" else []
+    waiting: list[tuple[Node, bool]] = [(root, False)]
+    raw = False
+    while waiting:
+        node, is_end = waiting.pop()
+        if isinstance(node, str):
+            parts.append(node if raw else html.escape(node, quote=False))
+        elif is_end:
+            parts.append(f"</{node.tag}>")
+            raw = False
+        else:
+            parts.append(_opening(node))
+            if node.tag not in _VOID:
+                raw = node.tag in _RAW
+                waiting.append((node, True))
+                waiting += [(child, False) for child in reversed(node.children)]
+    return "".join(parts)
+
+
+def _opening(element: Element) -> str:
+    attributes = "".join(f' {name}="{html.escape(value)}"' for name, value in element.attributes.items())
+    first = element.children[0] if element.children else ""
+    newline = "\n" if element.tag in _EATS_A_NEWLINE and isinstance(first, str) and first.startswith("\n") else ""
+    return f"<{element.tag}{attributes}>{newline}"
+
+
+def encode(nodes: Sequence[Node]) -> str:
+    """Return nodes as JSON text: a text as it is, an element as [tag, attributes, children]."""
+    return json.dumps([_plain(node) for node in nodes], ensure_ascii=False, separators=(",", ":"))
+
+
+def _plain(node: Node) -> Any:
+    return node if isinstance(node, str) else [node.tag, node.attributes, [_plain(child) for child in node.children]]
+
+
+def decode(text: str) -> list[Node]:
+    """Return the nodes that `encode` wrote. Errors: ValueError for other text."""
+    return [_node(plain) for plain in json.loads(text)]
+
+
+def _node(plain: Any) -> Node:
+    if isinstance(plain, str):
+        return plain
+    tag, attributes, children = plain
+    return Element(tag, attributes, [_node(child) for child in children])
+
+
+def squeeze(root: Element) -> Element:
+    """Return a copy for comparing: runs of spaces are one, none stand at a text's ends, and blank texts are dropped."""
+    copy = Element(root.tag, _squeezed(root.attributes))
+    waiting = [(root, copy)]
+    while waiting:
+        element, target = waiting.pop()
+        for child in element.children:
+            if isinstance(child, Element):
+                below = Element(child.tag, _squeezed(child.attributes))
+                target.children.append(below)
+                waiting.append((child, below))
+            elif text := " ".join(child.split()):
+                target.children.append(text)
+    return copy
+
+
+def _squeezed(attributes: dict[str, str]) -> dict[str, str]:
+    return {name: " ".join(value.split()) for name, value in attributes.items()}

@@ -1,0 +1,99 @@
+"""Which source gives a place its value, learnt by counting: each has a place that only it gets right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from env_builder.site.filling import Place, Value
+from env_builder.site.sources import KIND, SiteModel, SiteVisit
+
+TEXT: Place = (0,)
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+def visit(session: str, minute: int, value: Value, url: str = "/box/1", *, user: str = "ann", route: str = "box",
+          is_write: bool = False, arguments: Mapping[str, str] | None = None, kind: str = "200 page") -> SiteVisit:
+    return SiteVisit(session, user, MONDAY + timedelta(minutes=minute), route, url, is_write, not is_write, arguments or {},
+                     {KIND: kind, TEXT: value})
+
+
+def text(model: SiteModel, request: SiteVisit, *own: SiteVisit) -> Value:
+    answer = model.answer(request, own)
+    assert answer is not None
+    return answer[TEXT]
+
+
+def test_what_is_mostly_the_same_is_constant() -> None:
+    model = SiteModel([visit(f"s{n}", n, "shop", f"/box/{n}") for n in range(4)])
+    assert text(model, visit("new", 60, None, "/box/9")) == "shop"
+
+
+def test_a_text_with_the_id_of_the_path_is_made_for_a_new_id() -> None:
+    model = SiteModel([visit(f"s{n}", n, f"Box {n} of the store", f"/box/{n}", arguments={"box_1": f"{n}"})
+                       for n in range(20, 24)])
+    assert text(model, visit("new", 60, None, "/box/99", arguments={"box_1": "99"})) == "Box 99 of the store"
+
+
+@pytest.mark.parametrize("day", ["2nd March 2026", "2 Mar 2026", "March 2, 2026", "2026-03-02", "02.03.2026"])
+def test_the_day_is_written_as_pages_write_it(day: str) -> None:
+    new = {"2nd March 2026": "21st April 2026", "2 Mar 2026": "21 Apr 2026", "March 2, 2026": "April 21, 2026",
+           "2026-03-02": "2026-04-21", "02.03.2026": "21.04.2026"}[day]
+    model = SiteModel([visit(f"s{n}", n, f"It is {day}") for n in range(4)]
+                      + [visit(f"t{n}", 50 * 1440 + n, f"It is {new}") for n in range(4)])
+    later = visit("new", 51 * 1440, None)
+    assert later.at.day == 22
+    assert text(model, later) == f"It is {new.replace('21st', '22nd').replace('21', '22')}"
+
+
+def test_the_page_before_is_where_a_form_leads_back_to() -> None:
+    training = []
+    for number in range(4):
+        training += [visit(f"s{number}", 10 * number, "page", f"/shelf/{number}", route=f"shelf{number}"),
+                     visit(f"s{number}", 10 * number + 1, f"/shelf/{number}", "/add", route="add", is_write=True)]
+    own = visit("new", 60, "page", "/shelf/77", route="shelf7")
+    assert text(SiteModel(training), visit("new", 61, None, "/add", route="add", is_write=True), own) == "/shelf/77"
+
+
+def test_what_changes_from_session_to_session_is_as_the_own_session_had_it() -> None:
+    training = [visit(f"s{n}", 10 * n + look, f"basket {n}", f"/box/{look}") for n in range(6) for look in range(4)]
+    own = visit("new", 90, "basket new", "/box/0")
+    assert text(SiteModel(training), visit("new", 91, None, "/box/3"), own) == "basket new"
+
+
+def test_what_users_see_of_themselves_is_as_the_same_user_had_it() -> None:
+    training = [visit(f"{user}{n}", 10 * n + offset, user, user=user)
+                for n in range(5) for offset, user in enumerate(("ann", "bea"))]
+    assert text(SiteModel(training), visit("new", 90, None, user="ann")) == "ann"
+    assert text(SiteModel(training), visit("new", 90, None, user="bea")) == "bea"
+
+
+def test_what_changes_with_time_is_as_anybody_had_it_last_and_never_later_than_the_request() -> None:
+    training = [visit(f"s{n}", 10 * n, f"price {n // 3}", user=f"user {n}") for n in range(12)]
+    assert text(SiteModel(training), visit("new", 200, None, user="new")) == "price 3"
+    assert text(SiteModel(training), visit("new", 35, None, user="new")) == "price 1"
+
+
+def test_a_page_after_a_form_is_a_case_of_its_own() -> None:
+    training = []
+    for number in range(6):
+        training += [visit(f"s{number}", 10 * number, "", "/box"),
+                     visit(f"s{number}", 10 * number + 1, "/box", "/save", route="save", is_write=True),
+                     visit(f"s{number}", 10 * number + 2, "Saved.", "/box"), visit(f"s{number}", 10 * number + 3, "", "/box")]
+    model, first = SiteModel(training), visit("new", 90, "", "/box")
+    saved = visit("new", 91, "/box", "/save", route="save", is_write=True)
+    assert text(model, visit("new", 91, None, "/box"), first) == ""
+    assert text(model, visit("new", 92, None, "/box"), first, saved) == "Saved."
+
+
+def test_a_route_that_was_never_requested_has_no_answer() -> None:
+    assert SiteModel([visit("s", 0, "x")]).answer(visit("new", 1, None, "/y", route="other"), []) is None
+
+
+def test_of_several_kinds_of_answers_the_kind_is_predicted_first() -> None:
+    training = [visit(f"s{n}", 10 * n, "x", f"/box/{n % 2}", kind=f"{404 if n % 2 else 200} page") for n in range(12)]
+    answer = SiteModel(training).answer(visit("new", 300, None, "/box/1"), [])
+    assert answer is not None
+    assert answer[KIND] == "404 page"
