@@ -28,7 +28,8 @@ _ACTIONS = frozenset(("goto", "reload", "goBack", "goForward", "click", "dblclic
                       "uncheck", "selectOption", "setInputFiles", "hover", "dragAndDrop", "setChecked", "clear",
                       "keyboardType", "keyboardPress", "keyboardInsertText", "mouseClick", "close", "waitForTimeout"))
 _TYPED = ("value", "text", "key")
-_RESOLVED = re.compile(r"locator resolved to <(?P<tag>[\w-]+)(?P<attributes>(?:\s+[\w:-]+(?:=\"[^\"]*\")?)*)\s*/?>(?P<text>[^<]*)")
+_RESOLVED = re.compile(
+    r"locator resolved to <(?P<tag>[\w-]+)(?P<attributes>(?:\s+[\w:-]+(?:=\"[^\"]*\")?)*)\s*/?>(?P<text>[^<]*)")
 _ATTRIBUTE = re.compile(r"([\w:-]+)=\"([^\"]*)\"")
 _LEAST_SECRET = 4
 """Shorter typed text is no password on its own: it would be cut out of words."""
