@@ -64,6 +64,17 @@ def bytes_without_credentials(content: bytes) -> bytes:
     return cut_forms(text).encode("latin-1")
 
 
+def record_without_credentials(content: bytes, value: Any, most: int) -> bytes:
+    """Return the first bytes of a record that gave nothing, without credentials; JSON of its value, where that holds one."""
+    if isinstance(value, dict | list):
+        try:
+            made = orjson.dumps(_without(value))
+            content = content if made == orjson.dumps(value) else made
+        except TypeError:   # its values are bytes, or numbers beyond JSON
+            pass
+    return bytes_without_credentials(content[:most])
+
+
 def _cut(texts: pl.Series, cut: Callable[[str], str], is_suspect: pl.Series) -> pl.Series:
     if not is_suspect.any():
         return texts

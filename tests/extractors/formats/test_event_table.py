@@ -31,3 +31,14 @@ def test_a_recorder_s_table_keeps_targets_and_loses_typed_passwords(time: str, t
                     {**cut, "type": "Password"}]
     assert reading.events["tool"].to_list() == ["type"] * 4 and reading.events["name"].to_list() == ["ruth"] * 4
     assert reading.events["happened_at"][0].isoformat() == "2026-03-02T10:00:00.250000+00:00"
+
+
+def test_a_row_that_gives_nothing_is_kept_without_what_was_typed(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    rows = ["at,user,event,type,keys", *["2026-03-02T10:00:00Z,ruth,click,text,a"] * 9,
+            "2026-03-02T10:00:01Z,ruth,,password,hush-77"]
+    path.write_text("\n".join(rows) + "\n")
+    reading = read(SourceFile(path, path.name))
+    assert reading.file.format == "event_table" and reading.quarantine.height == 1
+    kept = reading.quarantine.row(0, named=True)
+    assert any(b"[secret]" in each and b"hush" not in each for each in kept.values() if isinstance(each, bytes))
