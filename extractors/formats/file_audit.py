@@ -114,4 +114,5 @@ def _sized(name: str, value: Any) -> Any:
     return value if number is None else int(number)
 
 
-FORMAT = Format(name="file_audit", claims=claims, read=read, sample=sample("file_audit.jsonl"), rank=58)
+FORMAT = Format(name="file_audit", claims=claims, read=read, sample=sample("file_audit.jsonl"), routines=False,
+                rank=58)

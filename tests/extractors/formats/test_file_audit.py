@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import polars as pl
 import pytest
 
 from extractors import content
 from extractors.formats import named, recognise
 from extractors.inventory import SourceFile
 from extractors.reading import read
+from extractors.sessions import assemble
 from tests.extractors.formats.accounts import problems_of
 
 AT = "2026-03-02T10:00:00Z"
@@ -75,3 +77,13 @@ def test_a_record_without_a_path_has_a_decision(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join(map(orjson.dumps, [*[row] * 9, {"at": AT, "op": "create"}])))
     reading = read(SourceFile(path, path.name))
     assert reading.events.height == 9 and "no_file_event" in reading.decisions["reason"].to_list()
+
+
+def test_events_of_files_are_no_routine_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    rows = [{"at": f"2026-03-02T10:{number:02}:{second:02}Z", "user": "ruth", "op": op, "path": "/a/b.pdf"}
+            for number in range(30) for second, op in enumerate(("create", "copy", "delete"))]
+    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    events = read(SourceFile(path, path.name)).events
+    assert events.height == 90 and assemble(events).sessions.is_empty()
+    assert assemble(events.with_columns(format=pl.lit("event_table"))).sessions.height > 20, "another format's would be one"
