@@ -106,12 +106,12 @@ def _operation(facts: Row) -> str | None:
         if operation := next(filter(None, meant), None):
             return operation
     number = number_of(facts.get("eventid")) if "targetfilename" in facts else None
-    return None if number is None else _SYSMON.get(int(number))
+    return next((meaning for event_id, meaning in _SYSMON.items() if number == event_id), None)
 
 
 def _sized(name: str, value: Any) -> Any:
     number = number_of(value) if name in ("size", "filesize", "bytes") else None
-    return value if number is None else int(number)
+    return value if number is None or (isinstance(number, float) and not number.is_integer()) else int(number)
 
 
 FORMAT = Format(name="file_audit", claims=claims, read=read, sample=sample("file_audit.jsonl"), routines=False,

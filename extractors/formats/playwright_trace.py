@@ -18,6 +18,7 @@ import orjson
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.har import tell_entry
+from extractors.formats.instants import microseconds
 from extractors.formats.password_fields import cut_password_fields
 from extractors.formats.transcript import nameless
 from extractors.formats.values import dumped, object_of, text_of
@@ -194,9 +195,9 @@ def _tell(record: LogRecord, place: str, action: _Action, zero: Row, emit: Emit)
 def _instant(began: float, started: Row, zero: Row) -> int | None:
     """Return the instant of a call: what it states, else the trace's own clock set by when the trace began."""
     if isinstance(stated := started.get("wallTime"), (int, float)):
-        return int(stated * 1000)
+        return microseconds(stated)
     if isinstance(wall := zero.get("wallTime"), (int, float)):
-        return int((wall + began - zero.get("monotonicTime", 0)) * 1000)
+        return microseconds(wall + began - zero.get("monotonicTime", 0))
     return None
 
 

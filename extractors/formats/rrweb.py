@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, RejectedRecord, Row, sample
+from extractors.formats.instants import microseconds
 from extractors.formats.rrweb_page import RecordedPage
 from extractors.formats.transcript import nameless
 from extractors.formats.values import dumped, list_under, object_of, query
@@ -96,7 +97,7 @@ class _Recording:
     def take(self, record: LogRecord, place: int, event: Row) -> None:
         """Tell one event."""
         kind, data = event["type"], object_of(event.get("data"))
-        shared: Row = {"session_id": self._session_id, "happened_at": int(event["timestamp"] * 1000), "place": place,
+        shared: Row = {"session_id": self._session_id, "happened_at": microseconds(event["timestamp"]), "place": place,
                        "name": self._emit.envelope.identity(event),
                        "service": self._emit.envelope.service({}) or urlsplit(self._href).hostname}
         if kind == _META:
