@@ -23,7 +23,7 @@ from extractors.content import Records, parsed
 from extractors.formats import Block, Emit, LogRecord, named
 from extractors.formats.envelope import Envelope
 from extractors.inventory import SourceFile
-from extractors.privacy.credentials import bytes_without_credentials, without_credentials
+from extractors.privacy.credentials import record_without_credentials, without_credentials
 from warehouse.errors import Unreadable
 from warehouse.records import Decision, Declaration, Event, File, Quarantined, RawRecord, empty, frame, frame_schema
 
@@ -182,7 +182,7 @@ class _Reader:
         declared = {row["declaration_id"]: {**row, "service": row["service"] or hint} for row in self._emit.declarations}
         rejected_lines = {line for (line, _), decision in self._decisions.items() if not decision.kept}
         read_ids = set(events.get_column("record_id")) if rejected_lines else set()
-        unread = ((i, line, bytes_without_credentials(records.contents[i][:_MOST_KEPT]))
+        unread = ((i, line, record_without_credentials(records.contents[i], records.value(i)[0], _MOST_KEPT))
                   for i, line in enumerate(records.lines) if line in rejected_lines and ids[i] not in read_ids)
         quarantine = [(ids[i], file_id, line, records.byte_offsets[i], content) for i, line, content in unread]
         return Reading(

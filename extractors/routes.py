@@ -22,6 +22,7 @@ import orjson
 import polars as pl
 
 from extractors.content import object_of
+from extractors.formats import without_routines
 from extractors.formats.history import canonical
 from extractors.routines import LEAST_STREAM, READS, join_cases, mark_runs, run_begins
 from warehouse.records import Session, Turn, empty, frame_schema
@@ -304,7 +305,8 @@ _DIGITS = re.compile(r"\d+")
 
 def sessions_of_actions(events: pl.DataFrame) -> Requests:
     """Sessions and turns of business events whose streams show a routine."""
-    own = events.filter((pl.col("kind") == "business") & pl.col("session_id").is_null())
+    own = events.filter((pl.col("kind") == "business") & pl.col("session_id").is_null()
+                        & ~pl.col("format").is_in(without_routines()))
     person = pl.when(pl.col("name").is_null()).then(pl.format("file {}", "file_id")).otherwise(pl.format("name {}", "name"))
     own = own.with_columns(pl.format("{} {} {}", "source", pl.col("service").fill_null(""), person).alias("_stream"))
     own = own.filter(pl.len().over("_stream") >= LEAST_STREAM).sort(

@@ -11,7 +11,8 @@ from importlib.metadata import entry_points
 from extractors.formats.format import Block, Emit, Format, Head, LogRecord
 from warehouse.errors import InputError, Missing
 
-__all__ = ["Block", "Emit", "Format", "Head", "LogRecord", "history_of", "named", "recognise", "registered"]
+__all__ = ["Block", "Emit", "Format", "Head", "LogRecord", "history_of", "named", "recognise", "registered",
+           "without_routines"]
 GROUP = "traceroom.formats"
 
 
@@ -40,6 +41,12 @@ def named(name: str) -> Format:
 def history_of(name: str) -> str:
     """Return what the records of a format tell of a conversation (`Format.history`); all of it where it is not installed."""
     return next((each.history for each in registered() if each.name == name), "full")
+
+
+@cache
+def without_routines() -> tuple[str, ...]:
+    """Return the formats whose business events show no routine (`Format.routines`)."""
+    return tuple(each.name for each in registered() if not each.routines)
 
 
 def recognise(head: Head) -> Format | None:

@@ -11,7 +11,8 @@ from extractors.formats.instants import microseconds
 from extractors.formats.values import json_text
 
 _EVENTS = ("eventtype", "eventname", "event", "activity", "conceptname", "action", "operation")
-_TIMES = ("timestamp", "timetimestamp", "time", "eventtime", "datetime", "date", "occurredat", "happenedat", "createdat")
+_TIMES = ("timestamp", "timetimestamp", "time", "eventtime", "datetime", "date", "occurredat", "happenedat", "createdat", "at",
+          "ts")
 _IDENTITIES = ("userid", "user", "username", "resource", "orgresource", "actor")
 _SESSIONS = ("sessionid", "session", "caseid", "caseconceptname")
 _LEAST = 3

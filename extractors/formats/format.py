@@ -191,6 +191,9 @@ class Format:
     """What its records tell of a conversation. full: all of it, again and again; once: what is new, so that what another file
     goes on with follows what came before; answers: one file lists the answers, another what was asked; spans: any of its spans,
     so that another file may hold those between; traces: the same, and a user's words are as of when their trace began."""
+    routines: bool = True
+    """Business events are what somebody did step by step, so that a stream of them may show a routine; False: they are what
+    became of something else that was done, as the files of a page's download."""
     rank: int = 50
     """Formats are asked in order of rank, then name: a stricter test first."""
 

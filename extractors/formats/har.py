@@ -4,7 +4,8 @@ In: one document with `log.entries`. Out: a page for each entry that fetched one
 request for each that asks an application for something else, log events for the rest (pictures, styles, scripts, preflights)
 and for messages of web sockets. A form that is sent is a request; the page that answers it is its body.
 Sees: bodies (JSON, forms, base64), sessions, request ids and tool call ids in headers; the host as the service.
-Does not see: cookies and credentials (not read on purpose), which click made which request, bodies that the browser dropped.
+Does not see: cookies and credentials (not read on purpose, nor what a form sent for a page's field of the type `password`),
+which click made which request, bodies that the browser dropped.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
+from extractors.formats.password_fields import cut_password_fields
 from extractors.formats.values import body, dumped, first_of, list_under, merged, object_of, query
 
 _SESSION = ("x-session-id", "x-conversation-id", "session-id", "x-thread-id", "mcp-session-id")
@@ -44,12 +46,15 @@ def read(record: LogRecord, emit: Emit) -> None:
     entries = list_under(object_of(record.value).get("log"), "entries")
     if not entries:
         raise RejectedRecord("no_entries", "the record holds no `log.entries`; leave it out or export it again")
+    n_before = len(emit.events)
     for number, entry in enumerate(entries):
         with emit.guarded(record):
-            _entry(record, number, entry, emit)
+            tell_entry(record, number, entry, emit)
+    cut_password_fields(emit.events[n_before:])
 
 
-def _entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
+def tell_entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
+    """Emit what one entry of an archive tells: a page, a request, or a log event for a part of a page."""
     request, response = entry["request"], entry.get("response") or {}
     url, headers, answered = urlsplit(request["url"]), _headers(request), _headers(response)
     time = entry.get("time")

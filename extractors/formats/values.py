@@ -5,11 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
+
+_PART_NAME = re.compile(r"(?i)^content-disposition:[^\n]*?[;\s]name=\"([^\"]*)\"", re.MULTILINE)
+_PART_FILE = re.compile(r"(?i)^content-disposition:[^\n]*?[;\s]filename=\"([^\"]*)\"", re.MULTILINE)
 
 
 def dumped(value: Any) -> str:
@@ -126,8 +130,25 @@ def merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
+def _parts(text: str) -> list[tuple[str, Any]]:
+    """Return the fields of a form in parts; of a file its name."""
+    lines = text.lstrip().splitlines()
+    boundary = lines[0].strip() if lines else ""
+    if not boundary.startswith("--"):
+        return []
+    fields: list[tuple[str, Any]] = []
+    for part in re.split(rf"(?:^|\r?\n){re.escape(boundary)}(?:--)?(?:\r?\n|$)", text.lstrip()):
+        head, _, content = part.replace("\r\n", "\n").partition("\n\n")
+        if name := _PART_NAME.search(head):
+            file_name = _PART_FILE.search(head)
+            fields.append((name[1], {"file": file_name[1]} if file_name else content))
+    return fields
+
+
 def body(text: Any, mime_type: str = "", encoding: str | None = None) -> Any:
-    """Return the value that a body's JSON spells, the fields of its form, else its text; base64 of no text stays as it is."""
+    """Return the value that a body's JSON spells, the fields of its form (in parts too), else its text.
+
+    Base64 of no text stays as it is."""
     if encoding == "base64" and isinstance(text, str):
         try:
             text = base64.b64decode(text, validate=True).decode()
@@ -137,4 +158,6 @@ def body(text: Any, mime_type: str = "", encoding: str | None = None) -> Any:
         return text
     if mime_type.startswith("application/x-www-form-urlencoded"):
         return query(text)
+    if mime_type.startswith("multipart/form-data") and (parts := _parts(text)):
+        return merged(parts)
     return parsed_json(text, text) if "json" in mime_type else opened(text)

@@ -3,7 +3,8 @@
 Everywhere: secrets in the forms that their makers give them; patterns follow detect-secrets (Yelp, Apache-2.0), which the tests
 compare with. A filter in Rust selects the few texts that may hold one. In requests, pages and events of a web application also
 the values of fields that are credentials by their names: passwords, tokens, and what forms carry against forgery, in queries,
-forms and JSON. A token that asks for the next page is none. With privacy on, words that announce a secret count too.
+forms and JSON, and what a row states to be typed into such a field. A token that asks for the next page is none. With privacy
+on, words that announce a secret count too.
 
 Does not see: a secret without a form of its own and without a field or word that announces it, or one that is encoded once
 more."""
@@ -19,6 +20,7 @@ from urllib.parse import unquote_plus
 import orjson
 import polars as pl
 
+from extractors.privacy.field_rows import without_typed
 from extractors.privacy.letters import words_in
 from extractors.privacy.markup import cut_markup, is_markup
 
@@ -62,6 +64,17 @@ def bytes_without_credentials(content: bytes) -> bytes:
     return cut_forms(text).encode("latin-1")
 
 
+def record_without_credentials(content: bytes, value: Any, most: int) -> bytes:
+    """Return the first bytes of a record that gave nothing, without credentials; JSON of its value, where that holds one."""
+    if isinstance(value, dict | list):
+        try:
+            made = orjson.dumps(_without(value))
+            content = content if made == orjson.dumps(value) else made
+        except TypeError:   # its values are bytes, or numbers beyond JSON
+            pass
+    return bytes_without_credentials(content[:most])
+
+
 def _cut(texts: pl.Series, cut: Callable[[str], str], is_suspect: pl.Series) -> pl.Series:
     if not is_suspect.any():
         return texts
@@ -94,7 +107,8 @@ def cut_fields(text: str) -> str:
 
 def _without(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _emptied_value(each) if is_credential(name) else _without(each) for name, each in value.items()}
+        return {name: _emptied_value(each) if is_credential(name) else _without(each)
+                for name, each in without_typed(value, is_credential, SECRET).items()}
     if isinstance(value, list):
         return [_without(each) for each in value]
     if not isinstance(value, str) or not re.search(_HINT, value):

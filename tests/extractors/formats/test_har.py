@@ -139,3 +139,22 @@ def test_passwords_and_tokens_of_pages_and_forms_are_not_kept(tmp_path: Path) ->
     written = reading.events.write_ndjson()
     assert re.findall(r"T0PSECRET\d+", written) == []
     assert written.count("kept &amp; shown") == 3 and "username" in written and "page=2" in written
+
+
+def test_a_form_in_parts_is_its_fields_without_its_credentials(tmp_path: Path) -> None:
+    text = "".join(f'--x1\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in (
+        ("csrfmiddlewaretoken", "abcdefghijkl"), ("note", "two\r\nlines"), ("tag", "a"), ("tag", "b")))
+    file = ('--x1\r\nContent-Disposition: form-data; name="cv"; filename="cv.pdf"\r\nContent-Type: application/pdf\r\n\r\n'
+            "%PDF\r\n--x1--\r\n")
+    reading = read_all(tmp_path, entry("POST", prompt={"postData": {
+        "mimeType": "multipart/form-data; boundary=x1", "text": text + file}}))
+    assert column(reading, "arguments")[0]["body"] == {
+        "csrfmiddlewaretoken": "[secret]", "note": "two\nlines", "tag": ["a", "b"], "cv": {"file": "cv.pdf"}}
+
+
+def test_what_a_form_sent_for_a_page_s_password_field_is_cut_whatever_its_name(tmp_path: Path) -> None:
+    page = {"mimeType": "text/html", "text": "<form><input name='who'><input type=password name=w2></form>"}
+    posted = {"mimeType": "application/x-www-form-urlencoded", "text": "who=ada&w2=hush"}
+    reading = read_all(
+        tmp_path, entry("POST", prompt={"postData": posted}), entry(answered={"content": page}, _resourceType="document"))
+    assert column(reading, "arguments")[0]["body"] == {"who": "ada", "w2": "[secret]"}
