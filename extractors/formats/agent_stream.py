@@ -62,7 +62,7 @@ def _line(transcript: Transcript, value: Row, answers: dict[tuple[str, str], Row
             first["usage"] = orjson.dumps(usage, option=orjson.OPT_SORT_KEYS).decode()
     elif kind == "tool_call" and isinstance(value.get("tool_call"), dict):
         _call(transcript, value)
-    elif kind == "result":
+    elif kind == "result" and text_of(value.get("subtype")):
         transcript.outcome("run", value.get("subtype"), value.get("result"))
     else:
         transcript.log(value, tool=" ".join(filter(None, (str(kind), text_of(value.get("subtype"))))))

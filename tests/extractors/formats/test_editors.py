@@ -116,3 +116,9 @@ def test_a_call_of_gemini_cli_that_was_cancelled_has_an_error_and_one_that_waits
         {"id": "1", "type": "user", "content": "go"}, {"id": "2", "type": "gemini", "content": "", "toolCalls": calls}]})
     results = reading.events.filter(kind="result").select("call_id", "is_error").rows()
     assert results == [("a", True)] and reading.events.filter(kind="call").height == 2
+
+
+def test_an_end_of_a_run_that_does_not_say_how_is_a_log_line(tmp_path: Path) -> None:
+    begin = {"type": "system", "subtype": "init", "session_id": "a"}
+    ends = [{"type": "result", "subtype": subtype, "result": "done", "session_id": "a"} for subtype in ("success", None, "")]
+    assert read_lines(tmp_path, begin, *ends).events["kind"].to_list() == ["log", "outcome", "log", "log"]
