@@ -24,7 +24,7 @@ class RecordedPage:
     """A page's tree, kept as it stands after each mutation."""
 
     def __init__(self, node: Any) -> None:
-        self._root: Node = object_of(node)
+        self._root = _copied(object_of(node))
         self._nodes: dict[int, Node] = {}
         self._parents: dict[int, Node] = {}
         self.n_missed = 0
@@ -105,7 +105,7 @@ class RecordedPage:
             waiting += _children(each)
 
     def _add(self, change: Node) -> bool:
-        parent, node, next_id = self._nodes.get(change["parentId"]), object_of(change["node"]), change.get("nextId")
+        parent, node, next_id = self._nodes.get(change["parentId"]), _copied(object_of(change["node"])), change.get("nextId")
         if parent is None:
             return False
         if node.get("type") == _DOCUMENT:   # a frame's
@@ -135,6 +135,20 @@ class RecordedPage:
                 steps.append(f"/{at.get('tagName')}[{number}]")
             at = above
         return "".join(reversed(steps))
+
+
+def _copied(root: Node) -> Node:
+    """Return a copy of a tree: the record that it lies in stays as it is."""
+    copy = {**root}
+    waiting = [copy]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node.get("attributes"), dict):
+            node["attributes"] = {**node["attributes"]}
+        if isinstance(node.get("childNodes"), list):
+            node["childNodes"] = [{**each} if isinstance(each, dict) else each for each in node["childNodes"]]
+            waiting += _children(node)
+    return copy
 
 
 def _children(node: Node) -> list[Node]:
