@@ -1,7 +1,7 @@
 """Compare answers of a web site: the status, where it leads, and every element, attribute and text of the page.
 
 Volatile parts are masked on both sides: anti-forgery fields, long random tokens, times of day. A download has no body in a HAR;
-it counts as the same if type, file name and size are. Used by browser_room.py, which reads them from HARs.
+it counts as the same if type and file name are, and size where both know it. Used by browser_room.py, which reads HARs.
 """
 
 from __future__ import annotations
@@ -25,6 +25,24 @@ BROKEN = frozenset({502, 503})
 """Statuses of faults that no site answers on purpose."""
 
 
+@dataclass(frozen=True, eq=False)
+class Download:
+    """A file: its type, name and size; a size of 0 is not known."""
+
+    kind: str
+    name: str
+    size: int
+
+    def __eq__(self, other: object) -> bool:
+        """Whether nothing that both know differs."""
+        return isinstance(other, Download) and (self.kind, self.name) == (other.kind, other.name) and (
+            self.size == other.size or not self.size or not other.size)
+
+    def __hash__(self) -> int:
+        """Return the same for downloads that may be equal."""
+        return hash((self.kind, self.name))
+
+
 @dataclass(frozen=True)
 class SiteAnswer:
     """What a site answered, masked."""
@@ -32,8 +50,8 @@ class SiteAnswer:
     status: int | None
     location: str = ""
     page: Element | None = None
-    download: tuple[str, str, int] | None = None
-    """Type, file name and size of what is no page."""
+    download: Download | None = None
+    """What is no page."""
     words: frozenset[str] = field(default=frozenset(), compare=False)
     """Words of the page's texts and attribute values."""
 
@@ -47,7 +65,7 @@ def site_answer(value: dict[str, Any]) -> SiteAnswer:
     if kind == "text/html" and isinstance(body, str):
         page = mask_page(squeeze(parse(body)))
         return replace(answer, page=page, words=frozenset(words_of(values_of(page))))
-    return replace(answer, download=(kind, str(value.get("file") or ""), int(value.get("size") or 0)))
+    return replace(answer, download=Download(kind, str(value.get("file") or ""), int(value.get("size") or 0)))
 
 
 def mask_text(text: str) -> str:

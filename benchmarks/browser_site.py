@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from browser_pages import SiteAnswer, mask_text
+from browser_pages import Download, SiteAnswer, mask_text
 from browser_replay import SiteRequest
 
 from env_builder.site.filling import Filling, Place, Value, extract, fill
@@ -71,7 +71,7 @@ class InducedSite:
         if what == "page":
             return SiteAnswer(int(status), page=fill(self.templates[route, int(status)], values))
         kind, file, size = (values[name,] or "" for name in ("type", "file", "size"))
-        return SiteAnswer(int(status), download=(kind, file, int(size)))
+        return SiteAnswer(int(status), download=Download(kind, file, int(size)))
 
     def _key(self, request: SiteRequest) -> tuple[SiteRoute | None, int | None]:
         return self.routes.route(request.method, request.url), request.answer.status
@@ -92,7 +92,7 @@ class InducedSite:
         elif answer.location:
             values["location",] = answer.location
         elif answer.download is not None:
-            values |= {(name,): str(value) for name, value in zip(("type", "file", "size"), answer.download, strict=True)}
+            values |= {("type",): answer.download.kind, ("file",): answer.download.name, ("size",): str(answer.download.size)}
         return values
 
     def _asked(self, request: SiteRequest, route: SiteRoute | None, values: Filling, is_page: bool) -> SiteVisit:

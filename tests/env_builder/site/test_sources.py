@@ -97,3 +97,31 @@ def test_of_several_kinds_of_answers_the_kind_is_predicted_first() -> None:
     answer = SiteModel(training).answer(visit("new", 300, None, "/box/1"), [])
     assert answer is not None
     assert answer[KIND] == "404 page"
+
+
+def test_the_frame_of_all_pages_says_whose_session_it_is() -> None:
+    pairs = [(user, route) for route in ("box", "shelf") for user in ("ann", "bea")]
+    training = [visit(f"{user}{n}", 10 * n + at, f"{user} Smith", f"/{route}/{n}", user=user, route=route)
+                for n in range(4) for at, (user, route) in enumerate(pairs)]
+    own = visit("new", 90, "cid Smith", "/box/77", user="cid")
+    assert text(SiteModel(training), visit("new", 91, None, "/shelf/8", user="cid", route="shelf"), own) == "cid Smith"
+
+
+def written(session: str, minute: int, note: str, n_notes: int, user: str) -> list[SiteVisit]:
+    """Return a look at a page, a note that is written on it, and the page with the note."""
+    notes = [f"note {session}{n}" for n in range(n_notes)]
+    before, after = ('[' + ",".join(f'["li",{{}},["{each}"]]' for each in rows) + ']' for rows in (
+        notes, [*notes, f"{user}: {note}"]))
+    url, form = f"/box/{session}", {"form note": note}
+    return [visit(session, minute, before, url, user=user),
+            visit(session, minute + 1, None, url, user=user, route="write", is_write=True, arguments=form, kind="302 redirect"),
+            visit(session, minute + 2, after, url, user=user)]
+
+
+def test_a_row_that_a_form_adds_stands_behind_those_of_the_last_look() -> None:
+    training = [each for n, user in enumerate(("ann", "bea", "cid", "dan", "eve", "fay"))
+                for each in written(f"s{n}", 10 * n, f"word{n}", n % 3, user)]
+    *own, after = written("new", 90, 'quite "new"', 2, "gus")
+    expected = after.values[TEXT]
+    assert text(SiteModel(training), visit("new", 92, None, "/box/new", user="gus"), *own) == (
+        expected or "").replace('quite "new"', 'quite \\"new\\"')
