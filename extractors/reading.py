@@ -28,6 +28,8 @@ from warehouse.errors import Unreadable
 from warehouse.records import Decision, Declaration, Event, File, Quarantined, RawRecord, empty, frame, frame_schema
 
 _GENERIC = ("tools", "tool", "functions", "tool_list", "tools_list")
+_WITH_FIELDS = ("lines", "document", "table")
+"""Layouts whose records have fields; what lies in an archive is not unpacked again."""
 _MOST_KEPT = 1 << 20
 """Bytes kept of a record in quarantine."""
 
@@ -182,7 +184,8 @@ class _Reader:
         declared = {row["declaration_id"]: {**row, "service": row["service"] or hint} for row in self._emit.declarations}
         rejected_lines = {line for (line, _), decision in self._decisions.items() if not decision.kept}
         read_ids = set(events.get_column("record_id")) if rejected_lines else set()
-        unread = ((i, line, record_without_credentials(records.contents[i], records.value(i)[0], _MOST_KEPT))
+        unread = ((i, line, record_without_credentials(
+            records.contents[i], records.value(i)[0] if self._log.layout in _WITH_FIELDS else None, _MOST_KEPT))
                   for i, line in enumerate(records.lines) if line in rejected_lines and ids[i] not in read_ids)
         quarantine = [(ids[i], file_id, line, records.byte_offsets[i], content) for i, line, content in unread]
         return Reading(

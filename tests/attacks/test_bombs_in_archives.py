@@ -54,7 +54,7 @@ def attack(folder: Path, share: float) -> Report:
     for name, bomb in bombs.items() if share >= 0.1 else list(bombs.items())[:3]:
         problems += bomb_problems(name, read_log(bomb, folder / "log.zip"), 450)
     nested = read_log(archive({"inner.zip": one}), folder / "nested.zip")
-    problems += bomb_problems("one inside another", nested, 200)
+    problems += bomb_problems("one inside another", nested, 240)
     return Report(len(bombs) + 1, tuple(problems))
 
 
