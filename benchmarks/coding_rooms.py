@@ -295,7 +295,7 @@ def _speeds(played: Played, task_id: str) -> Row:
 
 
 def beside_docker(out: Path, image: str, rounds: int = 5) -> Row:
-    """Return the time of a command beside `docker exec`, and of a graded run beside `docker run` of the same tests.
+    """Return the time of a command compared with `docker exec`, and of a graded run with `docker run` of its tests.
 
     The first graded run starts what the others fork from: its time is `first_graded_s`.
     """

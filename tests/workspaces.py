@@ -238,8 +238,13 @@ def environment(folder: Path, made: WorkspaceContent) -> Path:
     return where
 
 
-def sandbox(as_root: bool = False) -> Sandbox:
-    """Return a sandbox of the way that this machine has."""
+def needs_namespaces() -> None:
+    """Skip the test where commands cannot be isolated in namespaces, or fail it if nothing may be lacking."""
     if isolated() != "namespaces":
         lacking("this machine has no namespaces")
+
+
+def sandbox(as_root: bool = False) -> Sandbox:
+    """Return a sandbox of the way that this machine has."""
+    needs_namespaces()
     return Sandbox("namespaces", as_root=as_root)

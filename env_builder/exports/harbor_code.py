@@ -71,7 +71,7 @@ class CodeTasks:
         return {name: value for name, value in sorted(own.items()) if name not in ("HOME", "PYTHONHASHSEED")}
 
     def instruction(self, words: str) -> str:
-        """Return what the agent is told."""
+        """Return the agent's instruction."""
         return INSTRUCTION.format(words=words, command=shlex.join(self._recipe.command()))
 
     def files(self, task: Row, rubric: Row, steps: list[Row]) -> Files:
@@ -88,7 +88,8 @@ class CodeTasks:
         made: Files = {name: text.encode() for name, text in own.items()}
         made |= {"environment/start.pack": packed({"start": tree}),
                  "solution/harbor_write.py": ADAPTERS / "harbor_write.py", f"tests/{PLAY}": ADAPTERS / PLAY,
-                 "tests/harbor_verify.py": ADAPTERS / "harbor_verify.py", f"tests/{ABOUT}": about(self._kit)}
+                 "tests/harbor_verify.py": ADAPTERS / "harbor_verify.py",
+                 "tests/harbor_grade.py": ADAPTERS / "harbor_grade.py", f"tests/{ABOUT}": about(self._kit)}
         for side in ("environment", "tests"):
             made[f"{side}/harbor_repository.py"] = ADAPTERS / "harbor_repository.py"
             made |= {f"{side}/within/{path.name}": path for path in sorted(WITHIN.iterdir()) if path.is_file()}
@@ -150,7 +151,7 @@ COPY harbor_repository.py {home}/harbor_repository.py
 COPY within /traceroom
 {site}COPY room {home}/room
 COPY grader {home}/grader
-COPY kit.json play.py harbor_verify.py {home}/
+COPY kit.json play.py harbor_grade.py harbor_verify.py {home}/
 COPY task/tasks.jsonl {home}/room/tasks.jsonl
 COPY task/rubrics.jsonl {home}/grader/rubrics.jsonl
 COPY test.sh /tests/test.sh

@@ -27,7 +27,7 @@ OLDEST = (18, 20)
 MANIFEST = "package.json"
 _REPORTS = (f"--test-reporter={REPORTER}", f"--test-reporter-destination={RESULTS}",
             "--test-reporter=spec", "--test-reporter-destination=stdout")
-"""The second is for whoever reads the output."""
+"""The second is for who reads the output."""
 _OPERATORS = re.compile(r"[;&|<>`$()\\\n]")
 _DROPPED = re.compile(r"--(?:test-reporter(?:-destination)?|watch|experimental-test-coverage)(?:=|$)")
 _WITH_VALUE = frozenset(("--test-reporter", "--test-reporter-destination"))

@@ -2,7 +2,7 @@
 
 In: an object, and which names are credentials'. Out: the same object with a mark in the place of each typed value. A row that
 states the type `password` (or `autocomplete`) keeps what says which field it is, where and when, and loses all other values,
-whatever their columns are called; a row that gives its field a credential's name loses the value beside it. The field may be
+whatever their columns are called; a row that gives its field a credential's name loses its value. The field may be
 described by an object inside (`target`, `element`). Does not see: a row that states neither.
 """
 

@@ -114,7 +114,7 @@ class KnownFix(NamedTuple):
 
 
 def says_something(text: str) -> bool:
-    """Whether a text has words enough to be a request, beside numbers and versions."""
+    """Whether a text has enough words for a request, without numbers and versions."""
     return len(_WORD.findall(text)) >= FEWEST_WORDS
 
 

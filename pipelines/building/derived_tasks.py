@@ -1,4 +1,4 @@
-"""Tasks of commits that no session was about, and of bugs put back: what a repository gives beside its sessions.
+"""Tasks of commits that no session was about, and of bugs put back: what a repository gives besides its sessions.
 
 In: a repository with its recipe, the tasks of its sessions, the events of its code host. Out: rows of `mart.code_tasks`, and a
 decision for each candidate that was tried or ruled out.
@@ -87,7 +87,7 @@ class DerivedTasks:
         self._rows = DerivedRows([], [])
 
     def rows(self, winners: set[str], limits: DerivedLimits) -> DerivedRows:
-        """Return the tasks of commits beside the winners of sessions' tasks, and of hunks of all of them."""
+        """Return the tasks of commits other than the winners of sessions' tasks, and of hunks of all of them."""
         self._rows = DerivedRows([], [])
         self._try_all("commit", self._commits(winners), limits.commits)
         self._try_all("hunk", self._hunks(winners | {task.winner for task in self._rows.tasks}), limits.hunks)
@@ -289,6 +289,6 @@ def _turned_back(
 
 
 def _is_named_test(path: str) -> bool:
-    """Whether a file is called a test: others beside it may be needed by all."""
+    """Whether a file is called a test: other files of tests may be needed by all."""
     stem = PurePosixPath(path).stem.lower()
     return stem.startswith("test_") or stem.endswith(("_test", ".test", ".spec"))

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from env_builder.runtime.workspace.sandbox import SandboxUnavailable, best_way
 from extractors.configuration import CodeRepository
 from extractors.workspaces.repository import Repository
 from pipelines.building.code_tasks import _CodeRows
 from pipelines.building.code_trees import CodeTrees, TaskStart
 from tests.extractors.workspaces.commits import repository_fixture
+from tests.workspaces import needs_namespaces
 
 RUNNER = """\
 echo '<testsuite>' > junit.xml
@@ -41,11 +41,7 @@ def session(repository: Repository, session_id: str, at: int, winner: int | None
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Path:
-    try:
-        if best_way() != "namespaces":
-            pytest.skip("this machine has no namespaces")
-    except SandboxUnavailable as error:
-        pytest.skip(str(error))
+    needs_namespaces()
     tmp_path.chmod(0o755)
     return tmp_path
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from env_builder.runtime import Environment
-from env_builder.runtime.workspace.sandbox import SandboxUnavailable, best_way
 from env_builder.shell.recipe import RepositoryRecipe, Sites
 from env_builder.shell.rooms import CodeRoom
 from env_builder.shell.trials import Trials
@@ -19,6 +18,7 @@ from pipelines.building.code_trees import CodeTrees
 from pipelines.building.derived_tasks import DerivedLimits, DerivedRows, DerivedTasks
 from tests.extractors.workspaces.commits import repository_fixture
 from tests.pipelines.test_code_tasks import RUNNER, scratch
+from tests.workspaces import needs_namespaces
 
 __all__ = ["scratch"]
 RECIPE = RepositoryRecipe(command=("sh", "run.sh"), results="junit.xml", files=())
@@ -47,11 +47,7 @@ repository = repository_fixture("lamp", *COMMITS)
 @pytest.fixture(scope="module")
 def trials(tmp_path_factory: pytest.TempPathFactory) -> Trials:
     """Run the tests of each tree once for all of them."""
-    try:
-        if best_way() != "namespaces":
-            pytest.skip("this machine has no namespaces")
-    except SandboxUnavailable as error:
-        pytest.skip(str(error))
+    needs_namespaces()
     folder = tmp_path_factory.mktemp("trials")
     for each in (folder, folder.parent):
         each.chmod(0o755)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 try:
     from . import play
@@ -21,12 +22,22 @@ except ImportError:  # run as a file, from its own folder alone
 
 def grade(directory: Path, journal: Path, out: Path) -> int:
     """0 once the reward is written; 3 where there is none. What lies there before is removed: the verifier's alone counts."""
-    for name in ("reward.json", "findings.json"):
-        (out / name).unlink(missing_ok=True)
+    remove_reward(out)
     room = play.open(directory)
     (task,) = room.tasks
     rows = json.loads(journal.read_text("utf-8"))
-    result = room.grade(task["task_id"], rows if isinstance(rows, list) else [])
+    return write_reward(room, room.grade(task["task_id"], rows if isinstance(rows, list) else []), out)
+
+
+def remove_reward(out: Path) -> None:
+    """Remove what somebody else wrote in the reward's place."""
+    for name in ("reward.json", "reward.txt", "findings.json"):
+        (out / name).unlink(missing_ok=True)
+
+
+def write_reward(room: Any, result: Any, out: Path) -> int:
+    """Write the findings, and the reward where there is one. 0; 3 without a reward."""
+    (task,) = room.tasks
     findings = [check._asdict() for check in result.checks]
     accepted = {"digest": room.digest, "task_id": task["task_id"], "reward": result.reward, "checks": findings}
     (out / "findings.json").write_text(json.dumps(accepted, ensure_ascii=False, indent=1, default=str) + "\n", "utf-8")

@@ -2,7 +2,7 @@
 
     python3 harbor_verify.py CHANGES FOLDER      as root: writes FOLDER/reward.json and FOLDER/findings.json
 
-In: the kit beside this module (grader included), which nobody but root may read here. The kit's own verifier grades, with a
+In: the kit in this module's folder (grader included), which only root may read here. The kit's own verifier grades, with a
 sandbox that is this container: tests run as a user of their own, on a clean tree with what counts of the changes, and this
 process, which never loads any of it, compares answers. Before a test runs the folder of rewards is closed to that user; when it
 has ended, all its processes are ended and what it wrote is removed, and only then anything is written. An episode that nobody
@@ -26,10 +26,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 try:
     from . import play
+    from .harbor_grade import remove_reward, write_reward
     from .harbor_repository import end_all
 except ImportError:  # run as a file, from its own folder alone
     sys.path.insert(0, str(HERE))
     import play  # type: ignore[import-not-found,no-redef]
+    from harbor_grade import remove_reward, write_reward  # type: ignore[import-not-found,no-redef]
     from harbor_repository import end_all  # type: ignore[import-not-found,no-redef]
 
 USER = 10002
@@ -42,8 +44,7 @@ _GRACE_S = 20.0
 
 def verify(directory: Path, changes: Path, out: Path) -> int:
     """Return 0 once the reward is written; 3 where there is none."""
-    for name in ("reward.json", "reward.txt", "findings.json"):
-        (out / name).unlink(missing_ok=True)
+    remove_reward(out)
     for folder in (*CLOSED, directory):
         if folder.is_dir():
             folder.chmod(0o700)
@@ -60,14 +61,7 @@ def verify(directory: Path, changes: Path, out: Path) -> int:
     _clear()
     if LOGS.is_dir():
         LOGS.chmod(0o755)
-    findings = [check._asdict() for check in result.checks]
-    accepted = {"digest": room.digest, "task_id": task["task_id"], "reward": result.reward, "checks": findings}
-    (out / "findings.json").write_text(json.dumps(accepted, ensure_ascii=False, indent=1, default=str) + "\n", "utf-8")
-    print(result)
-    if result.reward is None:
-        return 3
-    (out / "reward.json").write_text(json.dumps({"reward": result.reward}) + "\n", "utf-8")
-    return 0
+    return write_reward(room, result, out)
 
 
 def _inside_this_container(sandbox: Any) -> Any:

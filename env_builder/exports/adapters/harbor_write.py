@@ -1,7 +1,7 @@
 """The known solution of a Harbor task in a repository, written into /repo as an agent would.
 
-In: `steps.json` beside this module, [{"tool": "write" or "shell", "arguments"}]. Standard library only; runs in the oracle's
-trial alone.
+In: `steps.json` in this module's folder, [{"tool": "write" or "shell", "arguments"}]. Standard library only; runs in the
+oracle's trial alone.
 """
 
 from __future__ import annotations

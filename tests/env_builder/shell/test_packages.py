@@ -12,6 +12,7 @@ from env_builder.shell.acceptance import AcceptedRecipe, Checked, find_recipe
 from env_builder.shell.packages import Unresolvable, interpreters, resolved
 from env_builder.shell.recipe import Sites, site_tree
 from env_builder.shell.trials import Trials
+from tests.conftest import lacking
 
 pytestmark = pytest.mark.slow
 UNTIL = datetime(2026, 3, 1, tzinfo=UTC)
@@ -49,7 +50,7 @@ def test_what_a_run_lacks_is_added_and_the_site_is_the_same_each_time(tmp_path: 
         way = best_way()
         resolved(["six"], interpreters()[0], UNTIL)
     except (SandboxUnavailable, Unresolvable) as error:
-        pytest.skip(str(error))
+        lacking(str(error))
     tmp_path.chmod(0o755)
     tree = {path: ChangedFile(text.encode(), 0o100644) for path, text in PROJECT.items()}
     trials = Trials(Sites(tmp_path / "sites"), way, tmp_path)
@@ -75,5 +76,5 @@ def test_packages_are_of_their_day() -> None:
         old, new = (resolved(["six"], interpreters()[0], datetime(year, 1, 1, tzinfo=UTC))[0].split()[0]
                     for year in (2018, 2026))
     except Unresolvable as error:
-        pytest.skip(str(error))
+        lacking(str(error))
     assert (old, new) == ("six==1.11.0", "six==1.17.0")

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from env_builder.runtime.workspace.sandbox import ChangedFile, SandboxUnavailable, best_way
+from env_builder.runtime.workspace.sandbox import ChangedFile
 from env_builder.shell.acceptance import AcceptedRecipe, Checked, NoRecipe, agreement, allows, find_recipe, given_recipe
 from env_builder.shell.merging import merged, merged_text
 from env_builder.shell.recipe import RepositoryRecipe, Sites
 from env_builder.shell.tasks import Candidate, separation
 from env_builder.shell.trials import Trials
+from tests.workspaces import needs_namespaces
 
 RUNNER = """\
 out='<testsuite>'
@@ -35,14 +36,9 @@ def tree(**files: str) -> dict[str, ChangedFile]:
 
 @pytest.fixture
 def trials(tmp_path: Path) -> Iterator[Trials]:
-    try:
-        way = best_way()
-    except SandboxUnavailable as error:
-        pytest.skip(str(error))
-    if way != "namespaces":
-        pytest.skip("this machine has no namespaces")
+    needs_namespaces()
     tmp_path.chmod(0o755)
-    yield Trials(Sites(tmp_path / "sites"), way, tmp_path, 2)
+    yield Trials(Sites(tmp_path / "sites"), "namespaces", tmp_path, 2)
 
 
 def candidate(before: str, after: str, **tests: str) -> Candidate:

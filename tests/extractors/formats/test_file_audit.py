@@ -20,7 +20,7 @@ AT = "2026-03-02T10:00:00Z"
 HASH = "5db2c4d677170a5b8282765997c16e0c2a69943d098907fb20b32ee5a3874ed7"
 
 
-def told(tmp_path: Path, *rows: dict[str, Any]) -> list[tuple[str, str | None, dict[str, Any]]]:
+def events_of(tmp_path: Path, *rows: dict[str, Any]) -> list[tuple[str, str | None, dict[str, Any]]]:
     path = tmp_path / "audit.jsonl"
     path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
     reading = read(SourceFile(path, path.name))
@@ -48,7 +48,7 @@ def told(tmp_path: Path, *rows: dict[str, Any]) -> list[tuple[str, str | None, d
      ("file delete", "ruth", {"operation": "delete", "path": "reports/2026/a.csv"}))])
 def test_a_watchers_words_are_read(row: dict[str, Any], expected: tuple[str, str | None, dict[str, Any]],
                                    tmp_path: Path) -> None:
-    assert told(tmp_path, row, row) == [expected, expected]
+    assert events_of(tmp_path, row, row) == [expected, expected]
 
 
 def test_instants_and_sessions_are_kept(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from env_builder.runtime.workspace.recipes import Recipe
 from env_builder.runtime.workspace.sandbox import CommandLimits, CommandResult, Sandbox, SandboxUnavailable
 from env_builder.runtime.workspace.trees import Tree, folders
 from env_builder.runtime.workspace.warm import Loaded, WarmSandboxes, warm_sandboxes
-from tests.workspaces import FIXED, isolated, lacking, project, solution, tree
+from tests.workspaces import FIXED, needs_namespaces, project, solution, tree
 
 SPY = """\
 import json, os, pathlib, random, socket, sys
@@ -40,8 +40,7 @@ LIMITS = CommandLimits(seconds=30)
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
-    if isolated() != "namespaces":
-        lacking("this machine has no namespaces")
+    needs_namespaces()
     return project(tmp_path_factory.mktemp("project"), tree(), solution(), "namespaces").recipe
 
 
