@@ -2,8 +2,8 @@
 
 In: records with an operation on files, a path and a time: wrappers of inotify, osquery's `file_events`, Sysmon, others.
 Out: a business event each, named `file create`, `file rename` …, with the path, where it went, hashes, size and the program.
-Sees: who did it and when, fields inside `columns`, `EventData`. Does not see: which of two events of a rename belong together
-where the watcher writes both (`moved_from`, `moved_to`), what a file holds.
+Sees: who did it and when, fields inside `columns`, `EventData`, hashes, sizes, programs. Does not see: which of two events of a
+rename belong together where the watcher writes both (`moved_from`, `moved_to`), what a file holds, other fields of a record.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _FOLDER = ("dir", "directory", "folder", "watch", "watched", "watchedpath", "pat
 _NAME = ("file", "filename", "name")
 _SIGNS = frozenset(("sha256", "sha1", "md5", "hash", "hashes", "size", "filesize", "inode", "process", "processname", "exe",
                     "executable", "image", "comm", "pid", "targetfilename"))
+_OF_FILE = _SIGNS | {"mode", "mtime", "ctime", "gid", "filetype", "mimetype", "bytes", "oldsize", "newsize", "isdir"}
+"""What says something of the file or the program; the rest is of whatever carried the record (a row's number, labels)."""
 _TO = ("to", "dest", "destpath", "dst", "destination", "destinationpath", "newpath", "movedto", "renamedto", "targetpathnew")
 _USER = ("user", "username", "account", "owner", "auid", "uid", "subjectusername")
 _PROCESS = ("process", "processname", "exe", "executable", "image", "comm", "program", "app")
@@ -79,7 +81,8 @@ def read(record: LogRecord, emit: Emit) -> None:
     stated: Row = {"operation": operation, "path": path, "to": to, "process": first_of(facts, _PROCESS)}
     taken = (_EVENT, _PATH, _TO, _USER, _PROCESS, _TIME, _SESSION)
     used = {next((name for name in names if facts.get(name) not in (None, "")), None) for names in taken}
-    rest = {name: _sized(name, value) for name, value in facts.items() if name not in used and value not in (None, "")}
+    rest = {name: _sized(name, value) for name, value in facts.items()
+            if name in _OF_FILE and name not in used and value not in (None, "")}
     emit.event(record, "business", tool=f"file {operation}", name=text_of(first_of(facts, _USER)),
                session_id=text_of(first_of(facts, _SESSION)), happened_at=microseconds(first_of(facts, _TIME)),
                service=emit.envelope.service({}),

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from extractors.formats.format import Emit, Format, Head, LogRecord, RejectedRecord, Row, each_record, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.password_fields import cut_password_fields
-from extractors.formats.values import body, dumped, first_of, list_under, merged, object_of, query
+from extractors.formats.values import body, dumped, first_of, list_under, merged, number_of, object_of, query
 
 _SESSION = ("x-session-id", "x-conversation-id", "session-id", "x-thread-id", "mcp-session-id")
 _REQUEST = ("x-request-id", "request-id", "x-correlation-id", "x-amzn-requestid", "x-trace-id")
@@ -101,8 +101,8 @@ def _page(response: Row) -> Row:
     disposition = headers.get("content-disposition", "")
     if named := _FILE_NAME.search(disposition):
         page["file"] = unquote(named["coded"] or named["quoted"] or named["plain"])
-    if isinstance(size := content.get("size"), int) and size > 0:
-        page["size"] = size
+    if (size := number_of(content.get("size")) or 0) > 0:
+        page["size"] = int(size)
     if content.get("text"):
         page["body"] = _body(content)
     return {name: value for name, value in page.items() if value is not None}
@@ -110,7 +110,7 @@ def _page(response: Row) -> Row:
 
 def _lost(response: Row) -> list[str]:
     content = response.get("content") or {}
-    lossy = [] if "text" in content or content.get("size") == 0 else ["response body not captured"]
+    lossy = [] if "text" in content or number_of(content.get("size")) == 0 else ["response body not captured"]
     return lossy if response.get("status") else [*lossy, f"no answer {response.get('_error') or ''}".rstrip()]
 
 
