@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from env_builder.site.trees import Element, parse, squeeze
+from env_builder.runtime.site.trees import Element, squeeze
+from env_builder.site.parsing import parse
 
 MASK = "…"
 _FORGERY = re.compile(r"csrf|xsrf|authenticity|nonce|token", re.IGNORECASE).search

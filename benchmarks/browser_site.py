@@ -15,11 +15,11 @@ from urllib.parse import parse_qsl, urlsplit
 from browser_pages import Download, SiteAnswer, mask_text
 from browser_replay import SiteRequest
 
+from env_builder.runtime.site.trees import Element
 from env_builder.site.filling import Filling, Place, Value, extract, fill
 from env_builder.site.routes import SiteRoute, SiteRoutes
 from env_builder.site.shapes import ElementShape, learn_template
 from env_builder.site.sources import KIND, SiteModel, SiteVisit
-from env_builder.site.trees import Element
 from extractors.routes import templates
 
 _WHAT = ("redirect", "page", "download")

@@ -46,7 +46,7 @@ DOORS = {
     "jinja2": ("pipelines/",),
     "ray": ("pipelines/running/engines/ray_tasks.py",),
     "obstore": ("extractors/buckets.py",),
-    "selectolax": ("env_builder/site/trees.py",),
+    "selectolax": ("env_builder/site/parsing.py",),
 }
 BOUNDARY = ("pipelines/cli.py",)
 """Where every error becomes a sentence: the only place that may catch them all."""

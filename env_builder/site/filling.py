@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from env_builder.runtime.site.trees import Element, decode, encode
 from env_builder.site.shapes import ElementShape, TextShape, assign, fit
-from env_builder.site.trees import Element, decode, encode
 
 Place: TypeAlias = tuple[int | str, ...]
 """The ordinals of children from the root of the template down, then the attribute's name if it is one."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
-from env_builder.site.trees import Element, Node
+from env_builder.runtime.site.trees import Element, Node
 
 Signature: TypeAlias = tuple[str, str]
 """Tag and class of an element; of a text the empty tag."""

@@ -20,8 +20,8 @@ from datetime import datetime
 from functools import cached_property
 from itertools import product
 
+from env_builder.runtime.site.trees import decode, encode
 from env_builder.site.filling import Place, Value
-from env_builder.site.trees import decode, encode
 
 KIND: Place = ("kind",)
 """The place of an answer's kind."""

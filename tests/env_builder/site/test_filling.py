@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from env_builder.runtime.site.trees import Element, decode, encode, squeeze
 from env_builder.site.filling import extract, fill
+from env_builder.site.parsing import parse
 from env_builder.site.shapes import learn_template
-from env_builder.site.trees import Element, decode, encode, parse, squeeze
 
 PAGES = [squeeze(parse(page)) for page in (
     '<h1 id="a">Monday</h1><ul><li><a href="/1/">saw</a> 3.00</ul>',

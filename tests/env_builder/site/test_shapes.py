@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from env_builder.runtime.site.trees import Element, Node
 from env_builder.site.shapes import ElementShape, TextShape, assign, fit, learn_template, places_of, rows_of
-from env_builder.site.trees import Element, Node
 
 
 def element(tag: str, *children: Node, **attributes: str) -> Element:

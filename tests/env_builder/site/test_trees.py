@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from env_builder.site.trees import Element, parse, render, squeeze
+from env_builder.runtime.site.trees import Element, render, squeeze
+from env_builder.site.parsing import parse
 from warehouse.errors import Unavailable
 
 

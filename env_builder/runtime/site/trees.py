@@ -1,8 +1,4 @@
-"""HTML in, a tree of elements and texts out, and back. For build time: the runtime never parses HTML.
-
-Sees: elements, attributes, texts, the content of scripts and styles, as a browser's parser repairs them (HTML 5). Does not see:
-comments, the doctype, the inert content of `<template>`, what scripts make of the page, and which spaces a style shows.
-"""
+"""A page as a tree of elements and texts; the tree as HTML and as JSON. Pages are parsed at build time, never here."""
 
 from __future__ import annotations
 
@@ -10,12 +6,7 @@ import html
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-from warehouse.errors import Unavailable
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+from typing import Any, TypeAlias
 
 _VOID = frozenset({
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"})
@@ -23,7 +14,6 @@ _RAW = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes"})
 """Elements whose text is written as it is, without entities."""
 _EATS_A_NEWLINE = frozenset({"pre", "textarea", "listing"})
 """Elements whose first newline a parser drops."""
-_TEXT = "-text"
 
 
 @dataclass(slots=True)
@@ -46,47 +36,6 @@ class Element:
 
 
 Node: TypeAlias = Element | str
-
-
-def parse(page: str) -> Element:
-    """Return the page's root element. Errors: `Unavailable` where the extra `browser` is not installed."""
-    try:
-        from selectolax.lexbor import LexborHTMLParser
-    except ImportError as error:
-        raise Unavailable("reading pages needs the package selectolax",
-                          hint='install it: pip install "traceroom[browser]"') from error
-    root = LexborHTMLParser(page).root
-    return _element(root) if root is not None else Element("html")
-
-
-def _element(root: LexborNode) -> Element:
-    tree = Element(root.tag or "", _attributes(root))
-    waiting = [(root, tree)]
-    while waiting:
-        node, element = waiting.pop()
-        child = node.first_child
-        while child is not None:
-            tag = child.tag or ""
-            if tag == _TEXT:
-                _append_text(element, child.text_content or "")
-            elif not tag.startswith(("-", "!")):
-                below = Element(tag, _attributes(child))
-                element.children.append(below)
-                waiting.append((child, below))
-            child = child.next
-    return tree
-
-
-def _append_text(element: Element, text: str) -> None:
-    """Add a text; texts that only a comment separated become one."""
-    if element.children and isinstance(last := element.children[-1], str):
-        element.children[-1] = last + text
-    elif text:
-        element.children.append(text)
-
-
-def _attributes(node: LexborNode) -> dict[str, str]:
-    return {name: value or "" for name, value in node.attributes.items()}
 
 
 def render(root: Element) -> str:
