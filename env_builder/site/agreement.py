@@ -1,0 +1,206 @@
+"""Pieces of work in, what most of them agree on out, and which of them break it: how far each did what it was asked.
+
+Asks that use the same words are one kind of work. Where at least four of a kind show it, and four of five others agree, these
+are laws: that a kind of form is posted or a file taken; that what was asked for names the thing it is done to, or the value
+that is set; that the month asked for is that of the folder; that all that the list offered was taken, that what was filed is
+what is listed in the note, after the last file was moved. A piece that breaks a law of its kind did not do what it was asked;
+one that breaks none did, unless somebody complained. Without an ask, or without a kind, nothing is judged.
+Does not see: values that no ask names, whether a law is right where most do it wrong, an answer that is wrong in words alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from env_builder.site.work import PieceOfWork
+
+LEAST, SHARE = 4, 0.8
+"""So many pieces of a kind must show a law, and so large a share of the others must agree."""
+_ALIKE = 0.35
+"""Asks less alike than this (cosine of rare words) are of no common kind."""
+_NEAREST = 3
+_MENTION = re.compile(r"<?@[\w.-]+>?")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_MONTHS = {name: number for number, names in enumerate((
+    "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug", "september sep sept",
+    "october oct", "november nov", "december dec"), 1) for name in names.split()}
+_MONTH_IN_WORDS = re.compile(rf"(?i)\b({'|'.join(_MONTHS)})\.?(?: +\d{{1,2}}(?:st|nd|rd|th)?)?,? +(\d{{4}})\b")
+_MONTH_IN_NUMBERS = re.compile(r"(?<!\d)(\d{4})[-/_.](0[1-9]|1[0-2])(?!\d)")
+_COMPLAINT = re.compile(r"(?i)\b(wrong|missing|not (right|correct|what)|isn'?t|didn'?t|(check|look|try) again|please (check|fix|redo))\b")
+Law = tuple[str, ...]
+
+
+class WorkVerdict(NamedTuple):
+    """How far a piece of work did what it was asked."""
+
+    is_right: bool | None
+    """None: nothing tells."""
+    kind: int | None
+    """Number of its kind of work."""
+    broken: tuple[Law, ...]
+    n_laws: int
+    complaint: bool
+
+
+class WorkKinds:
+    """Kinds of work and their laws."""
+
+    def __init__(self, pieces: Sequence[PieceOfWork]) -> None:
+        self.pieces = list(pieces)
+        self._vectors = _vectors([_words(piece) for piece in pieces])
+        self._facts = _facts_of(self.pieces)
+        self.kinds = self._kinds()
+
+    def verdicts(self) -> list[WorkVerdict]:
+        """Return a verdict for each piece, judged by the others."""
+        members: dict[int, list[int]] = defaultdict(list)
+        for index, kind in enumerate(self.kinds):
+            if kind is not None:
+                members[kind].append(index)
+        return [self._verdict(index, kind, members.get(kind, []) if kind is not None else [])
+                for index, kind in enumerate(self.kinds)]
+
+    def _verdict(self, index: int, kind: int | None, members: Sequence[int]) -> WorkVerdict:
+        piece = self.pieces[index]
+        complaint = any(_COMPLAINT.search(reply.text) for reply in piece.replies)
+        if kind is None:
+            return WorkVerdict(None, None, (), 0, complaint)
+        others = [self._facts[other] for other in members if other != index]
+        laws = [law for law in sorted({law for facts in others for law in facts}) if _holds(law, others)]
+        own = self._facts[index]
+        broken = tuple(law for law in laws if not own.get(law, law[0] != "does"))
+        is_right = False if broken else None if complaint or not laws else True
+        return WorkVerdict(is_right, kind, broken, len(laws), complaint)
+
+    def _kinds(self) -> list[int | None]:
+        """Return the number of the kind of each piece: pieces with an ask, by what most of the alike did."""
+        asked = [index for index, piece in enumerate(self.pieces) if piece.ask is not None]
+        did = {index: frozenset(law[1] for law in self._facts[index] if law[0] == "does") for index in asked}
+        numbers = {signature: number for number, (signature, n) in enumerate(sorted(
+            Counter(did.values()).items(), key=lambda item: (-item[1], sorted(item[0])))) if n >= LEAST and signature}
+        kinds: list[int | None] = [None] * len(self.pieces)
+        for index in asked:
+            scores: dict[int, list[float]] = defaultdict(list)
+            for other in asked:
+                number = numbers.get(did[other])
+                if other != index and number is not None:
+                    scores[number].append(_cosine(self._vectors[index], self._vectors[other]))
+            best = {number: sum(sorted(each)[-_NEAREST:]) / _NEAREST for number, each in scores.items()}
+            number = max(best, key=lambda each: (best[each], -each), default=None)
+            if number is not None and best[number] >= _ALIKE:
+                kinds[index] = number
+        return kinds
+
+
+def _holds(law: Law, others: Sequence[Mapping[Law, bool]]) -> bool:
+    values = [facts[law] for facts in others if law in facts]
+    n = len(others) if law[0] == "does" else len(values)
+    return len(values) >= LEAST and sum(values) >= SHARE * n
+
+
+def _facts_of(pieces: Sequence[PieceOfWork]) -> list[dict[Law, bool]]:
+    common = _common_labels(pieces)
+    return [dict(_facts(piece, common)) for piece in pieces]
+
+
+def _facts(piece: PieceOfWork, common: Mapping[str, frozenset[str]]) -> Iterator[tuple[Law, bool]]:
+    """Yield what may be a law, and whether this piece keeps it."""
+    ask = _MENTION.sub(" ", piece.ask.text).casefold() if piece.ask is not None else None
+    kinds = [act.kind for act in piece.acts] + [f"take {each.route}" for each in piece.downloads]
+    yield from ((("does", kind), True) for kind in dict.fromkeys(kinds))
+    for kind in dict.fromkeys(act.kind for act in piece.acts):
+        acts = [act for act in piece.acts if act.kind == kind]
+        if ask is not None and acts[0].entity:
+            yield ("asked", kind, "thing"), all(_is_named(
+                ask, {*act.entity, *(act.labels - common.get(kind, frozenset()))}) for act in acts)
+        for name in sorted({name for act in acts for name in act.values}):
+            if ask is not None:
+                yield ("asked", kind, name), _is_named(ask, {acts[-1].values.get(name, "")})
+    if piece.downloads:
+        yield from _filing(piece, ask)
+    if piece.filed and piece.notes:
+        names = sorted(path.rpartition("/")[2] for path in piece.filed)
+        text = "\n".join(note.text for note in piece.notes)
+        yield ("listed",), all(name in text for name in names) and len(_listed(text, names)) == len(names)
+        yield ("listed last",), piece.last_filed_at is None or piece.notes[-1].at >= piece.last_filed_at
+
+
+def _filing(piece: PieceOfWork, ask: str | None) -> Iterator[tuple[Law, bool]]:
+    months = set(_months(ask or ""))
+    taken = {each.entity for each in piece.downloads if each.entity}
+    offered = {thing: set(_months(words)) for each in piece.downloads for thing, words in each.offered.items()}
+    if taken and offered:
+        is_dated = months and all(offered.values())
+        yield ("all taken",), taken == {thing for thing, own in offered.items() if not is_dated or own & months}
+    saved = [each for each in piece.downloads if each.saved]
+    if saved:
+        yield ("does", "file"), any(each.filed for each in saved)
+        filed = [each for each in saved if each.filed]
+        yield ("named",), all(part in (each.filed or "").rpartition("/")[2] for each in filed for part in each.entity)
+    folders = {path.rpartition("/")[0] for path in piece.filed}
+    if months and folders:
+        of_folders = [set(_months(folder)) for folder in folders]
+        if any(of_folders):
+            yield ("month", "folder"), all(each == months for each in of_folders)
+        of_names = [set(_months(path.rpartition("/")[2])) for path in piece.filed]
+        if any(of_names):
+            yield ("month", "name"), all(each == months for each in of_names)
+    urls = [piece.session.requests[each.place].url for each in piece.downloads]
+    of_urls = [found for url in urls if (found := set(_months(url)))]
+    if months and of_urls:
+        yield ("month", "address"), all(each == months for each in of_urls)
+
+
+def _listed(text: str, names: Sequence[str]) -> set[str]:
+    """Return words of a text that end as the names of files do."""
+    endings = {name.rpartition(".")[2].casefold() for name in names if "." in name}
+    words = (word.strip(".,;:()`*'\"") for word in text.split())
+    return {word for word in words if "." in word and word.rpartition(".")[2].casefold() in endings}
+
+
+def _months(text: str) -> Iterator[tuple[int, int]]:
+    """Yield (year, month) of months that a text names, in words (English) or numbers."""
+    for word, year in _MONTH_IN_WORDS.findall(text):
+        yield int(year), _MONTHS[word.casefold()]
+    for year, month in _MONTH_IN_NUMBERS.findall(text):
+        yield int(year), int(month)
+
+
+def _is_named(ask: str, names: Iterable[str]) -> bool:
+    return any(name and re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", ask) for name in names)
+
+
+def _common_labels(pieces: Sequence[PieceOfWork]) -> dict[str, frozenset[str]]:
+    """Return for each kind of form the labels that several things share: they name none of them."""
+    things: dict[str, dict[str, set[tuple[str, ...]]]] = defaultdict(lambda: defaultdict(set))
+    for piece in pieces:
+        for act in piece.acts:
+            for label in act.labels:
+                things[act.kind][label].add(act.entity)
+    return {kind: frozenset(label for label, entities in labels.items() if len(entities) > 1)
+            for kind, labels in things.items()}
+
+
+def _words(piece: PieceOfWork) -> Counter[str]:
+    if piece.ask is None:
+        return Counter()
+    return Counter(word.casefold() for word in _WORD.findall(_MENTION.sub(" ", piece.ask.text)))
+
+
+def _vectors(bags: Sequence[Counter[str]]) -> list[dict[str, float]]:
+    """Return unit vectors of words that several asks have."""
+    spread = Counter(word for bag in bags for word in bag)
+    vectors = []
+    for bag in bags:
+        vector = {word: math.log(1 + len(bags) / spread[word]) for word in bag if spread[word] >= _NEAREST}
+        norm = math.sqrt(sum(value * value for value in vector.values())) or 1.0
+        vectors.append({word: value / norm for word, value in vector.items()})
+    return vectors
+
+
+def _cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    return sum(value * other[word] for word, value in one.items() if word in other)
