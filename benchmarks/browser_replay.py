@@ -15,6 +15,8 @@ from typing import Any
 import orjson
 from browser_pages import SiteAnswer, mask_text
 
+from env_builder.site.learning import RecordedAnswer
+
 
 @dataclass(frozen=True)
 class SiteRequest:
@@ -31,6 +33,8 @@ class SiteRequest:
     """What was posted, read; credentials masked."""
     headers: frozenset[tuple[str, str]]
     answer: SiteAnswer
+    recorded: RecordedAnswer
+    """The same as the site's learner takes it; nothing in it is masked but secrets."""
 
     @property
     def is_page(self) -> bool:

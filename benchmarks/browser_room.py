@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from browser_pages import BROKEN, SiteAnswer, site_answer, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
-from browser_site import InducedSite
+from browser_site import InducedSite, recorded_answer
 
 from env_builder.site.shapes import PageFit, fit, places_of, rows_of
 from extractors.inventory import SourceFile
@@ -48,10 +48,12 @@ def recorded_requests(har: Path) -> list[SiteRequest]:
             continue
         request = raw[event["happened_at"], event["tool"]]
         posted = (request.get("postData") or {}).get("text") or ""
+        user, form = har.stem.rpartition("-")[2], arguments.get("body")
         requests.append(SiteRequest(
-            har.stem, har.stem.rpartition("-")[2], event["happened_at"], request["method"], request["url"],
-            hashlib.sha256(posted.encode()).hexdigest(), arguments.get("body"),
-            frozenset((each["name"].lower(), each["value"]) for each in request["headers"]), site_answer(value)))
+            har.stem, user, event["happened_at"], request["method"], request["url"],
+            hashlib.sha256(posted.encode()).hexdigest(), form,
+            frozenset((each["name"].lower(), each["value"]) for each in request["headers"]), site_answer(value),
+            recorded_answer(har.stem, user, event["happened_at"], request["method"], request["url"], form, value)))
     return requests
 
 
@@ -126,24 +128,25 @@ def template_figures(site: InducedSite, held_out: Sequence[Sequence[SiteRequest]
     fits: list[PageFit] = []
     by_route: dict[str, list[bool]] = defaultdict(list)
     for request in (request for session in held_out for request in session):
-        if request.answer.page is not None:
+        if (page := request.recorded.answer.page) is not None:
             template = site.template(request)
-            fits += [fit(template, request.answer.page)] if template is not None else []
-            name = f"{site.routes.route(request.method, request.url)} {request.answer.status}"
+            fits += [fit(template, page)] if template is not None else []
+            name = f"{site.learnt.route(request.recorded.request)} {request.answer.status}"
             by_route[name].append(template is not None and fits[-1].has_structure)
     for name, results in sorted(by_route.items()):
         print(f"{sum(results):3} of {len(results):3} pages have the structure: {name}")
     n_all = sum(request.is_page for session in held_out for request in session)
     explained = [each.n_places + each.n_constants for each in fits]
     values = [each.n_places + each.n_constants + each.n_changed + each.n_surplus for each in fits]
-    return {"routes": len(site.templates), "routes_of_one_page": sum(len(each) == 1 for each in site.pages.values()),
+    return {"routes": len(site.learnt.templates),
+            "routes_of_one_page": sum(len(each) == 1 for each in site.learnt.pages.values()),
             "pages_of_a_route": _share(len(fits), n_all),
             "pages_with_structure": _share(sum(each.has_structure for each in fits), n_all),
             "pages_fit": _share(sum(each.fits for each in fits), n_all), "coverage": _share(sum(explained), sum(values)),
             "values_in_places": _share(sum(each.n_places for each in fits), sum(values)),
             "places_per_page": statistics.median(each.n_places for each in fits),
-            "places_per_template": statistics.median(places_of(each) for each in site.templates.values()),
-            "templates_with_rows": sum(rows_of(each) > 0 for each in site.templates.values())}
+            "places_per_template": statistics.median(places_of(each) for each in site.learnt.templates.values()),
+            "templates_with_rows": sum(rows_of(each) > 0 for each in site.learnt.templates.values())}
 
 
 def _path(url: str) -> str:
@@ -169,10 +172,9 @@ def pages(data: Path) -> Figures:
         "sessions": len(training) + len(held_out), "held_out_sessions": len(held_out),
         "held_out_requests": sum(map(len, held_out)),
         "held_out_pages": sum(request.is_page for session in held_out for request in session)}
-    counts = [site.count_places(request, session[:index]) for session in held_out for index, request in enumerate(session)]
-    figures["induced_places_right"] = _share(sum(right for right, _ in counts), sum(all_ for _, all_ in counts))
     measured = {name: score(held_out, answer) for name, answer in answers.items()} | {
         "ceiling": ceiling(training, held_out), "templates": template_figures(site, held_out)}
+    figures |= {"site_bytes": site.n_bytes, "answers_s": round(len(site.seconds) / sum(site.seconds))}
     return figures | {f"{name}_{figure}": value for name, each in measured.items() for figure, value in each.items()}
 
 

@@ -1,109 +1,88 @@
 """A site induced from recorded requests, as the benchmark of browser environments asks it: a request in, an answer out.
 
-Joins routes, templates, fillings and sources of `env_builder.site`. Answers with the recorded session so far, not with its own
-answers: each request is judged alone.
+The site is written to files and answers from these, as an environment's does. What it answers is masked as recordings are.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
-from browser_pages import Download, SiteAnswer, mask_text
+from browser_pages import Download, SiteAnswer, mask_page, mask_text
 from browser_replay import SiteRequest
 
-from env_builder.runtime.site.trees import Element
-from env_builder.site.filling import Filling, Place, Value, extract, fill
-from env_builder.site.routes import SiteRoute, SiteRoutes
-from env_builder.site.shapes import ElementShape, learn_template
-from env_builder.site.sources import KIND, SiteModel, SiteVisit
+from env_builder.runtime.site.model import InducedPages
+from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
+from env_builder.runtime.site.trees import squeeze
+from env_builder.runtime.site.visits import SiteVisit, local_url
+from env_builder.site.learning import RecordedAnswer, write_site
+from env_builder.site.parsing import collapse, parse
+from env_builder.site.shapes import ElementShape
 from extractors.routes import templates
 
-_WHAT = ("redirect", "page", "download")
+
+def recorded_answer(session: str, user: str, at: datetime, method: str, url: str, form: Any,
+                    value: dict[str, Any]) -> RecordedAnswer:
+    """Return a request and what an event of a HAR holds of its answer, as a site's learner takes them."""
+    pairs = None
+    if isinstance(form, dict):
+        pairs = tuple((name, str(each)) for name, values in form.items()
+                      for each in (values if isinstance(values, list) else [values]))
+    kind, body, location = str(value.get("type") or ""), value.get("body"), str(value.get("location") or "") or None
+    page = collapse(parse(body)) if kind == "text/html" and isinstance(body, str) and not location else None
+    file = Delivery(str(value.get("file") or ""), kind, None) if page is None and not location else None
+    return RecordedAnswer(session, user, at, PortRequest(method, local_url(url), pairs),
+                          PortAnswer(int(value["status"]), "recorded", location, page, file))
 
 
 class InducedSite:
-    """Routes, a template for each route and status, and a model of what fills them."""
+    """What answers out of the files of a site, learnt from the requests of whole sessions."""
 
     def __init__(self, requests: Sequence[SiteRequest]) -> None:
-        """Learn from the requests of whole sessions."""
+        """Learn, write, and load what was written."""
         paths = templates([urlsplit(request.url).path or "/" for request in requests])
-        self.routes = SiteRoutes({path: template for path, (template, _) in paths.items()})
-        self.pages: dict[tuple[SiteRoute | None, int | None], list[Element]] = defaultdict(list)
-        for request in requests:
-            if request.answer.page is not None:
-                self.pages[self._key(request)].append(request.answer.page)
-        self.templates: dict[tuple[SiteRoute | None, int | None], ElementShape] = {
-            key: learn_template(pages) for key, pages in self.pages.items()}
-        self._visits: dict[tuple[object, ...], SiteVisit] = {}
-        self._model = SiteModel([self._visit(request) for request in requests])
+        with tempfile.TemporaryDirectory() as folder:
+            self.learnt = write_site(Path(folder), [request.recorded for request in requests],
+                                     {path: template for path, (template, _) in paths.items()})
+            self.n_bytes = sum(file.stat().st_size for file in Path(folder).iterdir())
+            self._pages = InducedPages.load(Path(folder))
+        self._visits: dict[int, SiteVisit] = {}
+        self.seconds: list[float] = []
+        """How long each answer took."""
 
     def template(self, request: SiteRequest) -> ElementShape | None:
         """Return the template of the pages that a request's route answers with this status."""
-        return self.templates.get(self._key(request))
+        return self.learnt.templates.get((self.learnt.route(request.recorded.request), request.recorded.answer.status))
+
+    def ask(self, request: SiteRequest, own: Sequence[SiteVisit]) -> tuple[PortAnswer, SiteVisit] | None:
+        """Return what the site answers after these visits of the session."""
+        begin = time.perf_counter()
+        answered = self._pages.answer(request.recorded.request, request.user, request.at, own)
+        self.seconds.append(time.perf_counter() - begin)
+        return answered
 
     def answer(self, request: SiteRequest, earlier: Sequence[SiteRequest]) -> SiteAnswer | None:
-        """Return what the site answers, None for a route that was never requested."""
-        route = self.routes.route(request.method, request.url)
-        if route is None:
-            return None
-        asked = self._asked(request, route, {}, is_page=False)
-        values = self._model.answer(asked, [self._visit(each) for each in earlier])
-        return self._answered(route, values) if values is not None else None
+        """Return what the site answers after what was recorded of the session so far, masked."""
+        answered = self.ask(request, [self.visit(each) for each in earlier])
+        return masked(answered[0]) if answered is not None else None
 
-    def count_places(self, request: SiteRequest, earlier: Sequence[SiteRequest]) -> tuple[int, int]:
-        """Return how many places of the recorded page are answered right, and how many it has; none if it fits no template."""
-        recorded = self._visit(request)
-        if recorded.route is None or not request.is_page:
-            return 0, 0
-        asked = replace(recorded, is_page=False, values={})
-        values = self._model.answer(asked, [self._visit(each) for each in earlier]) or {}
-        places = [place for place in recorded.values if place != KIND]
-        return sum(place in values and values[place] == recorded.values[place] for place in places), len(places)
+    def visit(self, request: SiteRequest) -> SiteVisit:
+        """Return a recorded request as the site's own visit."""
+        if id(request) not in self._visits:
+            self._visits[id(request)] = self.learnt.visit(request.recorded)
+        return self._visits[id(request)]
 
-    def _answered(self, route: SiteRoute, values: Mapping[Place, Value]) -> SiteAnswer:
-        status, _, what = (values[KIND] or "").partition(" ")
-        if what == "redirect":
-            return SiteAnswer(int(status), values["location",] or "")
-        if what == "page":
-            return SiteAnswer(int(status), page=fill(self.templates[route, int(status)], values))
-        kind, file, size = (values[name,] or "" for name in ("type", "file", "size"))
-        return SiteAnswer(int(status), download=Download(kind, file, int(size)))
 
-    def _key(self, request: SiteRequest) -> tuple[SiteRoute | None, int | None]:
-        return self.routes.route(request.method, request.url), request.answer.status
-
-    def _visit(self, request: SiteRequest) -> SiteVisit:
-        key = request.session, request.at, request.method, request.url
-        if key not in self._visits:
-            route = self.routes.route(request.method, request.url)
-            self._visits[key] = self._asked(request, route, self._values(request), request.is_page)
-        return self._visits[key]
-
-    def _values(self, request: SiteRequest) -> Filling:
-        answer, template = request.answer, self.template(request)
-        what = _WHAT[0] if answer.location else _WHAT[1] if answer.page is not None else _WHAT[2]
-        values: Filling = {KIND: f"{answer.status} {what}"}
-        if answer.page is not None and template is not None:
-            values |= extract(template, answer.page) or {}
-        elif answer.location:
-            values["location",] = answer.location
-        elif answer.download is not None:
-            values |= {("type",): answer.download.kind, ("file",): answer.download.name, ("size",): str(answer.download.size)}
-        return values
-
-    def _asked(self, request: SiteRequest, route: SiteRoute | None, values: Filling, is_page: bool) -> SiteVisit:
-        return SiteVisit(request.session, request.user, request.at, route, mask_text(request.url), request.method == "POST",
-                         is_page, self._arguments(request, route), values)
-
-    def _arguments(self, request: SiteRequest, route: SiteRoute | None) -> dict[str, str]:
-        address = urlsplit(request.url)
-        path = address.path or "/"
-        form: Any = request.form if isinstance(request.form, dict) else {}
-        parameters = self.routes.parameters(route, request.url) if route is not None else {}
-        return {"url": f"{path}?{address.query}" if address.query else path, "path": path, **parameters,
-                **{f"query {name}": value for name, value in parse_qsl(address.query)},
-                **{f"form {name}": value for name, value in form.items() if isinstance(value, str)}}
+def masked(answer: PortAnswer) -> SiteAnswer:
+    """Return an answer as recordings are compared."""
+    if answer.location is not None:
+        return SiteAnswer(answer.status, mask_text(answer.location))
+    if answer.page is not None:
+        return SiteAnswer(answer.status, page=mask_page(squeeze(answer.page)))
+    file = answer.file
+    return SiteAnswer(answer.status, download=Download(file.type, file.name, 0) if file is not None else None)

@@ -56,3 +56,25 @@ def _append_text(element: Element, text: str) -> None:
 
 def _attributes(node: LexborNode) -> dict[str, str]:
     return {name: value or "" for name, value in node.attributes.items()}
+
+
+_KEEPS_SPACES = frozenset({"pre", "textarea", "script", "style"})
+
+
+def collapse(root: Element) -> Element:
+    """Return a copy as people see it: runs of spaces are one, and blank texts are dropped; texts keep a space at their ends.
+
+    `squeeze` makes the same of the copy as of the page."""
+    copy = Element(root.tag, dict(root.attributes))
+    waiting = [(root, copy)]
+    while waiting:
+        element, target = waiting.pop()
+        for child in element.children:
+            if isinstance(child, Element):
+                below = Element(child.tag, dict(child.attributes))
+                target.children.append(below)
+                waiting.append((child, below))
+            elif words := child.split():
+                before, after = " " * child[0].isspace(), " " * child[-1].isspace()
+                target.children.append(child if element.tag in _KEEPS_SPACES else f"{before}{' '.join(words)}{after}")
+    return copy

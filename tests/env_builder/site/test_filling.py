@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from env_builder.runtime.site.templates import SECRET, PageTemplate
 from env_builder.runtime.site.trees import Element, decode, encode, squeeze
-from env_builder.site.filling import extract, fill
+from env_builder.site.filling import extract, plain_template
 from env_builder.site.parsing import parse
 from env_builder.site.shapes import learn_template
 
@@ -14,13 +15,14 @@ PAGES = [squeeze(parse(page)) for page in (
     '<h1 id="b">Tuesday</h1><ul><li><a href="/1/">saw</a> 3.00<li><a href="/2/">axe</a> 9.50</ul><p>Closed <b>now</b>.</p>',
     "<h1>Sunday</h1><ul></ul>")]
 TEMPLATE = learn_template(PAGES)
+PAGE_TEMPLATE = PageTemplate(plain_template(TEMPLATE))
 
 
 @pytest.mark.parametrize("page", [*PAGES, squeeze(parse('<h1 id="z">Friday</h1><ul><li><a href="/7/">nail</a> 1.00</ul>'))])
 def test_a_page_that_fits_is_made_again_of_its_filling(page: Element) -> None:
     filling = extract(TEMPLATE, page)
     assert filling is not None
-    assert fill(TEMPLATE, filling) == page
+    assert PAGE_TEMPLATE.fill(filling, "") == page
 
 
 def test_a_filling_holds_places_alone() -> None:
@@ -37,9 +39,19 @@ def test_a_page_that_does_not_fit_has_no_filling(page: str) -> None:
 
 def test_a_place_without_a_value_is_an_error() -> None:
     with pytest.raises(KeyError):
-        fill(TEMPLATE, {})
+        PAGE_TEMPLATE.fill({}, "")
 
 
 def test_nodes_survive_as_json() -> None:
     nodes = [*PAGES, 'text with "quotes"']
     assert decode(encode(nodes)) == nodes
+
+
+def test_parts_without_places_are_shared_and_secrets_are_drawn() -> None:
+    pages = [parse(f'<h1>{name}</h1><nav><a href="/">home</a></nav><input name="csrf" value="{SECRET}">') for name in "ab"]
+    template = PageTemplate(plain_template(learn_template(pages)))
+    first, second = (template.fill(extract(learn_template(pages), page) or {}, secret)
+                     for page, secret in zip(pages, ("x1", "y2"), strict=True))
+    assert [list(each.elements())[-1].attributes["value"] for each in (first, second)] == ["x1", "y2"]
+    navs = [next(each for each in page.elements() if each.tag == "nav") for page in (first, second)]
+    assert navs[0] is navs[1]

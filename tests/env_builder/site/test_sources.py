@@ -2,37 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from env_builder.site.filling import Place, Value
-from env_builder.site.sources import KIND, SiteModel, SiteVisit
+from env_builder.runtime.site.learnt import LearntSources
+from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value
+from env_builder.site.learning import SourceLearner
 
-TEXT: Place = (0,)
+TEXT: Place = "0"
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
 
+@dataclass(frozen=True)
+class VisitOfSession(SiteVisit):
+    session: str = ""
+
+
+def learnt(visits: Sequence[VisitOfSession]) -> LearntSources:
+    sessions: dict[str, list[SiteVisit]] = defaultdict(list)
+    for each in visits:
+        sessions[each.session].append(each)
+    return SourceLearner(sessions.values()).learnt()
+
+
 def visit(session: str, minute: int, value: Value, url: str = "/box/1", *, user: str = "ann", route: str = "box",
-          is_write: bool = False, arguments: Mapping[str, str] | None = None, kind: str = "200 page") -> SiteVisit:
-    return SiteVisit(session, user, MONDAY + timedelta(minutes=minute), route, url, is_write, not is_write, arguments or {},
-                     {KIND: kind, TEXT: value})
+          is_write: bool = False, arguments: Mapping[str, str] | None = None, kind: str = "200 page") -> VisitOfSession:
+    return VisitOfSession(user, MONDAY + timedelta(minutes=minute), route, url, is_write, not is_write, arguments or {},
+                     {KIND: kind, TEXT: value}, session=session)
 
 
-def text(model: SiteModel, request: SiteVisit, *own: SiteVisit) -> Value:
+def text(model: LearntSources, request: SiteVisit, *own: SiteVisit) -> Value:
     answer = model.answer(request, own)
     assert answer is not None
     return answer[TEXT]
 
 
 def test_what_is_mostly_the_same_is_constant() -> None:
-    model = SiteModel([visit(f"s{n}", n, "shop", f"/box/{n}") for n in range(4)])
+    model = learnt([visit(f"s{n}", n, "shop", f"/box/{n}") for n in range(4)])
     assert text(model, visit("new", 60, None, "/box/9")) == "shop"
 
 
 def test_a_text_with_the_id_of_the_path_is_made_for_a_new_id() -> None:
-    model = SiteModel([visit(f"s{n}", n, f"Box {n} of the store", f"/box/{n}", arguments={"box_1": f"{n}"})
+    model = learnt([visit(f"s{n}", n, f"Box {n} of the store", f"/box/{n}", arguments={"box_1": f"{n}"})
                        for n in range(20, 24)])
     assert text(model, visit("new", 60, None, "/box/99", arguments={"box_1": "99"})) == "Box 99 of the store"
 
@@ -41,7 +56,7 @@ def test_a_text_with_the_id_of_the_path_is_made_for_a_new_id() -> None:
 def test_the_day_is_written_as_pages_write_it(day: str) -> None:
     new = {"2nd March 2026": "21st April 2026", "2 Mar 2026": "21 Apr 2026", "March 2, 2026": "April 21, 2026",
            "2026-03-02": "2026-04-21", "02.03.2026": "21.04.2026"}[day]
-    model = SiteModel([visit(f"s{n}", n, f"It is {day}") for n in range(4)]
+    model = learnt([visit(f"s{n}", n, f"It is {day}") for n in range(4)]
                       + [visit(f"t{n}", 50 * 1440 + n, f"It is {new}") for n in range(4)])
     later = visit("new", 51 * 1440, None)
     assert later.at.day == 22
@@ -54,26 +69,26 @@ def test_the_page_before_is_where_a_form_leads_back_to() -> None:
         training += [visit(f"s{number}", 10 * number, "page", f"/shelf/{number}", route=f"shelf{number}"),
                      visit(f"s{number}", 10 * number + 1, f"/shelf/{number}", "/add", route="add", is_write=True)]
     own = visit("new", 60, "page", "/shelf/77", route="shelf7")
-    assert text(SiteModel(training), visit("new", 61, None, "/add", route="add", is_write=True), own) == "/shelf/77"
+    assert text(learnt(training), visit("new", 61, None, "/add", route="add", is_write=True), own) == "/shelf/77"
 
 
 def test_what_changes_from_session_to_session_is_as_the_own_session_had_it() -> None:
     training = [visit(f"s{n}", 10 * n + look, f"basket {n}", f"/box/{look}") for n in range(6) for look in range(4)]
     own = visit("new", 90, "basket new", "/box/0")
-    assert text(SiteModel(training), visit("new", 91, None, "/box/3"), own) == "basket new"
+    assert text(learnt(training), visit("new", 91, None, "/box/3"), own) == "basket new"
 
 
 def test_what_users_see_of_themselves_is_as_the_same_user_had_it() -> None:
     training = [visit(f"{user}{n}", 10 * n + offset, user, user=user)
                 for n in range(5) for offset, user in enumerate(("ann", "bea"))]
-    assert text(SiteModel(training), visit("new", 90, None, user="ann")) == "ann"
-    assert text(SiteModel(training), visit("new", 90, None, user="bea")) == "bea"
+    assert text(learnt(training), visit("new", 90, None, user="ann")) == "ann"
+    assert text(learnt(training), visit("new", 90, None, user="bea")) == "bea"
 
 
 def test_what_changes_with_time_is_as_anybody_had_it_last_and_never_later_than_the_request() -> None:
     training = [visit(f"s{n}", 10 * n, f"price {n // 3}", user=f"user {n}") for n in range(12)]
-    assert text(SiteModel(training), visit("new", 200, None, user="new")) == "price 3"
-    assert text(SiteModel(training), visit("new", 35, None, user="new")) == "price 1"
+    assert text(learnt(training), visit("new", 200, None, user="new")) == "price 3"
+    assert text(learnt(training), visit("new", 35, None, user="new")) == "price 1"
 
 
 def test_a_page_after_a_form_is_a_case_of_its_own() -> None:
@@ -82,19 +97,19 @@ def test_a_page_after_a_form_is_a_case_of_its_own() -> None:
         training += [visit(f"s{number}", 10 * number, "", "/box"),
                      visit(f"s{number}", 10 * number + 1, "/box", "/save", route="save", is_write=True),
                      visit(f"s{number}", 10 * number + 2, "Saved.", "/box"), visit(f"s{number}", 10 * number + 3, "", "/box")]
-    model, first = SiteModel(training), visit("new", 90, "", "/box")
+    model, first = learnt(training), visit("new", 90, "", "/box")
     saved = visit("new", 91, "/box", "/save", route="save", is_write=True)
     assert text(model, visit("new", 91, None, "/box"), first) == ""
     assert text(model, visit("new", 92, None, "/box"), first, saved) == "Saved."
 
 
 def test_a_route_that_was_never_requested_has_no_answer() -> None:
-    assert SiteModel([visit("s", 0, "x")]).answer(visit("new", 1, None, "/y", route="other"), []) is None
+    assert learnt([visit("s", 0, "x")]).answer(visit("new", 1, None, "/y", route="other"), []) is None
 
 
 def test_of_several_kinds_of_answers_the_kind_is_predicted_first() -> None:
     training = [visit(f"s{n}", 10 * n, "x", f"/box/{n % 2}", kind=f"{404 if n % 2 else 200} page") for n in range(12)]
-    answer = SiteModel(training).answer(visit("new", 300, None, "/box/1"), [])
+    answer = learnt(training).answer(visit("new", 300, None, "/box/1"), [])
     assert answer is not None
     assert answer[KIND] == "404 page"
 
@@ -104,10 +119,10 @@ def test_the_frame_of_all_pages_says_whose_session_it_is() -> None:
     training = [visit(f"{user}{n}", 10 * n + at, f"{user} Smith", f"/{route}/{n}", user=user, route=route)
                 for n in range(4) for at, (user, route) in enumerate(pairs)]
     own = visit("new", 90, "cid Smith", "/box/77", user="cid")
-    assert text(SiteModel(training), visit("new", 91, None, "/shelf/8", user="cid", route="shelf"), own) == "cid Smith"
+    assert text(learnt(training), visit("new", 91, None, "/shelf/8", user="cid", route="shelf"), own) == "cid Smith"
 
 
-def written(session: str, minute: int, note: str, n_notes: int, user: str) -> list[SiteVisit]:
+def written(session: str, minute: int, note: str, n_notes: int, user: str) -> list[VisitOfSession]:
     """Return a look at a page, a note that is written on it, and the page with the note."""
     notes = [f"note {session}{n}" for n in range(n_notes)]
     before, after = ('[' + ",".join(f'["li",{{}},["{each}"]]' for each in rows) + ']' for rows in (
@@ -123,5 +138,5 @@ def test_a_row_that_a_form_adds_stands_behind_those_of_the_last_look() -> None:
                 for each in written(f"s{n}", 10 * n, f"word{n}", n % 3, user)]
     *own, after = written("new", 90, 'quite "new"', 2, "gus")
     expected = after.values[TEXT]
-    assert text(SiteModel(training), visit("new", 92, None, "/box/new", user="gus"), *own) == (
+    assert text(learnt(training), visit("new", 92, None, "/box/new", user="gus"), *own) == (
         expected or "").replace('quite "new"', 'quite \\"new\\"')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from env_builder.site.routes import SiteRoute, SiteRoutes, group_by_route
+from env_builder.runtime.site.routes import SiteRoute, SiteRoutes, group_by_route
 
 ROUTES = SiteRoutes({"/": "/", "/shelves/17/": "/shelves/{shelves_1}", "/shelves/18": "/shelves/{shelves_1}",
                      "/shelves/new/": "/shelves/new", "/a%20b/3": "/a b/{a_b_1}"})

@@ -1,0 +1,90 @@
+"""A site induced from recorded requests: a request in, the page, redirect or download out that the site would answer.
+
+Reads the files that `env_builder.site.learning.write_site` writes: `routes.json`, `templates.json`, `sources.json`,
+`visits.jsonl` and `values.json` (texts of visits, each once). Anti-forgery fields, which no recording holds, are drawn: the
+same in an episode, others in the next.
+Sees: what was recorded before an instant, and what this episode was answered. Does not see: what others do meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from .learnt import LearntSources, SourceKey
+from .port import Delivery, PortAnswer, PortRequest
+from .routes import SiteRoute, SiteRoutes
+from .templates import PageTemplate
+from .visits import KIND, Place, SiteVisit, Value, arguments_of, local_url
+
+__all__ = ["InducedPages"]
+
+
+class InducedPages:
+    """Routes, a template for each route and status, and the sources that fill its places."""
+
+    def __init__(self, routes: SiteRoutes, templates: dict[tuple[str, int], PageTemplate], sources: LearntSources) -> None:
+        """Take what was learnt."""
+        self._routes = routes
+        self._templates = templates
+        self._sources = sources
+        self._by_name: dict[SiteRoute, str] = {}
+
+    @classmethod
+    def load(cls, folder: Path) -> InducedPages:
+        """Read a site that was written. Errors: OSError, ValueError for a folder that holds none."""
+        plain = {name: json.loads((folder / f"{name}.json").read_text("utf-8"))
+                 for name in ("routes", "templates", "sources", "values")}
+        names: list[str] = plain["sources"]["routes"]
+        templates = {(route, status): PageTemplate(tree) for route, status, tree in plain["templates"]}
+        places = {(names[route], kind): each for route, kind, each in plain["sources"]["places"]}
+        sources = {SourceKey(names[route], kind, place, case):
+                   [(*map(str, source),) for source in each]
+                   for route, kind, place, case, each in plain["sources"]["sources"]}
+        visits = [_visit(json.loads(line), names, plain["values"])
+                  for line in (folder / "visits.jsonl").read_text("utf-8").splitlines()]
+        return cls(SiteRoutes(plain["routes"]), templates, LearntSources(places, sources, visits))
+
+    def answer(self, request: PortRequest, user: str, at: datetime, own: Sequence[SiteVisit],
+               until: datetime | None = None) -> tuple[PortAnswer, SiteVisit] | None:
+        """Return what the site answers a user and the visit to append to `own`; None for a route that was never requested.
+
+        `own`: the episode's visits so far, as this method returned them. `until`: the episode's start; recorded visits of
+        others count before it alone (default: before `at`).
+        """
+        route = self._routes.route(request.method, request.url)
+        if route is None:
+            return None
+        name = self._by_name.setdefault(route, str(route))
+        parameters = self._routes.parameters(route, request.url)
+        visit = SiteVisit(user, at, name, local_url(request.url), request.method == "POST", False,
+                          arguments_of(request, parameters), {})
+        values = self._sources.answer(visit, own, until)
+        if values is None:
+            return None
+        answer = self._answer(name, values, _token(user, until or (own[0].at if own else at)))
+        return answer, SiteVisit(user, at, name, visit.url, visit.is_write, answer.page is not None, visit.arguments, values)
+
+    def _answer(self, route: str, values: dict[Place, Value], token: str) -> PortAnswer:
+        status, _, what = (values[KIND] or "").partition(" ")
+        if what == "redirect":
+            return PortAnswer(int(status), "induced", values["location"] or "/")
+        if what == "page":
+            page = self._templates[route, int(status)].fill(values, token)
+            return PortAnswer(int(status), "induced", page=page)
+        return PortAnswer(int(status), "induced", file=Delivery(values["file"] or "", values["type"] or "", None))
+
+
+def _visit(plain: list[Any], names: Sequence[str], texts: Sequence[str]) -> SiteVisit:
+    user, at, route, url, is_write, is_page, values = plain
+    return SiteVisit(user, datetime.fromisoformat(at), names[route], url, bool(is_write), bool(is_page), {},
+                     {place: None if text is None else texts[text] for place, text in values.items()})
+
+
+def _token(user: str, start: datetime) -> str:
+    """Return an anti-forgery token of an episode."""
+    return hashlib.sha256(f"{user} {start.isoformat()}".encode()).hexdigest()

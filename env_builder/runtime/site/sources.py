@@ -1,0 +1,172 @@
+"""What can give a place of an answer its value: a source and a request's context in, the value out.
+
+A source is one value for all (`constant`), a text with values of the request in it (`pattern`: path, query, form, the form
+posted just before, day and time, the url of the page before), the own session's last visit of the route or of the url, the last
+visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the last look
+at a list with a row more (`row added`).
+Sees: visits before the request. Does not see: facts behind rows, sums, counters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+from .trees import decode, encode
+from .visits import KIND, Place, SiteVisit, Value, written_instant
+
+__all__ = ["ABSENT", "LOOKS", "MARK", "SiteSource", "SourceContext", "has_value", "rows_of", "with_row", "write_pattern"]
+
+SiteSource: TypeAlias = tuple[str, ...]
+"""Its name, then what it needs: the text of a constant or a pattern, side, position and pattern of a row."""
+MARK = "\x00"
+ABSENT = "\x01"
+"""What a source gives that has no value; no page holds it."""
+LOOKS = ("own route", "own url", "same user", "anybody")
+_LONGEST = 40
+"""A value of more characters is no word that another text repeats."""
+_SHORTEST = 2
+"""A value of fewer characters stands in too many texts to say that it came from the request."""
+
+
+class SourceContext:
+    """What the sources of one request may see."""
+
+    def __init__(self, request: SiteVisit, own: Sequence[SiteVisit], before: Sequence[SiteVisit],
+                 of_user: Callable[[Place], SiteVisit | None]) -> None:
+        """Take a request, its session's visits so far, visits of the same url by others before, and what returns the last page
+        of the same user in another session that has a place."""
+        self.request = request
+        self.own = own
+        self.before = before
+        self._of_user = of_user
+        self._looks: dict[tuple[str, Value], list[SiteVisit]] = {}
+
+    @cached_property
+    def arguments(self) -> dict[str, str]:
+        """Return what a text may be made of."""
+        pages = [visit for visit in reversed(self.own) if visit.is_page]
+        posted = self.posted.arguments if self.posted is not None else {}
+        look = next((visit.values for visit in pages if visit.url == self.request.url), {})
+        return {**{f"look {place}": text.strip() for place, text in look.items()
+                   if place != KIND and text and len(text) <= _LONGEST and text[0] != "["},
+                **{f"posted {name}": text for name, text in posted.items()}, "user": self.request.user,
+                **self.request.arguments, **dict(written_instant(self.request.at)),
+                **({"page before": pages[0].url} if pages else {})}
+
+    @cached_property
+    def _named(self) -> tuple[re.Pattern[str] | None, dict[str, str]]:
+        names = {text: name for name, text in reversed(self.arguments.items()) if len(text) >= _SHORTEST}
+        alternatives = "|".join(re.escape(text) for text in sorted(names, key=lambda text: (-len(text), text)))
+        return (re.compile(rf"(?:(?<!\w)|(?!\w))(?:{alternatives})(?:(?!\w)|(?<!\w))") if names else None), names
+
+    def abstracted(self, value: Value) -> Value:
+        """Return a text with the arguments in it replaced by their names, the longest first."""
+        pattern, names = self._named
+        if not isinstance(value, str) or pattern is None:
+            return value
+        return pattern.sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value)
+
+    @cached_property
+    def posted(self) -> SiteVisit | None:
+        """Return what was posted since the session's last page."""
+        last = next((visit for visit in reversed(self.own) if visit.is_write or visit.is_page), None)
+        return last if last is not None and last.is_write else None
+
+    @property
+    def case(self) -> str:
+        """Return the case that an answer may be of: the route of what was posted since the last page, the empty text if
+        nothing was."""
+        return self.posted.route if self.posted is not None else ""
+
+    def visits(self, name: str, kind: Value) -> list[SiteVisit]:
+        """Return the visits that a kind of look may use, the last first; `kind`: of answers of this kind alone."""
+        key = name, kind
+        if key not in self._looks:
+            request = self.request
+            visits: Sequence[SiteVisit] = self.own if name.startswith("own") else self.before
+            self._looks[key] = [visit for visit in reversed(visits) if (kind is None or visit.kind == kind) and (
+                visit.route == request.route if name == "own route" else
+                (visit.url, visit.is_write) == (request.url, request.is_write) if name == "own url" else
+                name == "anybody" or visit.user == request.user)]
+        return self._looks[key]
+
+    def look(self, name: str, place: Place, kind: Value) -> Value:
+        """Return a place's value at the last look of this kind."""
+        for visit in self.visits(name, kind):
+            if place in visit.values:
+                return visit.values[place]
+        return ABSENT
+
+    def of_frame(self, name: str, place: Place) -> Value:
+        """Return what stood at the same place of other pages, as what frames all pages of a site does: whose session it is."""
+        if name == "own page":
+            last = next((visit for visit in reversed(self.own) if visit.is_page and place in visit.values), None)
+        else:
+            last = self._of_user(place)
+        return last.values[place] if last is not None else ABSENT
+
+    def last_look(self, place: Place) -> Value:
+        """Return what a place of the url was when it was last looked at, by the own session or anybody."""
+        for visit in reversed(self.own):
+            if visit.url == self.request.url and visit.is_page and place in visit.values:
+                return visit.values[place]
+        return next((visit.values[place] for visit in reversed(self.before) if place in visit.values), ABSENT)
+
+    def value(self, source: SiteSource, place: Place, kind: Value) -> Value:
+        """Return what a source gives a place of an answer of this kind."""
+        name = source[0]
+        if name == "constant":
+            return source[1]
+        if name == "pattern":
+            return write_pattern(source[1], self.arguments)
+        if name in LOOKS:
+            return self.look(name, place, kind)
+        if name == "row added":
+            look = self.last_look(place)
+            return with_row(look, source[1], int(source[2]), write_pattern(source[3], self.arguments)) if look else ABSENT
+        return self.of_frame(name, place)
+
+
+def has_value(value: Value) -> bool:
+    """Return whether a source has a value; an attribute that the page lacks is one."""
+    return value != ABSENT
+
+
+def with_row(look: Value, side: str, at: int, row: Value) -> Value:
+    """Return a list with a row more, at a position from this side."""
+    rows = rows_of(look)
+    if rows is None or row is None:
+        return ABSENT
+    position = min(at, len(rows)) if side == "start" else max(len(rows) - at, 0)
+    return encode([*decode(look or "[]")[:position], *decode(f"[{row}]"), *decode(look or "[]")[position:]])
+
+
+def rows_of(value: Value) -> list[object] | None:
+    """Return the children that a value holds as JSON, None for other values."""
+    if not value or value[0] != "[":
+        return None
+    try:
+        rows = json.loads(value)
+    except ValueError:
+        return None
+    return rows if isinstance(rows, list) else None
+
+
+_NAMED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
+
+
+def write_pattern(pattern: Value, arguments: Mapping[str, str]) -> Value:
+    """Return a pattern's text for a request; a name that the request lacks is empty. In nodes, texts are written as JSON."""
+    if pattern is None or MARK not in pattern:
+        return pattern
+    is_json = pattern[:1] == "["
+
+    def text(match: re.Match[str]) -> str:
+        value = arguments.get(match[1], "")
+        return json.dumps(value, ensure_ascii=False)[1:-1] if is_json else value
+
+    return _NAMED.sub(text, pattern)

@@ -1,0 +1,80 @@
+"""Values of a template's places in, the page's tree out. Parts of the page without places are shared by all its pages.
+
+A template as JSON: an element is `{"tag", "constants", "places", "children"}`, of which the last three may be absent; a child
+is an element, a constant text, `null` (a text that is a place) or `[]` (optional children or rows, a place whose value holds
+them as JSON). What stands for a secret is replaced in attributes, whose value it is alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from .trees import Element, Node, decode
+from .visits import Place, Value
+
+__all__ = ["SECRET", "PageTemplate", "decoded_rows"]
+
+SECRET = "[secret]"
+"""What stands in recordings for a secret."""
+
+
+class PageTemplate:
+    """A template that makes pages."""
+
+    __slots__ = ("_attributes", "_children", "_constants", "_is_made", "_secrets", "_tag", "places")
+
+    def __init__(self, plain: Mapping[str, Any], path: str = "") -> None:
+        """Compile a template from its JSON; `path` is its place in the page's template."""
+        self._tag: str = plain["tag"]
+        self._constants: dict[str, str] = plain.get("constants", {})
+        self._secrets = [name for name, value in self._constants.items() if value == SECRET]
+        self._attributes = [(name, f"{path}{name}") for name in plain.get("places", ())]
+        self._children: list[str | Element | PageTemplate | tuple[Place, bool]] = []
+        self.places: list[Place] = [place for _, place in self._attributes]
+        self._is_made = bool(self._attributes or self._secrets)
+        for index, child in enumerate(plain.get("children", ())):
+            self._add_child(child, f"{path}{index}")
+
+    def _add_child(self, child: Any, place: Place) -> None:
+        if isinstance(child, str):
+            self._children.append(child)
+        elif not child:
+            self._children.append((place, child is not None))
+            self.places.append(place)
+            self._is_made = True
+        else:
+            template = PageTemplate(child, f"{place}/")
+            self.places += template.places
+            self._is_made |= template._is_made
+            self._children.append(template if template._is_made else template.fill({}, ""))
+
+    def fill(self, values: Mapping[Place, Value], secret: str) -> Element:
+        """Return the page with these values, and this one for a secret. Errors: KeyError for a place without a value."""
+        attributes = self._constants
+        if self._attributes or self._secrets:
+            attributes = attributes.copy()
+            for name in self._secrets:
+                attributes[name] = secret
+            for name, place in self._attributes:
+                if (value := values[place]) is not None:
+                    attributes[name] = secret if value == SECRET else value
+        children: list[Node] = []
+        for child in self._children:
+            if isinstance(child, PageTemplate):
+                children.append(child.fill(values, secret))
+            elif not isinstance(child, tuple):
+                children.append(child)
+            elif child[1]:
+                rows = values[child[0]] or "[]"
+                children += decoded_rows(rows.replace(f'"{SECRET}"', f'"{secret}"') if SECRET in rows else rows)
+            else:
+                children.append(values[child[0]] or "")
+        return Element(self._tag, attributes, children)
+
+
+@lru_cache(maxsize=4096)
+def decoded_rows(text: str) -> Sequence[Node]:
+    """Return the nodes of a value that holds children as JSON; they are shared."""
+    return tuple(decode(text))

@@ -1,0 +1,86 @@
+"""A visit of a site: a request with its answer as places and values, and the values that a text of the answer may repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import product
+from typing import TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+from .port import PortRequest
+
+__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "written_instant"]
+
+Place: TypeAlias = str
+"""Ordinals of children from the template's root down, then the attribute's name if it is one: `1/0/3/href`."""
+Value: TypeAlias = str | None
+"""A text, an attribute (None: the page has none), or optional children and rows as JSON."""
+KIND: Place = "kind"
+"""The place of an answer's kind: its status and whether a page, a redirect or a download came back."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteVisit:
+    """A request of a session with its answer as places and values."""
+
+    user: str
+    at: datetime
+    route: str
+    url: str
+    is_write: bool
+    is_page: bool
+    """Whether a page came back; of a request whose answer is to be predicted, False."""
+    arguments: Mapping[str, str]
+    """Values of the request by name: of path, query and form."""
+    values: Mapping[Place, Value]
+    """Places to values; `KIND` is one of them. Empty for a request whose answer is to be predicted."""
+    unknown: tuple[Place, ...] = ()
+    """Places of which no source can be relied on."""
+
+    @property
+    def kind(self) -> Value:
+        """Return the answer's kind."""
+        return self.values.get(KIND)
+
+
+def local_url(url: str) -> str:
+    """Return path and query of an address."""
+    address = urlsplit(url)
+    path = address.path or "/"
+    return f"{path}?{address.query}" if address.query else path
+
+
+def arguments_of(request: PortRequest, parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of a request by name; a field that was posted more than once has none."""
+    address = urlsplit(request.url)
+    fields: dict[str, list[str]] = {}
+    for name, value in request.form or ():
+        fields.setdefault(name, []).append(value)
+    return {"url": local_url(request.url), "path": address.path or "/", **parameters,
+            **{f"query {name}": value for name, value in parse_qsl(address.query)},
+            **{f"form {name}": values[0] for name, values in fields.items() if len(values) == 1}}
+
+
+_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+           "December")
+_N_HOURS = 12
+
+
+def written_instant(at: datetime) -> Iterator[tuple[str, str]]:
+    """Yield day and time of an instant (UTC) as pages in English and in numbers write them, by the way of writing."""
+    day, year = at.day, at.year
+    ordinal = "th" if 10 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    days = {"th": f"{day}{ordinal}", "d": f"{day}", "dd": f"{day:02}"}
+    months = {"month": _MONTHS[at.month - 1], "mon": _MONTHS[at.month - 1][:3], "mon.": f"{_MONTHS[at.month - 1][:3]}."}
+    yield from (("day iso", f"{year}-{at.month:02}-{day:02}"), ("day dd/mm", f"{day:02}/{at.month:02}/{year}"),
+                ("day mm/dd", f"{at.month:02}/{day:02}/{year}"), ("day dd.mm", f"{day:02}.{at.month:02}.{year}"))
+    for (name, text), (month_name, month) in product(days.items(), months.items()):
+        yield f"day {name} {month_name}", f"{text} {month} {year}"
+        yield f"day {month_name} {name}", f"{month} {text}, {year}"
+    hour, half = at.hour % _N_HOURS or _N_HOURS, "p" if at.hour >= _N_HOURS else "a"
+    yield "time 24", f"{at.hour:02}:{at.minute:02}"
+    yield "time seconds", f"{at.hour:02}:{at.minute:02}:{at.second:02}"
+    yield "time dotted", f"{hour}:{at.minute:02} {half}.m." if at.minute else f"{hour} {half}.m."
+    yield "time half", f"{hour}:{at.minute:02} {half.upper()}M"

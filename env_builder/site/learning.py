@@ -1,0 +1,244 @@
+"""Recorded answers of a site in, the files out of which the runtime answers: routes, templates, sources, visits.
+
+A template is learnt for each route and status. Each of its places learns by counting which source gives its value
+(`env_builder.runtime.site.sources`), in all cases and after each form that was posted just before. A session vouches neither
+for its own values nor for texts that it alone holds. Values count as equal where they differ in volatile parts alone; of
+sources that are right as often, the one that is right to the letter more often goes first.
+Sees: whole sessions. Does not see: an order of requests that were made at once; pages that fit no template of their route.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from env_builder.runtime.site.learnt import LearntSources, SourceKey, VisitIndex
+from env_builder.runtime.site.port import PortAnswer, PortRequest
+from env_builder.runtime.site.routes import SiteRoutes
+from env_builder.runtime.site.sources import ABSENT, LOOKS, SiteSource, SourceContext, rows_of
+from env_builder.runtime.site.trees import Element
+from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url
+from env_builder.site.filling import Filling, extract, plain_template
+from env_builder.site.shapes import ElementShape, learn_template
+from env_builder.site.volatile import mask_volatile
+
+_NAMES = ("pattern", "constant", *LOOKS, "own page", "page of the same user", "row added")
+"""Sources, of equals the first: that a text holds a value of its request is rarely chance."""
+
+
+@dataclass(frozen=True)
+class RecordedAnswer:
+    """A request of a session with what the site answered."""
+
+    session: str
+    user: str
+    at: datetime
+    request: PortRequest
+    answer: PortAnswer
+    """Its page as parsed, its spaces as `env_builder.site.parsing.collapse` leaves them."""
+
+
+class SiteLearner:
+    """Routes, templates and visits of recorded answers."""
+
+    def __init__(self, answers: Sequence[RecordedAnswer], templates: Mapping[str, str]) -> None:
+        """Take answers of whole sessions, and a template for each path that was requested (`extractors.routes.templates`)."""
+        self.paths = dict(templates)
+        self.routes = SiteRoutes(self.paths)
+        self.pages: dict[tuple[str, int], list[Element]] = defaultdict(list)
+        for each in answers:
+            if each.answer.page is not None:
+                self.pages[self.route(each.request), each.answer.status].append(each.answer.page)
+        self.templates: dict[tuple[str, int], ElementShape] = {key: learn_template(pages) for key, pages in self.pages.items()}
+        self.sessions: dict[str, list[SiteVisit]] = defaultdict(list)
+        for each in sorted(answers, key=lambda each: (each.at, each.session)):
+            self.sessions[each.session].append(self.visit(each))
+
+    def route(self, request: PortRequest) -> str:
+        """Return the name of a request's route, the empty one if there is none."""
+        return str(self.routes.route(request.method, request.url) or "")
+
+    def visit(self, recorded: RecordedAnswer) -> SiteVisit:
+        """Return a recorded answer as places and values."""
+        request, answer = recorded.request, recorded.answer
+        route = self.routes.route(request.method, request.url)
+        parameters = self.routes.parameters(route, request.url) if route is not None else {}
+        return SiteVisit(recorded.user, recorded.at, str(route or ""), local_url(request.url), request.method == "POST",
+                         answer.page is not None, arguments_of(request, parameters), self._values(str(route or ""), answer))
+
+    def _values(self, route: str, answer: PortAnswer) -> Filling:
+        what = "redirect" if answer.location else "page" if answer.page is not None else "download"
+        values: Filling = {KIND: f"{answer.status} {what}"}
+        if answer.location:
+            values["location"] = answer.location
+        elif answer.page is not None:
+            template = self.templates.get((route, answer.status))
+            values |= (extract(template, answer.page) or {}) if template is not None else {}
+        else:
+            values |= {"type": answer.file.type if answer.file else "", "file": answer.file.name if answer.file else ""}
+        return values
+
+
+class SourceLearner:
+    """Counts which source gives each place its value."""
+
+    def __init__(self, sessions: Iterable[Sequence[SiteVisit]]) -> None:
+        """Learn from visits of whole sessions, in order."""
+        self.places: dict[tuple[str, str], tuple[Place, ...]] = {}
+        self.visits: list[SiteVisit] = []
+        self._texts: dict[SourceKey, _Votes] = defaultdict(_Votes)
+        self._patterns: dict[SourceKey, _Votes] = defaultdict(_Votes)
+        self._rows: dict[SourceKey, _Votes] = defaultdict(_Votes)
+        self._tried: dict[SourceKey, Counter[str]] = defaultdict(Counter)
+        self._right: dict[SourceKey, Counter[str]] = defaultdict(Counter)
+        self._exact: dict[SourceKey, Counter[str]] = defaultdict(Counter)
+        contexts = self._contexts([list(session) for session in sessions])
+        for number, visit, context in contexts:
+            self._count_texts(number, visit, context)
+        for number, visit, context in contexts:
+            self._count_sources(number, visit, context)
+
+    def _contexts(self, sessions: Sequence[Sequence[SiteVisit]]) -> list[tuple[int, SiteVisit, SourceContext]]:
+        """Return each visit with its session's number and what its sources may see: earlier visits of it, others of others."""
+        self.visits = sorted((visit for session in sessions for visit in session), key=lambda visit: visit.at)
+        index = VisitIndex(self.visits)
+        contexts = []
+        for number, session in enumerate(sessions):
+            without = frozenset(map(id, session))
+            contexts += [(number, visit, index.context(visit, session[:position], visit.at, without))
+                         for position, visit in enumerate(session)]
+        return contexts
+
+    def _count_texts(self, session: int, visit: SiteVisit, context: SourceContext) -> None:
+        self.places.setdefault((visit.route, visit.kind or ""), tuple(place for place in visit.values if place != KIND))
+        for place, value in visit.values.items():
+            rows = list(_added_rows(context.last_look(place), value, context))
+            for key in _keys(visit, place, context):
+                self._texts[key].add(session, ("constant", value))
+                self._patterns[key].add(session, ("pattern", context.abstracted(value)))
+                for row in rows:
+                    self._rows[key].add(session, row)
+
+    def _count_sources(self, session: int, visit: SiteVisit, context: SourceContext) -> None:
+        for place, value in visit.values.items():
+            kind = None if place == KIND else visit.kind
+            for key in _keys(visit, place, context):
+                for source in self._possible(key, session):
+                    candidate = context.value(source, place, kind)
+                    if candidate != ABSENT:
+                        self._tried[key][source[0]] += 1
+                        self._right[key][source[0]] += are_same(candidate, value)
+                        self._exact[key][source[0]] += candidate == value
+
+    def _possible(self, key: SourceKey, without: int | None = None) -> Iterator[SiteSource]:
+        """Yield the sources that a place may have; `without`: the session that must not vouch for itself."""
+        for name in _NAMES:
+            votes = {"pattern": self._patterns, "constant": self._texts, "row added": self._rows}.get(name)
+            source = votes[key].first(without) if votes is not None else (name,)
+            if source is not None and not (key.kind is None and name in ("own page", "page of the same user")):
+                yield source
+
+    def sources(self) -> dict[SourceKey, list[SiteSource]]:
+        """Return the sources of each place, the best first; a case of its own is left out where nothing vouches for it."""
+        learnt: dict[SourceKey, list[SiteSource]] = {}
+        for key in self._texts:
+            if key.case is None or self._tried[key]:
+                tried, right, exact = self._tried[key], self._right[key], self._exact[key]
+                learnt[key] = sorted(self._possible(key), key=lambda source: (
+                    -(right[source[0]] + 1) / (tried[source[0]] + 2), -exact[source[0]] / max(tried[source[0]], 1)))
+        return learnt
+
+    def learnt(self) -> LearntSources:
+        """Return what answers requests."""
+        return LearntSources(self.places, self.sources(), self.visits)
+
+
+class _Votes:
+    """Sources that differ in what they need, counted by session; those that differ in volatile parts alone count as one."""
+
+    def __init__(self) -> None:
+        self._all: Counter[SiteSource] = Counter()
+        self._of_session: dict[int, Counter[SiteSource]] = defaultdict(Counter)
+        self._written: dict[SiteSource, Counter[tuple[Any, ...]]] = defaultdict(Counter)
+
+    def add(self, session: int, source: tuple[Any, ...]) -> None:
+        masked = (*source[:-1], masked_value(source[-1]))
+        self._all[masked] += 1
+        self._of_session[session][masked] += 1
+        self._written[masked][source] += 1
+
+    def first(self, without: int | None) -> SiteSource | None:
+        """Return the source with most votes of other sessions, of several the first."""
+        own = self._of_session.get(without, Counter()) if without is not None else Counter[SiteSource]()
+        best = max(self._all, key=lambda source: self._all[source] - own[source], default=None)
+        if best is None or self._all[best] <= own[best]:
+            return None
+        return max(self._written[best], key=lambda source: self._written[best][source])
+
+
+@lru_cache(maxsize=1 << 16)
+def masked_value(value: Value) -> Value:
+    """Return a value without its volatile parts."""
+    return None if value is None else mask_volatile(value)
+
+
+def are_same(one: Value, other: Value) -> bool:
+    """Return whether values differ in volatile parts at most."""
+    return one == other or masked_value(one) == masked_value(other)
+
+
+def _keys(visit: SiteVisit, place: Place, context: SourceContext) -> Iterator[SourceKey]:
+    """Yield what counts are kept for: the place in all cases, and in its case."""
+    key = SourceKey(visit.route, None if place == KIND else visit.kind, place)
+    yield key
+    yield key._replace(case=context.case)
+
+
+def _added_rows(before: Value, value: Value, context: SourceContext) -> Iterator[SiteSource]:
+    """Yield the one row that a list has more than at the last look, by its place from either side; none else."""
+    old, new = rows_of(before), rows_of(value)
+    if old is None or new is None or len(new) != len(old) + 1:
+        return
+    at = next((index for index, row in enumerate(old) if new[index] != row), len(old))
+    if new[at + 1:] == old[at:]:
+        pattern = context.abstracted(json.dumps(new[at], ensure_ascii=False)) or ""
+        yield "row added", "start", str(at), pattern
+        yield "row added", "end", str(len(old) - at), pattern
+
+
+def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mapping[str, str]) -> SiteLearner:
+    """Learn a site and write what `InducedPages.load` reads; the same answers give the same bytes."""
+    site = SiteLearner(answers, templates)
+    learner = SourceLearner(site.sessions.values())
+    names = sorted({visit.route for visit in learner.visits})
+    numbers = {name: number for number, name in enumerate(names)}
+    sources = learner.sources()
+    texts: dict[str, int] = {}
+    visits = [[visit.user, visit.at.isoformat(), numbers[visit.route], visit.url, int(visit.is_write), int(visit.is_page),
+               {place: None if text is None else texts.setdefault(text, len(texts)) for place, text in visit.values.items()}]
+              for visit in learner.visits]
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "routes.json", dict(sorted(site.paths.items())))
+    _write(folder / "templates.json", [[*key, plain_template(site.templates[key])] for key in sorted(site.templates)])
+    _write(folder / "sources.json", {
+        "routes": names,
+        "places": [[numbers[route], kind, learner.places[route, kind]] for route, kind in sorted(learner.places)],
+        "sources": [[numbers[key.route], key.kind, key.place, key.case, sources[key]]
+                    for key in sorted(sources, key=lambda key: [each or "" for each in key])]})
+    _write(folder / "values.json", list(texts))
+    (folder / "visits.jsonl").write_text("".join(f"{_text(visit)}\n" for visit in visits), "utf-8")
+    return site
+
+
+def _write(path: Path, plain: Any) -> None:
+    path.write_text(_text(plain) + "\n", "utf-8")
+
+
+def _text(plain: Any) -> str:
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), sort_keys=False)

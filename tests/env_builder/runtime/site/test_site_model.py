@@ -1,0 +1,68 @@
+"""A site that was learnt and written answers out of its files, and what it answers is what it goes on from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from env_builder.runtime.site.model import InducedPages
+from env_builder.runtime.site.port import PortAnswer, PortRequest
+from env_builder.runtime.site.trees import render
+from env_builder.runtime.site.visits import SiteVisit
+from env_builder.site.learning import RecordedAnswer, write_site
+from env_builder.site.parsing import collapse, parse
+
+MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+PAGE = ('<h1>Box {box}</h1><p>It is {at:%H:%M}.</p><form><input name="csrf" value="[secret]"><input name="note">'
+        '</form><p>{note}</p>')
+
+
+def session(number: int, box: int) -> list[RecordedAnswer]:
+    """Return a look at a box, a note that is written, and a look at the box with it."""
+    name, note = f"s{number}", f"note{number}"
+
+    def recorded(minute: int, method: str, url: str, answer: PortAnswer) -> RecordedAnswer:
+        form = (("note", note),) if method == "POST" else None
+        at = MONDAY + timedelta(hours=number, minutes=minute)
+        return RecordedAnswer(name, "ann", at, PortRequest(method, url, form), answer)
+
+    def page(minute: int, text: str) -> PortAnswer:
+        at = MONDAY + timedelta(hours=number, minutes=minute)
+        return PortAnswer(200, "recorded", page=collapse(parse(PAGE.format(box=box, at=at, note=text))))
+
+    return [recorded(0, "GET", f"/box/{box}", page(0, "empty")),
+            recorded(1, "POST", f"/box/{box}", PortAnswer(302, "recorded", f"/box/{box}")),
+            recorded(2, "GET", f"/box/{box}", page(2, f"Wrote {note}."))]
+
+
+def write(folder: Path) -> InducedPages:
+    answers = [each for number in range(6) for each in session(number, 17 + number)]
+    write_site(folder, answers, {f"/box/{17 + number}": "/box/{box_1}" for number in range(6)})
+    return InducedPages.load(folder)
+
+
+def test_a_written_site_answers_a_box_that_nobody_opened_and_the_note_after_it(tmp_path: Path) -> None:
+    pages, at = write(tmp_path), MONDAY + timedelta(days=2, minutes=41)
+    own: list[SiteVisit] = []
+    look = PortRequest("GET", "/box/88")
+    requests = [look, PortRequest("POST", "/box/88", (("note", "hello"),)), look]
+    answers = []
+    for request in requests:
+        answered = pages.answer(request, "bea", at, own)
+        assert answered is not None
+        answers.append(answered[0])
+        own.append(answered[1])
+    first, posted, second = answers
+    assert first.page is not None
+    assert second.page is not None
+    assert "<h1>Box 88</h1><p>It is 09:41.</p>" in render(first.page)
+    assert (posted.status, posted.location) == (302, "/box/88")
+    assert "<p>Wrote hello.</p>" in render(second.page)
+    assert "[secret]" not in render(second.page)
+    assert pages.answer(PortRequest("GET", "/doors/1"), "bea", at, own) is None
+
+
+def test_the_same_answers_make_the_same_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / name)
+    assert all(file.read_bytes() == (tmp_path / "b" / file.name).read_bytes() for file in (tmp_path / "a").iterdir())
