@@ -30,7 +30,8 @@ _MONTHS = {name: number for number, names in enumerate((
     "october oct", "november nov", "december dec"), 1) for name in names.split()}
 _MONTH_IN_WORDS = re.compile(rf"(?i)\b({'|'.join(_MONTHS)})\.?(?: +\d{{1,2}}(?:st|nd|rd|th)?)?,? +(\d{{4}})\b")
 _MONTH_IN_NUMBERS = re.compile(r"(?<!\d)(\d{4})[-/_.](0[1-9]|1[0-2])(?!\d)")
-_COMPLAINT = re.compile(r"(?i)\b(wrong|missing|not (right|correct|what)|isn'?t|didn'?t|(check|look|try) again|please (check|fix|redo))\b")
+_COMPLAINT = re.compile(
+    r"(?i)\b(wrong|missing|not (right|correct|what)|isn'?t|didn'?t|(check|look|try) again|please (check|fix|redo))\b")
 Law = tuple[str, ...]
 
 

@@ -1,8 +1,8 @@
 """Events of a site in (`page`, `request`), its sessions out: what was asked, by whom, and the pages that came back.
 
-Requests without a page, a redirect or a file as answer are no part of the site: they are calls of tools. Whose session it is is
-stated, or was typed into a form that also asked for a password. Does not see: several sessions in one file without an id, and
-people who never log in (their user is unknown).
+Requests without a page, a redirect or a file as answer are no part of the site: they are calls of tools. Nor are requests that
+failed by themselves. Whose session it is is stated, or was typed into a form that also asked for a password. Does not see:
+several sessions in one file without an id, and people who never log in (their user is unknown).
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from env_builder.site.parsing import parse
 SECRET = "[secret]"
 """What stands for a password or a token that was cut."""
 _PAGE = "text/html"
+FAULTS = frozenset({502, 503, 504})
+"""Statuses with which a request failed by itself: no answer of the site, but a fault, as perturbations have them."""
 
 
 class RecordedFile(NamedTuple):
@@ -112,7 +114,7 @@ def _request(row: Mapping[str, Any]) -> RecordedRequest | None:
     value, arguments = json.loads(row["value"] or "{}"), json.loads(row["arguments"] or "{}")
     status, body = value.get("status"), arguments.get("body")
     is_page = value.get("type") == _PAGE or value.get("location") or row["kind"] == "page"
-    if not isinstance(status, int) or row["happened_at"] is None or not is_page:
+    if not isinstance(status, int) or status in FAULTS or row["happened_at"] is None or not is_page:
         return None
     method, _, path = str(row["tool"]).partition(" ")
     query = urlencode(list(_pairs(arguments.get("query") or {})))

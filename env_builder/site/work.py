@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from env_builder.runtime.site.acts import SESSION, UPDATE, FormLaws, Ledger, Post, ShownForm
+from env_builder.runtime.site.routes import SiteRoute, SiteRoutes
 from env_builder.runtime.site.trees import Element
 from env_builder.site.form_laws import accepted, form_before
 from env_builder.site.recorded import PageSession, RecordedFile, RecordedRequest
-from env_builder.site.routes import SiteRoute, SiteRoutes
 
 _BEFORE, _AFTER = timedelta(hours=2), timedelta(minutes=15)
 """How long before a session its ask may stand, and how long after its last request it may still be written about."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,10 @@ __all__ = ["InducedPages"]
 class InducedPages:
     """Routes, a template for each route and status, and the sources that fill its places."""
 
-    def __init__(self, routes: SiteRoutes, templates: dict[tuple[str, int], PageTemplate], sources: LearntSources) -> None:
-        """Take what was learnt."""
+    def __init__(self, routes: SiteRoutes, templates: dict[tuple[str, int], PageTemplate], sources: LearntSources,
+                 visits: Sequence[SiteVisit] = ()) -> None:
+        """Take what was learnt, and the recorded visits."""
+        self._visits = visits
         self._routes = routes
         self._templates = templates
         self._sources = sources
@@ -47,7 +50,22 @@ class InducedPages:
                    for route, kind, place, case, each in plain["sources"]["sources"]}
         visits = [_visit(json.loads(line), names, plain["values"])
                   for line in (folder / "visits.jsonl").read_text("utf-8").splitlines()]
-        return cls(SiteRoutes(plain["routes"]), templates, LearntSources(places, sources, visits))
+        return cls(SiteRoutes(plain["routes"]), templates, LearntSources(places, sources, visits), visits)
+
+    def path_of(self, method: str, url: str) -> tuple[str, tuple[str, ...]] | None:
+        """Return the template of a request's path and what stands in its varying segments; None for no path like this."""
+        route = self._routes.route(method, url)
+        return None if route is None else (route.path, tuple(self._routes.parameters(route, url).values()))
+
+    def recorded(self, number: int, request: PortRequest, user: str, at: datetime) -> tuple[PortAnswer, SiteVisit] | None:
+        """Return what a recorded visit (a line of `visits.jsonl`) was answered, for the same request; None if it is another."""
+        recorded, route = self._visits[number], self._routes.route(request.method, request.url)
+        if route is None or str(route) != recorded.route:
+            return None
+        arguments = arguments_of(request, self._routes.parameters(route, request.url))
+        visit = replace(recorded, user=user, at=at, arguments=arguments)
+        answer = self._answer(recorded.route, dict(recorded.values), _token(user, at))
+        return answer._replace(tier="recorded"), visit
 
     def answer(self, request: PortRequest, user: str, at: datetime, own: Sequence[SiteVisit],
                until: datetime | None = None) -> tuple[PortAnswer, SiteVisit] | None:

@@ -9,10 +9,10 @@ Sees: posts and downloads of the episode. Does not see: what others do meanwhile
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ..canonical import canonical, digest
 from .acts import SESSION, FormLaws, Ledger, Post, ShownForm, shown_form
@@ -21,7 +21,7 @@ from .port import Delivery, PortAnswer, PortRequest, SitePort
 from .trees import Element
 from .visits import SiteVisit
 
-__all__ = ["SiteAccess", "SiteSession", "advanced", "question_of"]
+__all__ = ["SiteAccess", "SiteSession", "act_of", "advanced", "login_act", "question_of"]
 
 _STEP = timedelta(seconds=1)
 _UNKNOWN = "This page is not on record: nobody requested it before."
@@ -40,13 +40,6 @@ class SiteAccess(NamedTuple):
     """Templates of paths at which people log in."""
 
 
-class SiteRecord(NamedTuple):
-    """What is recorded of the session of a task."""
-
-    answers: Mapping[tuple[str, str], tuple[PortAnswer, SiteVisit]]
-    """(state, question) -> answer."""
-
-
 class _SessionState(NamedTuple):
     """All that an episode changed; never changed itself."""
 
@@ -63,7 +56,14 @@ class _SessionState(NamedTuple):
 
 def question_of(method: str, url: str, act: str = "") -> str:
     """Return what is asked, as recorded answers are found by."""
-    return f"{method} {url} {act}".rstrip()
+    return f"{method} {one_form(url)} {act}".rstrip()
+
+
+def one_form(url: str) -> str:
+    """Return path and query of an address, the query encoded in one way."""
+    address = urlsplit(url)
+    query = urlencode(parse_qsl(address.query, keep_blank_values=True))
+    return f"{address.path or '/'}?{query}" if query else address.path or "/"
 
 
 def advanced(state: str, act: str) -> str:
@@ -74,13 +74,15 @@ def advanced(state: str, act: str) -> str:
 class SiteSession(SitePort):
     """What a browser asks."""
 
-    def __init__(self, pages: InducedPages, laws: FormLaws, access: SiteAccess, record: SiteRecord, start: datetime,
-                 files: Mapping[str, bytes]) -> None:
-        """`files`: question -> what is downloaded there."""
+    def __init__(self, pages: InducedPages, laws: FormLaws, access: SiteAccess, recorded: Mapping[tuple[str, str], int],
+                 start: datetime, files: Callable[[str], bytes | None]) -> None:
+        """Begin in the state in which the task's session began.
+
+        `recorded`: (state, question) -> number of the visit of that session; `files`: url -> what is downloaded there."""
         self._pages = pages
         self._laws = laws
         self._access = access
-        self._record = record
+        self._recorded = recorded
         self._start = start
         self._files = files
         self._now = _SessionState((), (), Ledger(laws), "", None, timedelta(), False)
@@ -108,48 +110,47 @@ class SiteSession(SitePort):
         self._now = self._now._replace(waited=self._now.waited + timedelta(seconds=seconds))
 
     def ask(self, request: PortRequest) -> PortAnswer:
-        now, route = self._now, self._pages.route(request.method, request.url)
-        path = route.path if route is not None else None
-        if now.login is None and request.method == "GET" and path in self._access.login_pages:
-            return self._answered(self._to_login(path or "", request), None, is_write=False)
-        if request.method != "POST":
-            return self._known(request, "", is_write=False)
-        return self._posted(request, path)
+        request = request._replace(url=one_form(request.url))
+        found = self._pages.path_of(request.method, request.url)
+        if request.method == "POST" and found is not None:
+            return self._posted(request, *found)
+        is_closed = found is not None and self._now.login is None and found[0] in self._access.login_pages
+        if found is not None and is_closed and self._number(request, "") is None:
+            return self._answered(self._to_login(found[0], request), None, is_write=False)
+        return self._known(request, "", is_write=request.method != "GET")
 
-    def _posted(self, request: PortRequest, path: str | None) -> PortAnswer:
+    def _posted(self, request: PortRequest, path: str, entity: tuple[str, ...]) -> PortAnswer:
         """Answer a form."""
-        shown = self._shown(request)
-        entity = self._pages.parameters(request.method, request.url)
-        law = self._laws.law(path, request.form or ()) if path is not None else None
-        act = act_of(self._laws, path, entity, request, shown) if path is not None else ""
-        login = self._login(request) if path in self._access.login_routes else None
-        if login is not None:
-            name, is_right = login
-            act = canonical({"login": name, "right": is_right})
-            if not is_right:
-                known = self._record.answers.get((self._now.state, question_of("POST", request.url, act)))
-                return known[0] if known else self._known(request._replace(method="GET", form=None), "", is_write=False)
-        answer = self._known(request, act, is_write=True)
-        if path is None or not self._is_taken(request, answer):
+        post = Post(path, entity, request.form or (), self._shown(request))
+        law = self._laws.law(path, post.form)
+        is_login = path in self._access.login_routes
+        act = self._login_act(request) if is_login else act_of(self._laws, post)
+        if is_login and not self._is_right(request) and self._number(request, act) is None:
+            return self._known(request._replace(method="GET", form=None), "", is_write=False)
+        answer = self._known(request, act, is_write=not is_login)
+        if not self._is_taken(request, answer):
             return answer
-        if login is not None:
-            self._now = self._now._replace(login=login[0], state=advanced(self._now.state, "in"))
+        if is_login:
+            self._now = self._now._replace(login=self._login(request), state=advanced(self._now.state, "in"))
         elif law is None or law.effect != SESSION:
-            post = Post(path, entity, request.form or (), shown)
             self._now = self._now._replace(ledger=self._now.ledger.posted(post), state=advanced(self._now.state, act))
         return answer
 
     def _known(self, request: PortRequest, act: str, is_write: bool) -> PortAnswer:
         """Return the recorded answer in this state, else the induced one, else a page that says that nobody knows."""
-        question = question_of(request.method, request.url, act)
-        recorded = self._record.answers.get((self._now.state, question))
-        if recorded is not None:
-            return self._answered(self._delivered(recorded[0]._replace(tier="recorded"), question), recorded[1], is_write)
-        user = self._access.users.get(self._now.login or "", "")
-        induced = self._pages.answer(request, user, self._at, self._now.own, self._start)
-        if induced is None:
+        user, number = self._access.users.get(self._now.login or "", ""), self._number(request, act)
+        answered = self._pages.recorded(number, request, user, self._at) if number is not None else None
+        if answered is None:
+            answered = self._pages.answer(request, user, self._at, self._now.own, self._start)
+        if answered is None:
             return self._answered(PortAnswer(404, "unknown", page=_page(_UNKNOWN)), None, is_write)
-        return self._answered(self._delivered(induced[0], question), induced[1], is_write)
+        answer, visit = answered
+        if answer.file is not None:
+            answer = answer._replace(file=Delivery(answer.file.name, answer.file.type, self._files(visit.url)))
+        return self._answered(answer, visit, is_write)
+
+    def _number(self, request: PortRequest, act: str) -> int | None:
+        return self._recorded.get((self._now.state, question_of(request.method, request.url, act)))
 
     def _answered(self, answer: PortAnswer, visit: SiteVisit | None, is_write: bool) -> PortAnswer:
         own = (*self._now.own, visit) if visit is not None else self._now.own
@@ -165,31 +166,28 @@ class SiteSession(SitePort):
     def _at(self) -> datetime:
         return self._start + self._now.waited
 
-    def _delivered(self, answer: PortAnswer, question: str) -> PortAnswer:
-        """Return the answer with the bytes of its file, where they are on record."""
-        if answer.file is None:
-            return answer
-        return answer._replace(file=Delivery(answer.file.name, answer.file.type, self._files.get(question)))
-
     def _shown(self, request: PortRequest) -> ShownForm | None:
         names = [name for name, _ in request.form or ()]
         return next((form for url, page in reversed(self._now.pages)
                      if (form := shown_form(page, url, request.url, names)) is not None), None)
 
-    def _login(self, request: PortRequest) -> tuple[str, bool] | None:
-        """Return the login in a form, and whether the password is right; None where it names none that there is."""
-        values = [value for _, value in request.form or ()]
-        name = next((value for value in values if value in self._access.passwords), None)
-        if name is None:
-            return (values[0] if values else "", False)
-        return name, self._access.passwords[name] in values
+    def _login(self, request: PortRequest) -> str | None:
+        """Return the login in a form; None where it names none that there is."""
+        return next((value for _, value in request.form or () if value in self._access.passwords), None)
+
+    def _is_right(self, request: PortRequest) -> bool:
+        login = self._login(request)
+        return login is not None and any(value == self._access.passwords[login] for _, value in request.form or ())
+
+    def _login_act(self, request: PortRequest) -> str:
+        return login_act(self._login(request), self._is_right(request))
 
     def _is_taken(self, request: PortRequest, answer: PortAnswer) -> bool:
         if answer.status >= 400:
             return False
         if answer.location is not None:
-            route = self._pages.route("GET", answer.location)
-            return route is None or route.path not in self._access.login_routes
+            found = self._pages.path_of("GET", answer.location)
+            return found is None or found[0] not in self._access.login_routes
         names = [name for name, _ in request.form or ()]
         return answer.page is not None and shown_form(answer.page, request.url, request.url, names) is None
 
@@ -198,10 +196,15 @@ class SiteSession(SitePort):
         return PortAnswer(302, "induced", location=target)
 
 
-def act_of(laws: FormLaws, path: str, entity: tuple[str, ...], request: PortRequest, shown: ShownForm | None) -> str:
-    """Return what a post does, as text: its route, its thing, and what counts of its fields."""
-    documents = Ledger(laws).posted(Post(path, entity, request.form or (), shown)).texts()
+def act_of(laws: FormLaws, post: Post) -> str:
+    """Return what a post does, as text: its thing, and what counts of its fields."""
+    documents = Ledger(laws).posted(post).texts()
     return canonical([[kind, key, text] for (kind, key), text in sorted(documents.items())])
+
+
+def login_act(login: str | None, is_right: bool) -> str:
+    """Return what a login does, as text."""
+    return canonical({"login": login, "right": is_right})
 
 
 def _page(text: str) -> Element:

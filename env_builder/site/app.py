@@ -1,0 +1,165 @@
+"""Write the app of a site: what its recorded sessions teach, and for each task's session what it was answered in which state.
+
+In: sessions of pages, the bytes of downloads by hash, who begins which task. Out: the folder of an app of the kind `site`:
+what `learning.write_site` writes, laws of forms, who may log in (with passwords of the environment's own), recorded answers by
+state, and files. Does not see: pages as people without a login see them, where every recorded session logged in first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from env_builder import bundle
+from env_builder.runtime.canonical import digest
+from env_builder.runtime.site.acts import SESSION, FormLaws, Post
+from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
+from env_builder.runtime.site.routes import SiteRoutes
+from env_builder.runtime.site.session import act_of, advanced, login_act, question_of
+from env_builder.site.form_laws import accepted, form_before, learn_laws
+from env_builder.site.learning import RecordedAnswer, SiteLearner, write_site
+from env_builder.site.parsing import collapse
+from env_builder.site.recorded import PageSession, login_of
+
+Row = dict[str, Any]
+
+
+class SiteContent(NamedTuple):
+    """What an app of the kind `site` is made of."""
+
+    sessions: Sequence[PageSession]
+    templates: Mapping[str, str]
+    """Path -> template."""
+    task_sessions: frozenset[str]
+    """Sessions that tasks begin with."""
+    hashes: Mapping[tuple[str, int], str]
+    """(session, place of the request) -> sha256 of what it downloaded."""
+    blob: Callable[[str], bytes | None]
+    """sha256 -> the bytes, where they are on record."""
+
+
+class LearntSite:
+    """What sessions teach of a site."""
+
+    def __init__(self, sessions: Sequence[PageSession], templates: Mapping[str, str]) -> None:
+        self.sessions = sorted(sessions, key=lambda each: (each.requests[0].at, each.session_id))
+        self.templates = dict(templates)
+        self.routes = SiteRoutes(self.templates)
+        self.law_rows = [law.to_row() for law in learn_laws(self.sessions, self._path)]
+        self.laws = FormLaws(self.law_rows)
+
+    def _path(self, method: str, url: str) -> str | None:
+        route = self.routes.route(method, url)
+        return None if route is None else route.path
+
+    def write(self, folder: Path) -> SiteLearner:
+        """Write what answers requests, and the laws of forms."""
+        learner = write_site(folder, [each for session in self.sessions for each in answers_of(session)], self.templates)
+        bundle.write_lines(folder / "acts.jsonl", self.law_rows)
+        return learner
+
+    def access(self) -> Row:
+        """Return who may log in where, and which pages only they see, as access.json has it."""
+        logins = {session.login: str(session.user) for session in self.sessions if session.login}
+        routes = {path for session in self.sessions for request in session.requests
+                  if login_of(request) is not None and (path := self._path("POST", request.url))}
+        secret = digest(" ".join(session.session_id for session in self.sessions))
+        return {"users": dict(sorted(logins.items())), "login_routes": sorted(routes),
+                "passwords": {login: digest(f"{secret} {login}")[:10] for login in sorted(logins)},
+                "login_pages": dict(sorted(self._login_pages(routes).items()))}
+
+    def _login_pages(self, login_routes: set[str]) -> dict[str, str]:
+        """Return template of a path -> where people who are not logged in are led; only where every one of them was."""
+        targets: dict[str, Counter[str]] = defaultdict(Counter)
+        shown: set[str] = set()
+        for session in self.sessions:
+            for request in session.requests:
+                if login_of(request) is not None:
+                    break
+                path = self._path(request.method, request.url)
+                if path is None or request.method != "GET":
+                    continue
+                if request.location and self._path("GET", urlsplit(request.location).path) in login_routes:
+                    targets[path][request.location.replace(urlsplit(request.url).path, "{next}")] += 1
+                else:
+                    shown.add(path)
+        known = {path: counts.most_common(1)[0][0] for path, counts in sorted(targets.items()) if path not in shown}
+        others = {path for session in self.sessions for request in session.requests
+                  if request.method == "GET" and (path := self._path("GET", request.url)) is not None}
+        first = {path.strip("/").partition("/")[0]: target for path, target in known.items()}
+        for path in sorted(others - shown - login_routes - known.keys()):
+            if (target := first.get(path.strip("/").partition("/")[0])) is not None:
+                known[path] = target
+        return known
+
+    def recorded(self, learner: SiteLearner, session_ids: Iterable[str]) -> list[Row]:
+        """Return rows of recorded.jsonl: what a session was answered in which state, as numbers of visits."""
+        visits = sorted((visit for session in learner.sessions.values() for visit in session), key=lambda visit: visit.at)
+        numbers = {id(visit): number for number, visit in enumerate(visits)}
+        wanted = set(session_ids)
+        rows = []
+        for session in self.sessions:
+            if session.session_id in wanted:
+                seen: set[tuple[str, str]] = set()
+                for visit, key in zip(learner.sessions[session.session_id], self._states(session), strict=True):
+                    if key not in seen and visit.values:
+                        seen.add(key)
+                        rows.append({"session_id": session.session_id, "state": key[0], "question": key[1],
+                                     "visit": numbers[id(visit)]})
+        return rows
+
+    def _states(self, session: PageSession) -> Iterator[tuple[str, str]]:
+        """Yield (state, question) of each request, as `SiteSession` reckons them."""
+        state = ""
+        for place, request in enumerate(session.requests):
+            act, is_taken, is_login = "", False, login_of(request) is not None
+            found = self.routes.route(request.method, request.url) if request.method == "POST" else None
+            if found is not None:
+                post = Post(found.path, tuple(self.routes.parameters(found, request.url).values()), request.form or (),
+                            form_before(session, place))
+                is_taken = accepted(session, place)
+                act = login_act(login_of(request), is_taken) if is_login else act_of(self.laws, post)
+            yield state, question_of(request.method, request.url, act)
+            if found is not None and is_taken:
+                law = self.laws.law(found.path, request.form or ())
+                if is_login:
+                    state = advanced(state, "in")
+                elif law is None or law.effect != SESSION:
+                    state = advanced(state, act)
+
+
+def answers_of(session: PageSession) -> Iterator[RecordedAnswer]:
+    """Yield the requests of a session as a site's learner takes them."""
+    for place, request in enumerate(session.requests):
+        page = session.page(place)
+        file = Delivery(request.file.name, request.file.type, None) if request.file is not None else None
+        if page is None and file is None and not request.location:
+            file = Delivery("", "", None)
+        yield RecordedAnswer(
+            session.session_id, session.user or "", request.at, PortRequest(request.method, request.url, request.form),
+            PortAnswer(request.status, "recorded", request.location or None, None if page is None else collapse(page), file))
+
+
+def write_app(folder: Path, content: SiteContent) -> None:
+    """Write the folder of an app."""
+    site = LearntSite(content.sessions, content.templates)
+    learner = site.write(folder)
+    bundle.write_json(folder / "access.json", site.access())
+    bundle.write_lines(folder / "recorded_answers.jsonl", site.recorded(learner, content.task_sessions))
+    bundle.write_lines(folder / "people.jsonl", [
+        {"session_id": each.session_id, "login": each.login, "user": each.user} for each in site.sessions
+        if each.session_id in content.task_sessions])
+    (folder / "blobs").mkdir(exist_ok=True)
+    rows = []
+    for session in site.sessions:
+        for place, request in enumerate(session.requests):
+            sha256 = content.hashes.get((session.session_id, place))
+            data = content.blob(sha256) if sha256 is not None else None
+            if sha256 is not None and data is not None:
+                (folder / "blobs" / sha256).write_bytes(data)
+                rows.append({"url": request.url, "at": request.at.isoformat(), "session_id": session.session_id,
+                             "sha256": sha256})
+    bundle.write_lines(folder / "downloads.jsonl", rows)
