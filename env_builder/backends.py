@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 from env_builder import bundle
 from env_builder.bundle import SCHEMA, validated
 from env_builder.rooms import Rows
-from env_builder.runtime.apps.files import MODE, descriptors
+from env_builder.runtime.apps import files, office
+from env_builder.runtime.apps.files import MODE
+from env_builder.runtime.apps.identities import IDENTITIES
 from env_builder.runtime.canonical import digest
 from env_builder.runtime.environment import Environment
 from env_builder.runtime.rubrics import schema
@@ -52,27 +54,66 @@ class AppSource(NamedTuple):
     name: str
     kind: str
     content: Any
-    """What its kind takes: of `records` a (`Rows`, descriptors), of `files` an iterable of `FileVersion`."""
+    """What its kind takes: of `records` a (`Rows`, descriptors), of `files` a `FilesContent` or an iterable of `FileVersion`,
+    of `office` an `OfficeContent`."""
     options: Mapping[str, Any] = {}
-    """Fields of its row in the manifest, such as `prefix` of the tools of a `files` app."""
+    """Fields of its row in the manifest, such as `prefix` of the tools of a `files` app, `app` of an `office` app ("chat"),
+    `user` (who the agent is where its sessions do not tell), `downloads` (docs/backends.md)."""
 
 
 class FileVersion(NamedTuple):
     """The content of a file for some time."""
 
     path: str
-    content: bytes
+    content: bytes | None
+    """None: its bytes are not on record."""
     mode: str = MODE
+    since: str | None = None
+    """ISO instant; None: ever."""
+    until: str | None = None
+    """ISO instant; None: for good."""
+    origin: str | None = None
+    """Where its bytes first came from (`origins.origin_text`); None: nobody knows."""
+    hash: str | None = None
+    """Sha256 of the bytes where they are not on record; None: unknown too."""
+    size: int | None = None
+    """The same of their number."""
+
+
+class FilesContent(NamedTuple):
+    """Files over time, and whose sessions are whose."""
+
+    versions: Iterable[FileVersion]
+    identities: Mapping[str, str] = {}
+    """Session -> user, for a folder of downloads that has `{user}` in its path."""
+
+
+class EntityVersion(NamedTuple):
+    """How an entity of an office app was for some time."""
+
+    kind: str
+    """Class of the entity."""
+    key: str
+    value: Mapping[str, Any]
+    """JSON object."""
     since: str | None = None
     """ISO instant; None: ever."""
     until: str | None = None
     """ISO instant; None: for good."""
 
 
+class OfficeContent(NamedTuple):
+    """What an office app holds over time, and who the agent is in it."""
+
+    versions: Iterable[EntityVersion]
+    identities: Mapping[str, str] = {}
+    """Session -> user."""
+
+
 def registered() -> dict[str, AppBackend]:
     """Return all kinds by name: the built-in ones, and those of installed packages."""
     others = {point.name: point.load() for point in entry_points(group=GROUP)}
-    return {**others, RECORDS.kind: RECORDS, FILES.kind: FILES}
+    return {**others, RECORDS.kind: RECORDS, FILES.kind: FILES, OFFICE.kind: OFFICE}
 
 
 def assemble(
@@ -146,18 +187,50 @@ def _write_records(folder: Path, content: tuple[Rows, list[Row]], options: Mappi
     return tools
 
 
-def _write_files(folder: Path, content: Iterable[FileVersion], options: Mapping[str, Any]) -> list[Row]:
+def _write_files(
+    folder: Path, content: FilesContent | Iterable[FileVersion], options: Mapping[str, Any]
+) -> list[Row]:
     """Write the tree and its blobs, each content once."""
     (folder / "blobs").mkdir()
+    files_content = content if isinstance(content, FilesContent) else FilesContent(content)
     rows = []
-    for version in content:
-        name = digest(version.content)
-        (folder / "blobs" / name).write_bytes(version.content)
-        rows.append({"path": version.path, "hash": name, "size": len(version.content), "mode": version.mode,
-                     "from": version.since, "to": version.until})
+    for version in files_content.versions:
+        row: Row = {"path": version.path, "hash": version.hash, "size": version.size, "mode": version.mode,
+                    "from": version.since, "to": version.until}
+        if version.content is None:
+            row["stored"] = False
+        else:
+            row |= {"hash": digest(version.content), "size": len(version.content)}
+            (folder / "blobs" / row["hash"]).write_bytes(version.content)
+        rows.append(row if version.origin is None else row | {"origin": version.origin})
     bundle.write_lines(folder / "tree.jsonl", sorted(rows, key=lambda row: (str(row["path"]), str(row["from"] or ""))))
-    return descriptors(options.get("prefix", ""))
+    _write_identities(folder, files_content.identities)
+    try:
+        return files.descriptors(options.get("prefix"), options.get("style", "long"))
+    except ValueError as error:
+        raise InputError(str(error), str(folder), "change the option `style`") from error
+
+
+def _write_office(folder: Path, content: OfficeContent, options: Mapping[str, Any]) -> list[Row]:
+    """Write the versions of an office app's entities."""
+    rows = [{"class": version.kind, "key": version.key, "value": dict(version.value), "from": version.since,
+             "to": version.until} for version in content.versions]
+    bundle.write_lines(folder / office.VERSIONS, sorted(
+        rows, key=lambda row: (str(row["class"]), str(row["key"]), str(row["from"] or ""))))
+    _write_identities(folder, content.identities)
+    try:
+        tools: list[Row] = office.product(options).descriptors(options.get("prefix"))
+    except ValueError as error:
+        raise InputError(str(error), str(folder), "change the option `app`") from error
+    return tools
+
+
+def _write_identities(folder: Path, identities: Mapping[str, str]) -> None:
+    if identities:
+        bundle.write_lines(folder / IDENTITIES, (
+            {"session_id": session_id, "user": user} for session_id, user in sorted(identities.items())))
 
 
 RECORDS = AppBackend("records", _write_records)
 FILES = AppBackend("files", _write_files)
+OFFICE = AppBackend("office", _write_office)

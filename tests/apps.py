@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from env_builder.backends import AppSource, FileVersion
+from env_builder.backends import AppSource, EntityVersion, FileVersion, OfficeContent
 from env_builder.rooms import Rows
 from env_builder.runtime.workspace.sandbox import ChangedFile
 from env_builder.shell import WorkspaceContent, WorkspaceStart
@@ -62,6 +62,31 @@ def _files() -> AppCase:
          ("read_file", {"path": "inbox/d.txt"}), ("read_file", {"path": "picture.bin"})), "file/done/note.txt")
 
 
+def _chat() -> AppCase:
+    def message(ts: str, author: str, text: str | None, since: str | None, until: str | None = None,
+                thread: str | None = None) -> EntityVersion:
+        value = {"author": author, "channel": "desk", "text": text, "thread": thread, "edited": False}
+        return EntityVersion("message", f"desk/{ts}", value, since, until)
+
+    first, own, last = "1925000000.000100", "1925000001.000100", "1938000000.000100"
+    versions = [
+        EntityVersion("channel", "desk", {}), EntityVersion("channel", SECRET, {}, LATER),
+        EntityVersion("member", "desk/ann", {}), EntityVersion("member", f"desk/{SECRET}", {}, LATER),
+        EntityVersion("person", "ann", {"name": "Ann"}),
+        message(first, "ann", "Where is lamp 7?", "2031-01-01T02:13:20.000100Z", LATER), message(first, "ann", SECRET, LATER),
+        message(own, "bea", "On it.", "2031-01-01T02:13:21.000100Z"),
+        message(last, "ann", SECRET, LATER, None, f"desk/{first}")]
+    return AppCase(
+        AppSource("chat", "office", OfficeContent(versions, {"s1": "bea"}), {"app": "chat"}),
+        (("chat_post", {"channel": "desk", "text": "Lamp 7 is lit.", "thread": first}),
+         ("chat_post", {"channel": "desk", "text": "é"})),
+        (("chat_delete", {"channel": "desk", "ts": "1926201600.000001"}), ("chat_delete", {"channel": "desk",
+                                                                                          "ts": "1926201600.000002"})),
+        (("chat_channels", {}), ("chat_read", {"channel": "desk"}), ("chat_read", {"channel": "desk", "thread": first}),
+         ("chat_search", {"text": SECRET}), ("chat_edit", {"channel": "desk", "ts": last, "text": "x"})),
+        "message/desk/1926201600.000001")
+
+
 def _notebook() -> AppCase:
     lines = [{"key": "first", "text": "one", "since": None}, {"key": "last", "text": SECRET, "since": LATER}]
     return AppCase(
@@ -98,7 +123,7 @@ def _shell() -> AppCase:
         "file/lamp/oil.py")
 
 
-CASES = {case.source.kind: case for case in (_records(), _files(), _notebook(), _shell())}
+CASES = {case.source.kind: case for case in (_records(), _files(), _chat(), _notebook(), _shell())}
 
 
 def install(site: Path) -> None:

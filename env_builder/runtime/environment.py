@@ -10,13 +10,15 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
 from .admission import MAX_EPISODE, MAX_TEXT, admitted, is_well_formed, well_formed
-from .apps import App, AppState, CompositeApp, LeavingState, Start, load_app
+from .apps import App, AppState, CompositeApp, LeavingState, ReceivingState, Start, load_app
 from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
+from .changes import last_changes
 from .ends import same
 from .files import TASKS, rows_of, task_of
 from .grading import grade, shaped
@@ -582,9 +584,10 @@ class Environment:
         names_known = [state.names_known(row["tool"], canonical(row.get("arguments"))) for row in unknown]
         may_have_worked = tuple(row for row, named in zip(unknown, names_known, strict=True) if named is not False)
         attempts = tuple(row for row, named in zip(unknown, names_known, strict=True) if named)
+        received = cast(ReceivingState, state).received() if self._app.takes_files else ()
         return Episode(self.journal, state.difference(), may_have_worked, self.writes,
                        lambda name: state.read((name.partition("/")[0], name.partition("/")[2])), attempts,
-                       self._verifier_of(state))
+                       self._verifier_of(state), received, partial(last_changes, state, [*self._marks]))
 
     def _verifier_of(self, state: AppState) -> Callable[[int], Any] | None:
         """Return what the apps' own verifiers say of a state, by a seed; None where there is no grader's side, or no task."""

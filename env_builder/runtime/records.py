@@ -93,6 +93,10 @@ class Episode(NamedTuple):
     """Those of `unknown_writes` that name only what exists: they may well have worked."""
     verified: Callable[[int], Any] | None = None
     """By a seed, what the apps' own verifiers say of the end (`AppState.verified`)."""
+    received: tuple[tuple[str, str | None], ...] = ()
+    """(path, origin) of every file that one app handed to another, in order."""
+    last_changes: Callable[[], dict[str, int]] | None = None
+    """Gives by document the place in the journal of the step that changed it last."""
 
 
 class CheckVerdict(NamedTuple):

@@ -139,7 +139,7 @@ def test_a_call_after_the_end_changes_nothing(env: Environment, built: Built) ->
 def test_garbage_gives_an_error_and_no_change(env: Environment) -> None:
     for tool in [*(tool["name"] for tool in env.tools if tool["name"] != "list_files"), "no_such_tool", ""]:
         for arguments in GARBAGE:
-            if arguments != {} or tool not in ("find_files", "lint", "test", "list_prs", "list_issues"):
+            if arguments != {} or tool not in ("find_files", "chat_channels", "lint", "test", "list_prs", "list_issues"):
                 assert env.call(tool, arguments).is_error, (tool, arguments)
             assert env.difference() == {"documents": {}, "write_calls": []}
 
@@ -273,7 +273,7 @@ def test_digests_cover_every_app(built: Built, tmp_path: Path) -> None:
 
 def test_mistakes_of_who_builds_are_told(tmp_path: Path) -> None:
     where = tmp_path / "environments" / "x", tmp_path / "rewards" / "x"
-    with pytest.raises(Missing, match="there are: files, lined_notebook, records, shell"):
+    with pytest.raises(Missing, match="there are: files, lined_notebook, office, records, shell"):
         backends.assemble("x", [AppSource("a", "abacus", None)], [task()], [], *where)
     tree = [FileVersion("a", b"")]
     with pytest.raises(InputError, match="both answer the tool"):

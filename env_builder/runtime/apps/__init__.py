@@ -1,10 +1,12 @@
 """Say what an app of an environment offers, join several into one, and load the apps that a manifest names.
 
 An environment is a set of apps with one clock, one journal and one rubric. An app holds state and answers tools; its kind says
-how: `records` (programs over JSON records), `worlds` (records of several worlds), `files` (a tree of files), or a kind that
-ships its own runtime in `apps/<name>/runtime`. Everything that grading, forking, serving and exports need of an app stands in
-the two protocols below. A class of a shipped runtime may inherit from them (`from ..apps import App, AppState, Result`: it is
-loaded as a subpackage of this runtime), and then has to define only what has no default here.
+how: `records` (programs over JSON records), `worlds` (records of several worlds), `files` (a tree of files), `office` (a
+product that is implemented, such as a chat), or a kind that ships its own runtime in `apps/<name>/runtime`. Everything that
+grading, forking, serving and exports need of an app stands in the protocols below. One app may hand files to another one, which
+the option `downloads` of its row in the manifest names. A class of a shipped runtime may inherit from them
+(`from ..apps import App, AppState, Result`: it is loaded as a subpackage of this runtime), and then has to define only what has
+no default here.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from typing import Any, NamedTuple, Protocol, cast
 from ..canonical import digest
 from ..records import Result
 
-__all__ = ["KINDS", "App", "AppState", "LeavingState", "Result", "Start", "load_app"]
+__all__ = ["KINDS", "App", "AppState", "DeliveringState", "DownloadFolder", "FileDelivery", "LeavingState", "ReceivingState",
+           "Result", "Start", "load_app"]
 
 Name = tuple[str, str]
 """(class, key) of an entity."""
-KINDS = ("files", "records", "worlds")
+KINDS = ("files", "office", "records", "worlds")
 """Kinds that this runtime has; each is a module of this package with a function `load`."""
 
 
@@ -36,6 +39,26 @@ class Start(NamedTuple):
     """Sessions of the log that the task begins together with."""
     seed: int | None = None
     """Of everything that an app samples; None: it samples nothing, and what it cannot know is unknown."""
+
+
+class FileDelivery(NamedTuple):
+    """A file that an app hands over to the app that keeps files."""
+
+    name: str
+    """As the deliverer calls it; the receiver chooses a free name like it."""
+    content: bytes | None
+    """None: the logs do not hold what was delivered."""
+    origin: str | None
+    """Where its bytes first came from: canonical JSON (`origins.origin_text`), which stays with the file."""
+
+
+class DownloadFolder(NamedTuple):
+    """Where the files are stored that an app hands over: the option `downloads` of its row in the manifest."""
+
+    app: str
+    """Name of an app of the same environment that takes files."""
+    folder: str
+    """A path there; `{user}` stands for the user of the episode."""
 
 
 class AppState(Protocol):
@@ -118,6 +141,23 @@ class LeavingState(AppState, Protocol):
         return None
 
 
+class DeliveringState(AppState, Protocol):
+    """The state of an app that hands files over to the one that keeps them."""
+
+    def deliveries(self) -> Sequence[FileDelivery]:
+        """Return the files that the last call hands over; asked right after the call, and no part of the state."""
+
+
+class ReceivingState(AppState, Protocol):
+    """The state of an app that keeps files, also those that other apps hand over."""
+
+    def receive(self, file: FileDelivery, folder: str) -> str | None:
+        """Store a file under a free name; return its path, or None if the folder can be none."""
+
+    def received(self) -> tuple[tuple[str, str | None], ...]:
+        """Return (path, origin) of every file that was handed over in this episode, in order, wherever it is now."""
+
+
 class App(Protocol):
     """One app: its tools, and the state in which its episodes begin; shared by all episodes and changed by none."""
 
@@ -129,6 +169,10 @@ class App(Protocol):
     """Names of those that may change its state."""
     leaves: bool = False
     """Whether its states are `LeavingState`s."""
+    takes_files: bool = False
+    """Whether its states are `ReceivingState`s."""
+    downloads: DownloadFolder | None = None
+    """Where the files go that its states hand over, which are then `DeliveringState`s; None: nowhere."""
 
     def reset(self, start: Start) -> AppState:
         """Begin an episode: the same start gives the same bytes in every process."""
@@ -160,6 +204,8 @@ def load_app(row: Mapping[str, Any], directory: Path) -> App:
         raise ValueError(f"no runtime for the kind {row['kind']!r} of the app {row['name']!r}; this runtime has "
                          f"{', '.join(KINDS)}, others are stored in {row['path']}/runtime")
     app: App = module.load(folder, row)
+    if "downloads" in row:
+        app.downloads = DownloadFolder(row["downloads"]["app"], row["downloads"]["folder"])
     return app
 
 
@@ -180,7 +226,7 @@ class CompositeApp(App):
     """Several apps with one clock."""
 
     def __init__(self, apps: Sequence[App]) -> None:
-        """ValueError: two apps have the same name or answer the same tool."""
+        """ValueError: two apps have the same name or answer the same tool, or an app that should take files does not."""
         self.name = "+".join(app.name for app in apps)
         self._apps = tuple(apps)
         self._names = [app.name for app in apps]
@@ -193,9 +239,15 @@ class CompositeApp(App):
                 self._app_of[tool] = number
         if len({app.name for app in self._apps}) < len(self._apps):
             raise ValueError(f"two apps have one name: {self.name}")
+        takers = {app.name: number for number, app in enumerate(self._apps) if app.takes_files}
+        self._takers = {number: (takers.get(app.downloads.app, -1), app.downloads.folder)
+                        for number, app in enumerate(self._apps) if app.downloads}
+        if wrong := [self._names[number] for number, (taker, _) in self._takers.items() if taker < 0]:
+            raise ValueError(f"the app {wrong[0]!r} hands its files to no app that takes files; there are: {', '.join(takers)}")
         self.answers = self._app_of
         self.writes = frozenset().union(*(app.writes for app in self._apps))
         self.leaves = any(app.leaves for app in self._apps)
+        self.takes_files = any(app.takes_files for app in self._apps)
         self._leaving = [app.leaves for app in self._apps]
 
     def reset(self, start: Start) -> AppState:
@@ -207,7 +259,7 @@ class CompositeApp(App):
             app.next_episode(own, start, from_reset) for app, own in zip(self._apps, state.states, strict=True)])
 
     def _state(self, states: list[AppState]) -> CompositeState:
-        return CompositeState(self._names, self._app_of, states, self._leaving)
+        return CompositeState(self._names, self._app_of, states, self._leaving, self._takers)
 
     def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         descriptors = list(tools)
@@ -215,22 +267,44 @@ class CompositeApp(App):
             app.id_forms([tool for tool in descriptors if tool["name"] in app.answers]) for app in self._apps))
 
 
-class CompositeState(LeavingState):
+class CompositeState(LeavingState, ReceivingState):
     """One episode of several apps."""
 
     def __init__(
         self, names: Sequence[str], app_of: Mapping[str, int], states: list[AppState], leaving: Sequence[bool],
+        takers: Mapping[int, tuple[int, str]],
     ) -> None:
         self.states = states
         self._names = names
         self._app_of = app_of
         self._leaving = leaving
         """Of each state whether it is a `LeavingState`."""
+        self._takers = takers
+        """By an app that hands over files, the app that takes them, and the folder there."""
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
         if tool not in self._app_of:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._app_of))}", True, "unknown")
-        return self.states[self._app_of[tool]].call(tool, arguments, key)
+        number = self._app_of[tool]
+        result = self.states[number].call(tool, arguments, key)
+        return self._deliver(number, result) if number in self._takers else result
+
+    def _deliver(self, number: int, result: Result) -> Result:
+        """Store the files that a call hands over, and say in its answer where each of them is."""
+        taker, folder = self._takers[number]
+        lines = []
+        for file in cast(DeliveringState, self.states[number]).deliveries():
+            path = cast(ReceivingState, self.states[taker]).receive(file, folder)
+            lines.append(f"- Downloaded file {file.name} to {path}" if path else
+                         f"- The file {file.name} was not stored: {folder} is no folder")
+        return result._replace(content="\n".join([result.content, *lines])) if lines else result
+
+    def receive(self, file: FileDelivery, folder: str) -> str | None:
+        raise ValueError("several apps together take no files")
+
+    def received(self) -> tuple[tuple[str, str | None], ...]:
+        takers = sorted({taker for taker, _ in self._takers.values()})
+        return tuple(each for taker in takers for each in cast(ReceivingState, self.states[taker]).received())
 
     def snapshot(self) -> tuple[Any, ...]:
         return tuple([state.snapshot() for state in self.states])
@@ -240,7 +314,8 @@ class CompositeState(LeavingState):
             state.restore(own)
 
     def fork(self) -> CompositeState:
-        return CompositeState(self._names, self._app_of, [state.fork() for state in self.states], self._leaving)
+        states = [state.fork() for state in self.states]
+        return CompositeState(self._names, self._app_of, states, self._leaving, self._takers)
 
     def difference(self) -> dict[str, Any]:
         """Return what the episode changed in all apps; classes of entities begin with the name of their app."""

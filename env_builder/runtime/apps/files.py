@@ -1,9 +1,11 @@
 """Answer tools over a tree of files as of an instant: the kind `files`.
 
 In: tree.jsonl of the app's folder, rows {"path", "hash", "size", "mode", "from", "to"} (the file had this content from one ISO
-instant until another; null: ever), and blobs/<sha256>. Out: an app with tools that list, read, find, write, move, copy and
-delete files. A folder is there as long as a file is stored below it. Nothing that was written after the episode's instant is
-visible, and what an episode writes has the episode's instant as its time.
+instant until another; null: ever), and blobs/<sha256>. A row may have an `origin` (where the bytes first came from, a text) and
+`stored` false: then the bytes are not on record, and maybe neither their hash nor their size. Out: an app with tools that list,
+read, find, write, move, copy and delete files. A folder is there as long as a file is stored below it. Nothing that was written
+after the episode's instant is visible, and what an episode writes has the episode's instant as its time. An origin stays with a
+file that is moved, and goes along with a copy; who writes a file takes its origin away.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from ..files import rows_of
 from ..records import Result
 from ..schemas import Schema, fields, refusal
 from ..world import Overlay
-from . import App, AppState, Name, Start
+from . import App, FileDelivery, Name, ReceivingState, Start
+from .identities import SessionUsers
 
 FILE = "file"
 """Class of the entities."""
@@ -36,44 +39,75 @@ TOOLS: dict[str, tuple[str, Schema, bool]] = {
     "move_file": ("Move a file or folder to a new path.", fields("source", "destination", source=PATH, destination=PATH), True),
     "copy_file": ("Copy a file or folder to a new path.", fields("source", "destination", source=PATH, destination=PATH), True),
     "delete_file": ("Delete a file, or a folder with everything in it.", fields("path", path=PATH), True),
+    "hash_file": ("Return the sha256 and the size of a file, whatever it holds.", fields("path", path=PATH), False),
 }
 """Tool -> description, schema of the arguments, whether it writes."""
+STYLES: dict[str, dict[str, str]] = {
+    "long": {name: name for name in TOOLS if name != "hash_file"},
+    "short": {name: name.partition("_")[0] for name in TOOLS},
+}
+"""How the option `style` names the tools: as in `TOOLS` (the default, without `hash_file`), or by the verb alone, behind
+`files_` where no `prefix` is given."""
+DOCUMENTS = {b"%PDF-": "a PDF document", b"PK\x03\x04": "a zip archive", b"\x89PNG": "a PNG picture",
+             b"\xff\xd8\xff": "a JPEG picture"}
+"""First bytes of files that no tool reads as text -> what they are."""
 
 
 class FileEntry(NamedTuple):
     """A file at a path."""
 
-    hash: str
-    size: int
+    hash: str | None
+    """None: unknown."""
+    size: int | None
     mode: str
     modified: str | None
     """ISO instant, None where there is no clock."""
     content: bytes | None = None
-    """None: stored among the blobs."""
+    """None: stored among the blobs, if anywhere."""
+    origin: str | None = None
+    """Where its bytes first came from, as the app says that delivered them."""
+    is_stored: bool = True
+    """Whether its bytes are on record."""
 
 
 class InvalidFileCall(Exception):
     """A call that makes no sense in this tree; its text is the answer."""
 
 
+class UnknownContent(Exception):
+    """A call about bytes that are not on record; its text is the answer."""
+
+
 Tree = Mapping[str, FileEntry]
 Change = dict[Name, FileEntry | None]
 
 
-def descriptors(prefix: str = "") -> list[dict[str, Any]]:
-    """Return the MCP descriptors of the tools, each name behind a prefix."""
-    return [{"name": prefix + name, "description": description, "inputSchema": schema,
-             "annotations": {"readOnlyHint": not writes}} for name, (description, schema, writes) in sorted(TOOLS.items())]
+def tool_names(prefix: str | None, style: str) -> dict[str, str]:
+    """Return the names of the tools as an option `prefix` and an option `style` make them -> their names in `TOOLS`."""
+    if style not in STYLES:
+        raise ValueError(f"no style {style!r} of names; there are: {', '.join(STYLES)}")
+    before = prefix if prefix is not None else "files_" if style == "short" else ""
+    return {before + short: name for name, short in STYLES[style].items()}
+
+
+def descriptors(prefix: str | None = None, style: str = "long") -> list[dict[str, Any]]:
+    """Return the MCP descriptors of the tools. ValueError: no such style."""
+    named = ((shown, *TOOLS[name]) for shown, name in sorted(tool_names(prefix, style).items()))
+    return [{"name": shown, "description": description, "inputSchema": schema, "annotations": {"readOnlyHint": not writes}}
+            for shown, description, schema, writes in named]
 
 
 class FilesApp(App):
     """A tree of files over time."""
 
-    def __init__(self, name: str, folder: Path, prefix: str = "") -> None:
+    takes_files = True
+
+    def __init__(self, name: str, folder: Path, row: Mapping[str, Any]) -> None:
         self.name = name
-        self.prefix = prefix
-        self.answers = frozenset(prefix + tool for tool in TOOLS)
-        self.writes = frozenset(prefix + tool for tool, (_, _, writes) in TOOLS.items() if writes)
+        self.tools = tool_names(row.get("prefix"), row.get("style", "long"))
+        self.answers = self.tools.keys()
+        self.writes = frozenset(shown for shown, tool in self.tools.items() if TOOLS[tool][2])
+        self._users = SessionUsers(folder, row)
         self._blobs = folder / "blobs"
         self._rows = list(rows_of(folder / "tree.jsonl"))
         self._trees: dict[str | None, Tree] = {}
@@ -81,33 +115,41 @@ class FilesApp(App):
     def reset(self, start: Start) -> FilesState:
         if start.instant not in self._trees:
             self._trees[start.instant] = dict(self._at(start.instant))
-        return FilesState(self, self._trees[start.instant], start.instant, Overlay())
+        return FilesState(self, self._trees[start.instant], start.instant, self._users.user_of(start))
 
-    def content(self, entry: FileEntry) -> bytes:
-        return (self._blobs / entry.hash).read_bytes() if entry.content is None else entry.content
+    def content(self, path: str, entry: FileEntry) -> bytes:
+        """Return the bytes of a file. UnknownContent: they are not on record."""
+        if entry.content is not None:
+            return entry.content
+        if not entry.is_stored or entry.hash is None:
+            raise UnknownContent(f"unknown: the file {path!r} is there, but its bytes are not on record")
+        return (self._blobs / entry.hash).read_bytes()
 
     def _at(self, instant: str | None) -> Iterator[tuple[str, FileEntry]]:
         """Yield the files that exist at an instant; without a clock the latest."""
         for row in self._rows:
             since, until = row["from"], row["to"]
             if until is None if instant is None else (since or "") <= instant and (until is None or instant < until):
-                yield row["path"], FileEntry(row["hash"], row["size"], row["mode"], since)
+                yield row["path"], FileEntry(row["hash"], row["size"], row["mode"], since, None, row.get("origin"),
+                                             row.get("stored", True))
 
 
-class FilesState(AppState):
+class FilesState(ReceivingState):
     """One episode of a tree: what was changed lies in layers on top of it, so a fork copies nothing."""
 
-    __slots__ = ("_app", "_instant", "_overlay", "_tree")
+    __slots__ = ("_app", "_instant", "_overlay", "_received", "_tree", "_user")
 
-    def __init__(self, app: FilesApp, tree: Tree, instant: str | None, overlay: Overlay) -> None:
+    def __init__(self, app: FilesApp, tree: Tree, instant: str | None, user: str) -> None:
         self._app = app
         self._tree = tree
         self._instant = instant
-        self._overlay = overlay
+        self._user = user
+        self._overlay = Overlay()
+        self._received: tuple[tuple[str, str | None], ...] = ()
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
-        name = tool.removeprefix(self._app.prefix)
-        if tool not in self._app.answers:
+        name = self._app.tools.get(tool)
+        if name is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._app.answers))}", True, "unknown")
         try:
             wrong = refusal(TOOLS[name][1], arguments, "the arguments")
@@ -116,18 +158,46 @@ class FilesState(AppState):
             answer, change = _ANSWERS[name](self, **arguments)
         except InvalidFileCall as refused:
             return Result(str(refused), True, "derived")
+        except UnknownContent as unknown:
+            return Result(str(unknown), True, "unknown")
         if change:
             self._overlay = self._overlay.over(change)
         return Result(answer, False, "derived")
 
-    def snapshot(self) -> Overlay:
-        return self._overlay
+    def snapshot(self) -> tuple[Overlay, tuple[tuple[str, str | None], ...]]:
+        return self._overlay, self._received
 
-    def restore(self, snapshot: Overlay) -> None:
-        self._overlay = snapshot
+    def restore(self, snapshot: tuple[Overlay, tuple[tuple[str, str | None], ...]]) -> None:
+        self._overlay, self._received = snapshot
 
     def fork(self) -> FilesState:
-        return FilesState(self._app, self._tree, self._instant, self._overlay)
+        twin = FilesState(self._app, self._tree, self._instant, self._user)
+        twin.restore(self.snapshot())
+        return twin
+
+    def receive(self, file: FileDelivery, folder: str) -> str | None:
+        """Store a file as browsers do: under its own name, or the first `name (1).ext` that is free."""
+        where = folder.replace("{user}", self._user)
+        plain = "".join("_" if letter in "/\\" or not letter.isprintable() else letter for letter in file.name)
+        stem, dot, extension = (plain.lstrip(".") or "download").rpartition(".")
+        stem, extension = (stem, dot + extension) if dot else (extension, "")
+        try:
+            number, path = 0, _parsed(f"{where}/{stem}{extension}")
+            self._must_be_free_for_file(path.rpartition("/")[0] + "/.")
+            while self.entry(path) or any(each.startswith(path + "/") for each in self.paths()):
+                number += 1
+                path = _parsed(f"{where}/{stem} ({number}){extension}")
+        except InvalidFileCall:
+            return None
+        content = file.content
+        entry = FileEntry(None, None, MODE, self._instant, None, file.origin, False) if content is None else FileEntry(
+            digest(content), len(content), MODE, self._instant, content, file.origin)
+        self._overlay = self._overlay.over({(FILE, path): entry})
+        self._received = (*self._received, (path, file.origin))
+        return path
+
+    def received(self) -> tuple[tuple[str, str | None], ...]:
+        return self._received
 
     def difference(self) -> dict[str, Any]:
         """Return the files that differ from the start, in content or mode."""
@@ -160,14 +230,27 @@ class FilesState(AppState):
 
     def find_files(self, pattern: str = "*", text: str = "") -> tuple[str, Change]:
         chosen = [path for path in self.paths() if fnmatchcase(path, pattern)]
-        return self._listed([path for path in chosen if text.encode() in self._app.content(self._file(path))]), {}
+        if not text:
+            return self._listed(chosen), {}
+        return self._listed([path for path in chosen if text.encode() in self._app.content(path, self._file(path))]), {}
 
     def read_file(self, path: str) -> tuple[str, Change]:
         entry = self._file(_parsed(path))
+        content = self._app.content(path, entry)
+        kind = next((kind for first, kind in DOCUMENTS.items() if content.startswith(first)), None)
         try:
-            return self._app.content(entry).decode(), {}
+            if kind is None:
+                return content.decode(), {}
         except UnicodeDecodeError:
-            raise InvalidFileCall(f"{path!r} is no text: {entry.size} bytes with the sha256 {entry.hash}") from None
+            kind = "no text"
+        raise InvalidFileCall(f"{path!r} is {kind}: {entry.size} bytes with the sha256 {entry.hash}")
+
+    def hash_file(self, path: str) -> tuple[str, Change]:
+        """Return the hash of a file, which may be on record where its bytes are not."""
+        entry = self._file(_parsed(path))
+        if entry.hash is None:
+            raise UnknownContent(f"unknown: the file {path!r} is there, but the hash of its bytes is not on record")
+        return json.dumps({"sha256": entry.hash, "size": entry.size}), {}
 
     def write_file(self, path: str, content: str) -> tuple[str, Change]:
         parsed = _parsed(path)
@@ -235,7 +318,10 @@ class FilesState(AppState):
 
     @staticmethod
     def _text(entry: FileEntry | None) -> str | None:
-        return None if entry is None else canonical({"hash": entry.hash, "mode": entry.mode, "size": entry.size})
+        if entry is None:
+            return None
+        value = {"hash": entry.hash, "mode": entry.mode, "size": entry.size}
+        return canonical(value if entry.origin is None else value | {"origin": entry.origin})
 
 
 _ANSWERS: dict[str, Callable[..., tuple[str, Change]]] = {name: getattr(FilesState, name) for name in TOOLS}
@@ -251,5 +337,5 @@ def _parsed(path: str) -> str:
 
 
 def load(folder: Path, row: Mapping[str, Any]) -> FilesApp:
-    """Load the app from its folder; `prefix` of the manifest's row stands before the names of its tools."""
-    return FilesApp(row["name"], folder, row.get("prefix", ""))
+    """Load the app from its folder; `prefix` and `style` of the manifest's row say how its tools are called."""
+    return FilesApp(row["name"], folder, row)
