@@ -105,6 +105,12 @@ class SiteSession(SitePort):
         """Return to a state."""
         self._now = snapshot
 
+    def fork(self) -> SiteSession:
+        """Return the same state, independent from here on."""
+        fork = SiteSession.__new__(SiteSession)
+        fork.__dict__.update(self.__dict__)
+        return fork
+
     def wait(self, seconds: float) -> None:
         """Let time pass."""
         self._now = self._now._replace(waited=self._now.waited + timedelta(seconds=seconds))

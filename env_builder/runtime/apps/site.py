@@ -1,0 +1,152 @@
+"""Answer a browser's tools over a site as of an instant: the kind `site`.
+
+In: what `env_builder.site.app` writes: routes, templates, sources and visits of the site, laws of its forms (acts.jsonl), who
+may log in (access.json), what the sessions of tasks were answered (recorded_answers.jsonl), files (downloads.jsonl, blobs/).
+Out: an app whose tools are those of a browser. Its documents are what forms changed (`site/acts.py`); a file that is
+downloaded goes to the app that the manifest's `downloads` names. What nobody knows is a page that says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..canonical import canonical, digest
+from ..files import rows_of
+from ..origins import origin_text
+from ..records import Result
+from ..site.acts import FormLaws
+from ..site.browser import SiteBrowser
+from ..site.browser_tools import WINDOWLESS
+from ..site.model import InducedPages
+from ..site.port import Delivery
+from ..site.session import SiteAccess, SiteSession, one_form
+from ..site.shown_pages import ViewShelf
+from ..site.styling import Styles
+from . import App, DeliveringState, DownloadFolder, FileDelivery, Name, Start
+
+WRITES = frozenset({"browser_click", "browser_type", "browser_press_key", "browser_handle_dialog"})
+"""Tools that may send a form."""
+_NO_CLOCK = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+class SiteApp(App):
+    """A site and the browser in front of it."""
+
+    def __init__(self, name: str, folder: Path, row: Mapping[str, Any]) -> None:
+        self.name = name
+        self.answers = frozenset(WINDOWLESS)
+        self.writes = WRITES
+        self.downloads = DownloadFolder(**row["downloads"]) if row.get("downloads") else None
+        self.origin: str = row["origin"]
+        self.pages = InducedPages.load(folder)
+        self.laws = FormLaws(rows_of(folder / "acts.jsonl"))
+        plain = json.loads((folder / "access.json").read_text("utf-8"))
+        self.access = SiteAccess(plain["passwords"], plain["users"], plain["login_pages"], frozenset(plain["login_routes"]))
+        styles = folder / "styles.json"
+        self.shelf = ViewShelf(Styles(json.loads(styles.read_text("utf-8")) if styles.exists() else None))
+        self._recorded: dict[str, dict[tuple[str, str], int]] = {}
+        for each in rows_of(folder / "recorded_answers.jsonl"):
+            self._recorded.setdefault(each["session_id"], {})[each["state"], each["question"]] = each["visit"]
+        self._blobs = folder / "blobs"
+        self._downloads: dict[str, list[Mapping[str, Any]]] = {}
+        for each in rows_of(folder / "downloads.jsonl"):
+            self._downloads.setdefault(one_form(each["url"]), []).append(each)
+
+    def reset(self, start: Start) -> SiteState:
+        at = datetime.fromisoformat(start.instant) if start.instant else _NO_CLOCK
+        recorded = self._recorded.get(next(iter(start.session_ids)), {}) if len(start.session_ids) == 1 else {}
+        session = SiteSession(self.pages, self.laws, self.access, recorded, at, partial(self.file, start))
+        return SiteState(self, session, None, start.seed or 0)
+
+    def file(self, start: Start, url: str) -> bytes | None:
+        """Return what is downloaded at an address: by a session that the task begins with, else the last before the start."""
+        rows = self._downloads.get(one_form(url), ())
+        chosen = [row for row in rows if row["session_id"] in start.session_ids] or [
+            row for row in rows if start.instant is None or row["at"] < start.instant]
+        return (self._blobs / chosen[-1]["sha256"]).read_bytes() if chosen else None
+
+    def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+        """Return none: addresses hold ids, and pages and forms must go on agreeing about them."""
+        return frozenset()
+
+
+class SiteState(DeliveringState):
+    """One episode of a site."""
+
+    __slots__ = ("_app", "_browser", "_delivered", "_harmless", "_session")
+
+    def __init__(self, app: SiteApp, session: SiteSession, browser: SiteBrowser | None, seed: int) -> None:
+        self._app = app
+        self._session = session
+        self._delivered: list[FileDelivery] = []
+        self._harmless: frozenset[tuple[str, str]] = frozenset()
+        """Calls without a known answer that sent no form."""
+        self._browser = browser or SiteBrowser(session, app.origin, seed=seed, deliver=self._deliver, wait=session.wait,
+                                               shelf=app.shelf)
+
+    @property
+    def browser(self) -> SiteBrowser:
+        """The browser, for hosts and players."""
+        return self._browser
+
+    @property
+    def shelf(self) -> ViewShelf:
+        """The views of the site's pages."""
+        return self._app.shelf
+
+    def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
+        before = self._session.snapshot()
+        self._delivered = []
+        result = self._browser.call(tool, arguments)
+        if result.is_error:
+            self._session.restore(before)
+        elif result.tier == "unknown" and not self._session.is_unknown:
+            self._harmless |= {(tool, key or canonical(arguments))}
+        return result
+
+    def deliveries(self) -> Sequence[FileDelivery]:
+        return self._delivered
+
+    def _deliver(self, file: Delivery, url: str) -> str | None:
+        path = one_form(url.partition("://")[2].partition("/")[2])
+        origin = origin_text(self._app.name, f"/{path.lstrip('/')}", None if file.content is None else digest(file.content))
+        self._delivered.append(FileDelivery(file.name, file.content, origin))
+        return None
+
+    def snapshot(self) -> Any:
+        return self._session.snapshot(), self._browser.snapshot(), self._harmless
+
+    def restore(self, snapshot: Any) -> None:
+        session, browser, self._harmless = snapshot
+        self._session.restore(session)
+        self._browser.restore(browser)
+
+    def fork(self) -> SiteState:
+        session = self._session.fork()
+        fork = SiteState(self._app, session, self._browser, 0)
+        fork._browser = self._browser.fork(session, deliver=fork._deliver, wait=session.wait)
+        fork._harmless = self._harmless
+        return fork
+
+    def difference(self) -> dict[str, Any]:
+        texts = self._session.ledger.texts()
+        return {"documents": {f"{kind}/{key}": text for (kind, key), text in texts.items()}, "write_calls": []}
+
+    def read(self, name: Name) -> tuple[str | None, str | None]:
+        return None, self._session.ledger.texts().get(name)
+
+    def may_write(self, tool: str) -> bool:
+        return tool in WRITES
+
+    def names_known(self, tool: str, key: str) -> bool | None:
+        return False if (tool, key) in self._harmless else None
+
+
+def load(folder: Path, row: Mapping[str, Any]) -> SiteApp:
+    """Load the app from its folder."""
+    return SiteApp(row["name"], folder, row)
