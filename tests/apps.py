@@ -126,13 +126,13 @@ def _shell() -> AppCase:
 CASES = {case.source.kind: case for case in (_records(), _files(), _chat(), _notebook(), _shell())}
 
 
-def install(site: Path) -> None:
-    """Install the third party's package into a directory of packages, with its entry point."""
-    shutil.copytree(THIRD_PARTY / "lined_notebook", site / "lined_notebook", ignore=shutil.ignore_patterns("__pycache__"))
-    metadata = site / "lined_notebook-1.0.dist-info"
+def install(site: Path, name: str = "lined_notebook") -> None:
+    """Install a third party's package into a directory of packages, with its entry point."""
+    shutil.copytree(THIRD_PARTY / name, site / name, ignore=shutil.ignore_patterns("__pycache__"))
+    metadata = site / f"{name}-1.0.dist-info"
     metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: lined_notebook\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[traceroom.backends]\nlined_notebook = lined_notebook:BACKEND\n")
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[traceroom.backends]\n{name} = {name}:BACKEND\n")
     importlib.invalidate_caches()
 
 

@@ -29,7 +29,8 @@ OWN = {
     "promised": "conduct:PromisedCheck", "call": "conduct:CallCheck", "order": "conduct:OrderCheck",
     "declined": "conduct:DeclinedCheck", "not_denied": "conduct:NotDeniedCheck", "honeypot": "conduct:HoneypotCheck",
     "sql": "querying:SqlCheck", "file": "states:FileCheck", "process": "states:ProcessCheck", "judge": "judging:JudgeCheck",
-    "combine": "combining:CombineCheck", "verified": "verified:VerifiedCheck",
+    "combine": "combining:CombineCheck", "verified": "verified:VerifiedCheck", "confined": "ledger:ConfinedCheck",
+    "lineage": "ledger:LineageCheck", "listed": "ledger:ListedCheck",
 }
 """The registry of our own kinds: name -> module here and class in it."""
 

@@ -67,7 +67,7 @@ class Pattern(NamedTuple):
             if name not in given or not (same(given[name], value) or same(unquoted(given[name]), unquoted(value))):
                 return False
         return not self.where or all(
-            _allowed(constraint, found_at(given, name), view, place) for name, constraint in self.where)
+            holds(constraint, found_at(given, name), view, place) for name, constraint in self.where)
 
 
 def pattern_of(written: Parameters) -> Pattern:
@@ -134,7 +134,8 @@ def found_at(value: Any, at: str) -> Any:
     return value
 
 
-def _allowed(constraint: Parameters, value: Any, view: EpisodeView, place: int | None) -> bool:
+def holds(constraint: Parameters, value: Any, view: EpisodeView, place: int | None) -> bool:
+    """Return whether a constraint holds of a value (ABSENT: of none). `place`: before which step answers count; None: all."""
     if value is ABSENT:
         return constraint.get("given") is False
     return all(_TESTS[word](value, bound, view, place) for word, bound in constraint.items())

@@ -50,6 +50,11 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "file": [{"document": "door/7", "at": "/open", "contains": ["x"], "sha256": ["0" * 64], "unchanged": False}],
     "process": [{"call": {"tool": "run"}, "result": {"/code": 0}, "untouched": ["file/tests/"], "documents_at_most": 3,
                  "lines_at_most": 20, "at": "/text"}],
+    "confined": [{"accepted": [END], "ignored_tools": ["send"], "allowed": [{"documents": "door/"}, {
+        "documents": "file/tests/", "new": True, "at_most": 1, "where": {"/origin": {"given": True}}}]}],
+    "lineage": [{"origins": ["a"]}, {"origins": []}],
+    "listed": [{"messages": "door/", "names": ["a b.txt", "b.txt"], "text": "/n", "files": "file/tests/", "others": ["ann"]},
+               {"messages": "file/", "text": "", "files": "x"}],
     "verified": [{"part": part} for part in PARTS],
     "judge": [{"criteria": [{"name": "kind", "text": "Is it kind?", "weight": 2, "choices": ["no", "partly", "yes"]}]}],
     "combine": [{"how": "threshold", "at_least": 1, "checks": [
