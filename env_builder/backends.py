@@ -23,6 +23,7 @@ from env_builder.runtime.apps.identities import IDENTITIES
 from env_builder.runtime.canonical import digest
 from env_builder.runtime.environment import Environment
 from env_builder.runtime.rubrics import schema
+from env_builder.runtime.site import browser_tools
 from warehouse.errors import InputError, Missing
 
 GROUP = "traceroom.backends"
@@ -55,7 +56,7 @@ class AppSource(NamedTuple):
     kind: str
     content: Any
     """What its kind takes: of `records` a (`Rows`, descriptors), of `files` a `FilesContent` or an iterable of `FileVersion`,
-    of `office` an `OfficeContent`."""
+    of `office` an `OfficeContent`, of `site` the folder that `env_builder.site.app.write_app` wrote."""
     options: Mapping[str, Any] = {}
     """Fields of its row in the manifest, such as `prefix` of the tools of a `files` app, `app` of an `office` app ("chat"),
     `user` (who the agent is where its sessions do not tell), `downloads` (docs/backends.md)."""
@@ -113,7 +114,7 @@ class OfficeContent(NamedTuple):
 def registered() -> dict[str, AppBackend]:
     """Return all kinds by name: the built-in ones, and those of installed packages."""
     others = {point.name: point.load() for point in entry_points(group=GROUP)}
-    return {**others, RECORDS.kind: RECORDS, FILES.kind: FILES, OFFICE.kind: OFFICE}
+    return {**others, RECORDS.kind: RECORDS, FILES.kind: FILES, OFFICE.kind: OFFICE, SITE.kind: SITE}
 
 
 def assemble(
@@ -225,6 +226,12 @@ def _write_office(folder: Path, content: OfficeContent, options: Mapping[str, An
     return tools
 
 
+def _write_site(folder: Path, content: Path, options: Mapping[str, Any]) -> list[Row]:
+    """Copy the app of a site as `env_builder.site.app.write_app` wrote it."""
+    shutil.copytree(content, folder, dirs_exist_ok=True)
+    return browser_tools.descriptors()
+
+
 def _write_identities(folder: Path, identities: Mapping[str, str]) -> None:
     if identities:
         bundle.write_lines(folder / IDENTITIES, (
@@ -234,3 +241,4 @@ def _write_identities(folder: Path, identities: Mapping[str, str]) -> None:
 RECORDS = AppBackend("records", _write_records)
 FILES = AppBackend("files", _write_files)
 OFFICE = AppBackend("office", _write_office)
+SITE = AppBackend("site", _write_site)

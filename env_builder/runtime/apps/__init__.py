@@ -26,7 +26,7 @@ __all__ = ["KINDS", "App", "AppState", "DeliveringState", "DownloadFolder", "Fil
 
 Name = tuple[str, str]
 """(class, key) of an entity."""
-KINDS = ("files", "office", "records", "worlds")
+KINDS = ("files", "office", "records", "site", "worlds")
 """Kinds that this runtime has; each is a module of this package with a function `load`."""
 
 

@@ -1,0 +1,232 @@
+"""Make an environment of a site, its files and its chat, with a task for each piece of work that did what it was asked.
+
+In: pieces of work with verdicts, the site's app as written, files and chat over time. Out: the environment and its rewards: a
+task begins when it was asked for, its goal is the ask, and its rubric wants the end that the recorded work reaches when it is
+played again: forms, files with their lineage, what was listed and where; and nothing else changed. A piece that cannot be
+played again, or reaches nothing, is no task, with the reason.
+Sees: ends. Does not see: other ends that would have been right as well, conditions of the ask that no form or file shows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from env_builder import bundle
+from env_builder.backends import AppSource, FilesContent, OfficeContent, assemble
+from env_builder.runtime.apps import CompositeApp, CompositeState, Start, load_app
+from env_builder.runtime.apps.site import SiteState
+from env_builder.runtime.canonical import digest
+from env_builder.site.agreement import WorkVerdict
+from env_builder.site.playing import PlayStopped, WorkPlayer, tree_path
+from env_builder.site.work import PieceOfWork
+
+SITE, FILES, CHAT = "site", "files", "chat"
+_STEPS, _SECONDS = 400, 3600.0
+_MENTION = re.compile(r"<?@[\w.-]+>?[,:]?\s*")
+Row = dict[str, Any]
+
+
+class SiteRoomSource(NamedTuple):
+    """What the environment of a site is made of."""
+
+    name: str
+    origin: str
+    """Scheme and host of the site."""
+    site: Path
+    """The site's app, as `app.write_app` writes it."""
+    pieces: Sequence[PieceOfWork]
+    verdicts: Sequence[WorkVerdict]
+    files: FilesContent | None
+    chat: OfficeContent | None
+
+
+class PlayedWork(NamedTuple):
+    """A piece of work that was played again."""
+
+    piece: PieceOfWork
+    verdict: WorkVerdict
+    reason: str
+    """played; or why it is no task."""
+    detail: str
+    steps: tuple[Row, ...] = ()
+    difference: Mapping[str, Any] = {}
+    received: tuple[tuple[str, str | None], ...] = ()
+    """(path, origin) of files that were downloaded."""
+
+    @property
+    def task_id(self) -> str:
+        return digest(f"site task of {self.piece.session.session_id}")
+
+
+class SiteRoom:
+    """The environment of one site."""
+
+    def __init__(self, source: SiteRoomSource, draft: Path) -> None:
+        """`draft`: a folder for what is written meanwhile."""
+        self._source = source
+        self._draft = draft
+        self._access: Row = json.loads((source.site / "access.json").read_text("utf-8"))
+
+    def apps(self) -> list[AppSource]:
+        """Return the apps of the environment."""
+        source = self._source
+        people = {piece.session.session_id: piece.person for piece in source.pieces if piece.person}
+        options: Row = {"origin": source.origin}
+        apps = []
+        if source.files is not None:
+            options["downloads"] = {"app": FILES, "folder": self._downloads_folder()}
+            apps.append(AppSource(FILES, "files", source.files._replace(identities=people), {"style": "short"}))
+        if source.chat is not None:
+            apps.append(AppSource(CHAT, "office", source.chat._replace(identities=people), {"app": "chat"}))
+        return [AppSource(SITE, "site", source.site, options), *apps]
+
+    def _downloads_folder(self) -> str:
+        """Return where most downloads arrived, with `{user}` for the person."""
+        folders: dict[str, int] = {}
+        for piece in self._source.pieces:
+            for each in piece.downloads:
+                if each.saved is not None and piece.person is not None:
+                    folder = tree_path(each.saved).rpartition("/")[0]
+                    parts = ["{user}" if part.casefold() == piece.person else part for part in folder.split("/")]
+                    folders["/".join(parts)] = folders.get("/".join(parts), 0) + 1
+        return max(sorted(folders), key=lambda each: folders[each], default="Downloads") or "Downloads"
+
+    def played(self) -> list[PlayedWork]:
+        """Play every piece of work that was right."""
+        folder = self._draft / "apps"
+        assemble(self._source.name, self.apps(), (), (), folder, self._draft / "no rewards")
+        manifest = json.loads((folder / "environment.json").read_text("utf-8"))
+        app = CompositeApp([load_app(row, folder) for row in manifest["apps"]])
+        works = [self._played(app, piece, verdict)
+                 for piece, verdict in zip(self._source.pieces, self._source.verdicts, strict=True)]
+        shutil.rmtree(folder, ignore_errors=True)
+        return works
+
+    def _played(self, app: CompositeApp, piece: PieceOfWork, verdict: WorkVerdict) -> PlayedWork:
+        if verdict.is_right is not True or piece.ask is None:
+            reason = "not_asked_for" if piece.ask is None else "not_right" if verdict.is_right is False else "undecided"
+            return PlayedWork(piece, verdict, reason, "; ".join(" ".join(law) for law in verdict.broken))
+        state = app.reset(Start(piece.ask.at.isoformat(), frozenset((piece.session.session_id,))))
+        assert isinstance(state, CompositeState)
+        site = next(each for each in state.states if isinstance(each, SiteState))
+        player = WorkPlayer(state, site, self._access["passwords"])
+        try:
+            player.play(piece, note=self._source.chat is not None)
+        except PlayStopped as error:
+            return PlayedWork(piece, verdict, "cannot_be_played", str(error))
+        difference = state.difference()
+        if not difference["documents"]:
+            return PlayedWork(piece, verdict, "changes_nothing", "nothing is other than it was when the work was asked for")
+        steps = tuple({"tool": call.tool, "arguments": call.arguments} for call in player.calls)
+        received = state.received() if app.takes_files else ()
+        return PlayedWork(piece, verdict, "played", "", steps, difference, received)
+
+    def write(self, works: Iterable[PlayedWork], environment: Path, rewards: Path, perturbations: Sequence[Row] = (),
+              privacy: str = "off") -> bundle.Digests:
+        """Write the environment of the work that was played."""
+        tasks = sorted((work for work in works if work.reason == "played"), key=lambda work: work.task_id)
+        return assemble(
+            self._source.name, self.apps(), [self._task(work) for work in tasks], [self._rubric(work) for work in tasks],
+            environment, rewards, [{"task_id": work.task_id, "steps": list(work.steps)} for work in tasks], perturbations,
+            privacy=privacy)
+
+    def _task(self, work: PlayedWork) -> Row:
+        assert work.piece.ask is not None
+        goal = self._goal(work)
+        return {"task_id": work.task_id, "session_ids": [work.piece.session.session_id], "split": _split(work.task_id),
+                "family": f"work-{work.verdict.kind}", "goal": goal, "starts_at": work.piece.ask.at.isoformat(),
+                "opening": [{"role": "user", "content": goal}], "user": {"turns": []}, "slots": {}, "segment_of": None,
+                "derived_from": None, "limits": {"steps": _STEPS, "seconds": _SECONDS}}
+
+    def _goal(self, work: PlayedWork) -> str:
+        """Return the ask, and what the person who was asked knew besides: address, login, where such files go."""
+        ask, login = work.piece.ask, work.piece.session.login
+        assert ask is not None
+        lines = [_MENTION.sub("", ask.text, count=1).strip(), f"The site is {self._source.origin}."]
+        if login is not None:
+            lines.append(f"Log in as {login} with the password {self._access['passwords'][login]}.")
+        filed = sorted(_filed(work))
+        if filed:
+            folders = sorted({path.rpartition("/")[0] for path in filed})
+            lines.append(f"Files of this work go to {', '.join(folders)}, named like {filed[0].rpartition('/')[2]}.")
+        if self._must_list(work):
+            lines.append(f"When they are there, list their names in the channel {ask.channel}.")
+        return "\n".join(lines)
+
+    def _must_list(self, work: PlayedWork) -> bool:
+        return bool(_filed(work) and self._note_channel(work))
+
+    def _note_channel(self, work: PlayedWork) -> str | None:
+        """Return the channel in which the person listed what was filed."""
+        if self._source.chat is None:
+            return None
+        names = [path.rpartition("/")[2] for path in _filed(work)]
+        return next((note.channel for note in reversed(work.piece.notes) if all(name in note.text for name in names)), None)
+
+    def _rubric(self, work: PlayedWork) -> Row:
+        """Return the gates of an end, and for training how far it has come."""
+        filed, session = _filed(work), work.piece.session.session_id
+        documents = {name: text for name, text in work.difference["documents"].items()
+                     if not name.startswith(f"{CHAT}:") and not self._is_left_download(name)}
+        end = {"documents": documents, "write_calls": work.difference["write_calls"]}
+        allowed: list[Row] = []
+        gates: dict[str, Row] = {"state": {"accepted": [end]}}
+        if self._source.files is not None:
+            folder = self._downloads_folder().replace("{user}", work.piece.person or "agent")
+            allowed.append({"documents": f"{FILES}:file/{folder}/", "new": True, "where": {"/origin": {"given": True}}})
+        origins = sorted({origin for text in filed.values() if text and (origin := json.loads(text).get("origin"))})
+        if origins:
+            gates["lineage"] = {"origins": origins}
+        channel = self._note_channel(work)
+        if self._source.chat is not None:
+            where = {"/author": {"one_of": [work.piece.person]}} if work.piece.person else {}
+            channels = sorted({note.channel for note in work.piece.notes if note.channel} | (
+                {work.piece.ask.channel} if work.piece.ask and work.piece.ask.channel else set()))
+            allowed += [{"documents": f"{CHAT}:message/{each}/", "new": True, "where": where} for each in channels]
+        if self._must_list(work):
+            folders = {path.rpartition("/")[0] for path in filed}
+            gates["listed"] = {"messages": f"{CHAT}:message/{channel}/", "names": sorted(
+                path.rpartition("/")[2] for path in filed)}
+            if len(folders) == 1:
+                gates["listed"]["files"] = f"{FILES}:file/{folders.pop()}/"
+        gates["confined"] = {"accepted": [end], "allowed": allowed}
+        shaping = {"lineage": .3, "state": .5, "listed": .2}
+        checks = [_check(kind, kind, "gate", 1.0, parameters, session) for kind, parameters in gates.items()]
+        checks += [_check(f"{kind}_so_far", kind, "shaping", weight, gates[kind], session)
+                   for kind, weight in shaping.items() if kind in gates]
+        return {"format": "traceroom-rubric/1", "rubric_id": f"{work.task_id[:32]}-end", "task_id": work.task_id,
+                "checks": checks}
+
+    def _is_left_download(self, name: str) -> bool:
+        """Return whether a document is a file that was left where downloads arrive."""
+        pattern = re.escape(self._downloads_folder()).replace(re.escape("{user}"), "[^/]+")
+        return re.fullmatch(rf"{FILES}:file/{pattern}/[^/]+", name) is not None
+
+
+def _filed(work: PlayedWork) -> dict[str, str | None]:
+    """Return the paths of the files that the work brought somewhere, with their documents."""
+    prefix = f"{FILES}:file/"
+    arrived = {path.rpartition("/")[0] for path, _ in work.received}
+    return {name.removeprefix(prefix): text for name, text in work.difference["documents"].items()
+            if name.startswith(prefix) and text is not None and name.removeprefix(prefix).rpartition("/")[0] not in arrived}
+
+
+def _check(check_id: str, kind: str, role: str, weight: float, parameters: Row, session: str) -> Row:
+    return {"check_id": check_id, "kind": kind, "role": role, "weight": weight, "description": _SAYS[kind],
+            "parameters": parameters, "provenance": {"supporting": [session]}}
+
+
+_SAYS = {
+    "state": "Forms and files are as the work that was asked for leaves them.",
+    "confined": "Nothing else changed but the own messages and files among the downloads.",
+    "lineage": "Each file is the document that was downloaded for it, moved and not copied.",
+    "listed": "The last word in the channel lists the files that are there, after they were."}
+
+
+def _split(task_id: str) -> str:
+    return (("train",) * 8 + ("validation", "held_out"))[int(task_id[:8], 16) % 10]
