@@ -4,8 +4,10 @@
 
 Input: files, folders, globs and object stores. Output: files in a fixed order, and a decision for each rejected one. A
 folder called `truth` (in any case) is never read; hidden files are skipped. A folder that is one conversation of OpenHands
-(`base_state.json`, and each event in a file of its own) is read as one archive, whose bytes depend on names below the folder
-and contents only. Sees names only: `extractors.reading` decides by content whether a file is a log."""
+(`base_state.json`, and each event in a file of its own), or an unpacked export of Slack (`channels.json` and `users.json`
+beside folders of files named by days), is read as one archive, whose bytes depend on names below the folder and contents only;
+an export that is larger than an archive may be is read file by file. Sees names only: `extractors.reading` decides by content
+whether a file is a log."""
 
 from __future__ import annotations
 
@@ -105,12 +107,14 @@ def discover(paths: Sequence[Path | str], only: Iterable[str] = (), without: Ite
                 by_location.setdefault(each.real, SourceFile(
                     each.path, each.relative, _source(each.real, configuration), each.url, listed=each.stamp))
     for folder, members in find_bundles(by_location).items():   # the files of one log as one
-        state = by_location[f"{folder}/{STATE}"]
-        above, _, _ = state.relative.rpartition("/")
-        for name in members:
-            del by_location[f"{folder}/{name}"]
-        by_location[folder] = SourceFile(
-            state.path.parent, above or folder.rpartition("/")[2], state.source, folder if state.url else None, members)
+        first = by_location[f"{folder}/{members[0]}"]
+        above, _, _ = first.relative.rpartition("/")
+        bundle = SourceFile(
+            first.path.parent, above or folder.rpartition("/")[2], first.source, folder if first.url else None, members)
+        if members[0] == STATE or sum(by_location[f"{folder}/{name}"].stamp().n_bytes for name in members) < MOST_BYTES:
+            for name in members:
+                del by_location[f"{folder}/{name}"]
+            by_location[folder] = bundle
     files = sorted(by_location.values(), key=lambda each: (each.relative, each.place))
     return files, frame(Decision, [rejected[name] for name in sorted(rejected)])
 
@@ -199,6 +203,11 @@ def _source(place: str, configuration: Configuration) -> Source:
 
 STATE = "base_state.json"
 _EVENT = re.compile(r"event-\d+[^/]*\.json")
+_LISTS = ("channels.json", "users.json", "dms.json", "groups.json", "mpims.json", "integration_logs.json")
+"""Lists of an export of Slack: the first two are always there."""
+_DAY = re.compile(r"\d{4}-\d\d-\d\d\.json")
+MOST_BYTES = 100 << 20
+"""Of an export that is read as one archive; an archive may hold `containers.MOST_BYTES`."""
 _IN_MEMORY = 1 << 25
 _FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -214,6 +223,11 @@ def find_bundles(places: Iterable[str]) -> dict[str, tuple[str, ...]]:
         events = sorted(f"events/{name}" for name in inside.get(f"{folder}/events", ()) if _EVENT.fullmatch(name))
         if STATE in names and events:
             members[folder] = (STATE, *events)
+        elif {*_LISTS[:2]} <= {*names}:
+            days = sorted(f"{channel[len(folder) + 1:]}/{name}" for channel, own in inside.items()
+                          if channel.rpartition("/")[0] == folder for name in own if _DAY.fullmatch(name))
+            if days:
+                members[folder] = (*(name for name in _LISTS if name in names), *days)
     return members
 
 

@@ -1,11 +1,12 @@
-"""Slack: a workspace's export (a zip, or its files a day and channel), and pages of the API's histories.
+"""Slack: a workspace's export (a zip, its unpacked folder, single files of a day and channel), pages of the API's histories.
 
 A thread is a session, named by channel (where the file tells it) and the time of its first message. What stands outside threads
 is the channel's talk: one session until an hour passes without a message. Apps and bots are the assistant, everybody else a
-user, by the name of their id. A reaction to a bot's message is feedback, any other one is in `lossy`. Joins, topics, deletions
-and the lists of users and channels are log events.
+user, by the name of their id. A reaction to a bot's message is feedback, any other one is in `lossy`, as is the instant of the
+last edit: what a message said before is not in an export. Joins, topics, edits and deletions that an app recorded
+(`message_changed`, `message_deleted`) and the lists of users and channels are log events.
 Does not see: what a file or a picture holds (named in `lossy`), blocks beyond a message's text, the channel of a day's file
-outside a zip.
+that lies by itself.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def _messages(record: LogRecord, emit: Emit) -> Iterator[tuple[str | None, str, 
         for name in sorted(value):
             day, listed = _DAY.fullmatch(name), parsed_json(value[name])
             if day is None or not isinstance(listed, list):
-                emit.event(record, "log", place=name, tool="export", content=value[name].decode("utf-8", "replace"))
+                emit.event(record, "log", place=name, tool=f"export {name.rpartition('/')[2]}",
+                           content=value[name].decode("utf-8", "replace"))
                 continue
             for number, each in enumerate(listed):
                 yield from _sorted_out(record, day[1], f"{name}/{number}", each, emit)
@@ -128,7 +130,8 @@ def _tell(record: LogRecord, place: str, message: Row, shared: Row, emit: Emit) 
              for each in objects_in(message.get(key))]
     reactions = [(each.get("name"), user) for each in objects_in(message.get("reactions")) for user in each.get("users") or ()]
     lossy += [] if is_bot else [f"reaction {name} of {user}" for name, user in reactions]
-    lossy += ["edited"] if message.get("edited") else []
+    edited = message.get("edited")
+    lossy += [f"edited at {edited.get('ts')}" if isinstance(edited, dict) else "edited"] if edited else []
     name = next((each for key in ("user", "username", "bot_id") if (each := word_of(message.get(key)))), None)
     emit.event(record, "message", place=place, role="assistant" if is_bot else "user", content=_text(message), name=name,
                lossy=lossy, **shared)

@@ -97,3 +97,40 @@ def test_members_are_packed_in_the_order_given(tmp_path: Path) -> None:
     files = [write_conversation(tmp_path / name, "one") / "base_state.json" for name in ("a", "b")]
     one, other = (pack([("base_state.json", SourceFile(path, path.name).open)]).read() for path in files)
     assert one == other and one.startswith(b"PK")
+
+
+def write_export(folder: Path) -> Path:
+    """Return an unpacked export of a team chat: two channels, one of them quiet on the second day."""
+    for name, value in {
+        "users.json": [{"id": "U1", "name": "mara"}],
+        "channels.json": [{"id": "C1", "name": "desk"}, {"id": "C2", "name": "ops"}],
+        "desk/2026-03-02.json": [{"type": "message", "user": "U1", "ts": "1772446500.000100", "text": "order 17?"}],
+        "desk/2026-03-03.json": [{"type": "message", "user": "U1", "ts": "1772532900.000100", "text": "on its way",
+                                  "thread_ts": "1772446500.000100"}],
+        "ops/2026-03-02.json": [{"type": "message", "user": "U1", "ts": "1772446501.000100", "text": "lunch?"}]}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(json.dumps(value))
+    return folder
+
+
+def test_an_unpacked_export_of_a_chat_is_one_archive(tmp_path: Path) -> None:
+    [(name, reading)] = reading_of(write_export(tmp_path / "logs" / "chat").parent).items()
+    assert (name, reading.file.format, reading.records.height) == ("chat", "slack", 1)
+    messages = reading.events.filter(kind="message").sort("happened_at")
+    assert messages.select("session_id", "content").rows() == [
+        ("desk:1772446500.000100", "order 17?"), ("ops:talk:1772446501.000100", "lunch?"),
+        ("desk:1772446500.000100", "on its way")]
+    assert sorted(reading.events.filter(kind="log")["tool"]) == ["export channels.json", "export users.json"]
+
+
+def test_days_without_both_lists_and_exports_beyond_an_archive_are_read_file_by_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_export(tmp_path)
+    (tmp_path / "desk" / "index.json").write_text("{}")
+    assert {each.relative: len(each.members) for each in discover([tmp_path])[0]} == {"desk/index.json": 0, tmp_path.name: 5}
+    monkeypatch.setattr("extractors.inventory.MOST_BYTES", 100)
+    assert len(discover([tmp_path])[0]) == 6
+    monkeypatch.undo()
+    (tmp_path / "channels.json").unlink()
+    assert all(not each.members for each in discover([tmp_path])[0])
