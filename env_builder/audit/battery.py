@@ -4,7 +4,7 @@ In: the solution as it was replayed, which tools are proven reads, and what else
 each with a sentence, and with an excuse if nobody can be sure that it is wrong: then it is shown and does not decide.
 A call is *proven* a read by its tool's effect. A *presumed* read looks like one, without proof: without it the reward may be
 right, but not without it and all else that is unproven. All other calls that worked are *write calls*.
-Sees: parts of the solution that the reward does not need. Does not see: what a call changed (only `undoes` asks, to find a call
+Sees: parts of the solution that the reward does not need. Does not see: what a call changed (`undoes` asks, to find a call
 that takes back another), and whether the solution itself is right.
 """
 
@@ -35,6 +35,7 @@ PRESUMED = "the call may be a mere read, which must not be demanded"
 DONE = "everything is done as in the solution, and what has to be said about it is not known"
 HANDED_OVER = "the solution makes no write call but hand-overs, and a hand-over may be as right"
 KNOWN_GOOD = "a session that is known to have succeeded made just these write calls"
+SAME_END = "the call is of a tool that is implemented, and without it all ends just the same"
 TRIES = 6
 """Calls that are tried until one takes back another, or is not refused."""
 
@@ -48,7 +49,7 @@ class Battery:
         self._acts = {place: self._journal[place] for place in solved.acts}
         self._deeds = [row for row in self._acts.values() if row["tool"] not in targets.ignored_tools]
         """Its write calls but notes and hand-overs."""
-        self._reads = [row for row in self._journal if row["kind"] == "call" and solved.reads(row["tool"])]
+        self._reads = [row for row in self._journal if row["kind"] == "call" and solved.has_read(row)]
         heard = [message["content"] for message in solved.task.opening if message["role"] == "user"]
         self._heard = " ".join([*heard, *solved.task.user_turns]) or solved.task.goal
         self._asks_more = any(map(n_additions, [*heard, *solved.task.user_turns]))
@@ -73,12 +74,17 @@ class Battery:
         different = {canonical([row["tool"], row["arguments"]]): row for row in worked}
         if different:
             kept = [row for row in self._journal if not any(row is other for other in unproven)]
-            excuse = PRESUMED if all(self._solved.reads(row["tool"]) for row in worked) else ""
+            excuse = PRESUMED if all(map(self._solved.has_read, worked)) else ""
             yield Attack("liar", kept, "the solution's words without any call that is not proven a read", excuse)
         for row in different.values() if len(different) > 1 else ():
             rows = [other for other in self._journal if not _is_same(row, other)]
-            excuse = PRESUMED if self._solved.reads(row["tool"]) else KNOWN_GOOD if self._is_known_good(rows) else ""
+            excuse = PRESUMED if self._solved.has_read(row) else KNOWN_GOOD if self._is_known_good(rows) else (
+                SAME_END if self._ends_alike(row, rows) else "")
             yield Attack("without_one", rows, f"the solution without {_shown(row)}", excuse)
+
+    def _ends_alike(self, row: Row, rows: Journal) -> bool:
+        """Return whether nobody needs a call, as the end without it shows; asked of tools alone whose changes are all known."""
+        return row["tool"] in self._solved.environment.explained and self._solved.is_right(self._solved.whole(rows))
 
     def _reworded(self) -> Iterator[Attack]:
         """Replace the words, and each text that the rubric ignores."""

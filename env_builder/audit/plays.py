@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from env_builder.runtime import Environment
+from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.ends import EndState, end_state, unreached
 from env_builder.runtime.records import Episode, Task
@@ -81,15 +82,22 @@ class Replayed:
         """Those of `writes` that look like reads, without proof."""
         twin = environment.replaying(task.task_id)
         self._forks: list[tuple[int, Environment]] = [(0, twin.fork())]
+        idle: set[int] = set()
         for row in journal:
             if row["kind"] == "say":
                 twin.say(row["content"])
             elif row["kind"] == "call":
+                place, before = len(twin.journal), None
                 if row["tool"] in self.writes:
-                    self._forks.append((len(twin.journal), twin.fork()))
+                    self._forks.append((place, twin.fork()))
+                    before = twin.difference() if row["tool"] in environment.explained else None
                 twin.call(row["tool"], row["arguments"])
+                if before is not None and twin.difference() == before:
+                    idle.add(place)
         self._forks.append((len(twin.journal), twin))
         self.journal: list[Row] = list(twin.journal)
+        self._idle = {id(self.journal[place]) for place in idle}
+        """Rows of calls that are known to have changed nothing there: a click on a link, a text typed into a field."""
         self.episode = twin.episode()
         self._right = [self.episode]
         self._loose: dict[str, list[str]] | None = None
@@ -98,11 +106,15 @@ class Replayed:
     def acts(self) -> list[int]:
         """Places in the journal of the write calls that worked; presumed reads are none."""
         return [place for place, row in enumerate(self.journal)
-                if row["kind"] == "call" and not self.reads(row["tool"]) and not row["is_error"]]
+                if row["kind"] == "call" and not self.has_read(row) and not row["is_error"]]
 
     def reads(self, tool: str) -> bool:
         """Return whether the tool is proven or presumed to read only."""
         return tool not in self.writes or tool in self.presumed_reads
+
+    def has_read(self, row: Row) -> bool:
+        """Return whether a call of the solution is proven or presumed to have read only."""
+        return self.reads(row["tool"]) or id(row) in self._idle
 
     @property
     def known_good(self) -> Sequence[Episode]:
@@ -155,6 +167,26 @@ class Replayed:
                 if len(values) >= VALUES:
                     loose.setdefault(tool, set()).add(name)
             self._loose = {tool: sorted(names) for tool, names in sorted(loose.items())}
-            self._ends = [end_state(right.difference, {"ignored_arguments": self._loose}) for right in self._right]
-        reached: EndState = end_state(episode.difference, {"ignored_arguments": self._loose})
+            self._ends = [end_state(self._done(right), {"ignored_arguments": self._loose}) for right in self._right]
+        reached: EndState = end_state(self._done(episode), {"ignored_arguments": self._loose})
         return any(not unreached(end, reached) and not unreached(reached, end) for end in self._ends)
+
+    def _done(self, episode: Episode) -> dict[str, Any]:
+        """Return what an episode changed: without files that were handed over and left in the folder where they arrived, as
+        looks leave them; and what was said the same way twice once."""
+        origins = {origin for _, origin in episode.received if origin is not None}
+        arrived = {path.rpartition("/")[0] for path, _ in episode.received}
+        documents: dict[str, Any] = {}
+        for name, text in episode.difference["documents"].items():
+            kind = name.partition("/")[0]
+            if kind in self.environment.words and text is not None:
+                documents[f"{kind}/{text}"] = text
+            elif text is None or name.partition("/")[2].rpartition("/")[0] not in arrived or _origin_of(text) not in origins:
+                documents[name] = text
+        made = [pair for pair in episode.difference.get("made", ()) if pair[0] not in self.environment.words]
+        return {**episode.difference, "documents": documents, "made": made}
+
+
+def _origin_of(document: str) -> Any:
+    value = parse(document)
+    return value.get("origin") if isinstance(value, dict) else None

@@ -91,7 +91,10 @@ class WorkPlayer:
             self._call("files_delete", path=tree_path(event.path))
         else:
             tool = "files_move" if event.operation == "rename" else "files_copy"
-            self._call(tool, source=tree_path(event.path), destination=tree_path(event.to or ""))
+            source, destination = tree_path(event.path), tree_path(event.to or "")
+            if not self._state.call("files_hash", {"path": destination}).is_error:   # what is renamed over a file replaces it
+                self._call("files_delete", path=destination)
+            self._call(tool, source=source, destination=destination)
 
     def _request(self, piece: PieceOfWork, place: int) -> None:
         request = piece.session.requests[place]

@@ -100,7 +100,7 @@ class SiteRoom:
         """Play every piece of work that was right."""
         folder = self._draft / "apps"
         assemble(self._source.name, self.apps(), (), (), folder, self._draft / "no rewards")
-        manifest = json.loads((folder / "environment.json").read_text("utf-8"))
+        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
         app = CompositeApp([load_app(row, folder) for row in manifest["apps"]])
         works = [self._played(app, piece, verdict)
                  for piece, verdict in zip(self._source.pieces, self._source.verdicts, strict=True)]
@@ -119,12 +119,12 @@ class SiteRoom:
             player.play(piece, note=self._source.chat is not None)
         except PlayStopped as error:
             return PlayedWork(piece, verdict, "cannot_be_played", str(error))
-        difference = state.difference()
-        if not difference["documents"]:
-            return PlayedWork(piece, verdict, "changes_nothing", "nothing is other than it was when the work was asked for")
         steps = tuple({"tool": call.tool, "arguments": call.arguments} for call in player.calls)
         received = state.received() if app.takes_files else ()
-        return PlayedWork(piece, verdict, "played", "", steps, difference, received)
+        work = PlayedWork(piece, verdict, "played", "", steps, state.difference(), received)
+        if not self._end(work)["documents"] and not self._must_list(work):
+            return work._replace(reason="changes_nothing", detail="nothing is other than it was when the work was asked for")
+        return work
 
     def write(self, works: Iterable[PlayedWork], environment: Path, rewards: Path, perturbations: Sequence[Row] = (),
               privacy: str = "off") -> bundle.Digests:
@@ -170,10 +170,7 @@ class SiteRoom:
 
     def _rubric(self, work: PlayedWork) -> Row:
         """Return the gates of an end, and for training how far it has come."""
-        filed, session = _filed(work), work.piece.session.session_id
-        documents = {name: text for name, text in work.difference["documents"].items()
-                     if not name.startswith(f"{CHAT}:") and not self._is_left_download(name)}
-        end = {"documents": documents, "write_calls": work.difference["write_calls"]}
+        filed, session, end = _filed(work), work.piece.session.session_id, self._end(work)
         allowed: list[Row] = []
         gates: dict[str, Row] = {"state": {"accepted": [end]}}
         if self._source.files is not None:
@@ -202,6 +199,12 @@ class SiteRoom:
         return {"format": "traceroom-rubric/1", "rubric_id": f"{work.task_id[:32]}-end", "task_id": work.task_id,
                 "checks": checks}
 
+    def _end(self, work: PlayedWork) -> Row:
+        """Return what the work changed, but for messages and files that were left among the downloads."""
+        documents = {name: text for name, text in work.difference["documents"].items()
+                     if not name.startswith(f"{CHAT}:") and not self._is_left_download(name)}
+        return {"documents": documents, "write_calls": work.difference["write_calls"]}
+
     def _is_left_download(self, name: str) -> bool:
         """Return whether a document is a file that was left where downloads arrive."""
         pattern = re.escape(self._downloads_folder()).replace(re.escape("{user}"), "[^/]+")
@@ -209,11 +212,15 @@ class SiteRoom:
 
 
 def _filed(work: PlayedWork) -> dict[str, str | None]:
-    """Return the paths of the files that the work brought somewhere, with their documents."""
+    """Return the paths of the files that the work brought somewhere, with their documents; None: it was there like this."""
     prefix = f"{FILES}:file/"
+    there = {tree_path(path): None for path in work.piece.filed} | {
+        tree_path(each.filed): None for each in work.piece.downloads if each.filed}
+    documents = {name.removeprefix(prefix): text for name, text in work.difference["documents"].items()
+                 if name.startswith(prefix) and text is not None}
     arrived = {path.rpartition("/")[0] for path, _ in work.received}
-    return {name.removeprefix(prefix): text for name, text in work.difference["documents"].items()
-            if name.startswith(prefix) and text is not None and name.removeprefix(prefix).rpartition("/")[0] not in arrived}
+    return dict(sorted({**there, **{path: text for path, text in documents.items()
+                                    if path.rpartition("/")[0] not in arrived}}.items()))
 
 
 def _check(check_id: str, kind: str, role: str, weight: float, parameters: Row, session: str) -> Row:

@@ -167,6 +167,10 @@ class App(Protocol):
     """Names of the tools that it answers."""
     writes: frozenset[str]
     """Names of those that may change its state."""
+    explained: frozenset[str] = frozenset()
+    """Names of tools that are implemented, not induced: all that a call of theirs changes is in `difference`."""
+    words: frozenset[str] = frozenset()
+    """Classes of entities that only say something: the same said twice is said once."""
     leaves: bool = False
     """Whether its states are `LeavingState`s."""
     takes_files: bool = False
@@ -246,6 +250,8 @@ class CompositeApp(App):
             raise ValueError(f"the app {wrong[0]!r} hands its files to no app that takes files; there are: {', '.join(takers)}")
         self.answers = self._app_of
         self.writes = frozenset().union(*(app.writes for app in self._apps))
+        self.explained = frozenset().union(*(app.explained for app in self._apps))
+        self.words = frozenset(f"{app.name}:{kind}" for app in self._apps for kind in app.words)
         self.leaves = any(app.leaves for app in self._apps)
         self.takes_files = any(app.takes_files for app in self._apps)
         self._leaving = [app.leaves for app in self._apps]

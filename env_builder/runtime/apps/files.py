@@ -107,6 +107,7 @@ class FilesApp(App):
         self.tools = tool_names(row.get("prefix"), row.get("style", "long"))
         self.answers = self.tools.keys()
         self.writes = frozenset(shown for shown, tool in self.tools.items() if TOOLS[tool][2])
+        self.explained = self.writes
         self._users = SessionUsers(folder, row)
         self._blobs = folder / "blobs"
         self._rows = list(rows_of(folder / "tree.jsonl"))

@@ -40,7 +40,7 @@ class SiteApp(App):
     def __init__(self, name: str, folder: Path, row: Mapping[str, Any]) -> None:
         self.name = name
         self.answers = frozenset(WINDOWLESS)
-        self.writes = WRITES
+        self.writes = self.explained = WRITES
         self.downloads = DownloadFolder(**row["downloads"]) if row.get("downloads") else None
         self.origin: str = row["origin"]
         self.pages = InducedPages.load(folder)
