@@ -59,6 +59,19 @@ class AccessibleNames:
             return ""
         return squeeze_text(self._text(number, SELF, False, -1))
 
+    def sources(self, number: int) -> list[int]:
+        """Return the elements within one whose texts made up its name, if it was named by what it holds."""
+        if (self.roles[number] or "") not in _FROM_CONTENT or self._page.attributes[number].get("aria-label", "").strip():
+            return []
+        sources: list[int] = []
+        waiting = [number]
+        while waiting:
+            for child in self._page.elements_of(waiting.pop()):
+                if self._within.get(child):
+                    sources.append(child)
+                    waiting.append(child)
+        return sources
+
     def labels(self, number: int) -> list[int]:
         """Return the labels of a control, in the page's order."""
         if self._labels is None:

@@ -98,8 +98,8 @@ def _menus(page: FlatPage, look: Look, number: int) -> list[int]:
         "aria-labelledby", "").split()]
     if labelled:
         return labelled
-    beside = page.elements_of(page.parents[number]) if page.parents[number] >= 0 else [number]
-    after = beside[beside.index(number) + 1:]
+    siblings = page.elements_of(page.parents[number]) if page.parents[number] >= 0 else [number]
+    after = siblings[siblings.index(number) + 1:]
     return [each for each in after if look.removed[each] or page.attributes[each].get("role") == "menu"][:1]
 
 
@@ -108,8 +108,8 @@ def _panes(page: FlatPage, target: int) -> Sequence[int]:
     def mark(number: int) -> tuple[str, str]:
         attributes = page.attributes[number]
         return attributes.get("role", ""), (attributes.get("class", "").split() or [""])[0]
-    beside = page.elements_of(page.parents[target]) if page.parents[target] >= 0 else [target]
-    return [each for each in beside if mark(each) == mark(target)]
+    siblings = page.elements_of(page.parents[target]) if page.parents[target] >= 0 else [target]
+    return [each for each in siblings if mark(each) == mark(target)]
 
 
 def labelled_control(page: FlatPage, label: int) -> int | None:

@@ -167,13 +167,13 @@ class SiteBrowser:
         number = self._target(arguments["target"])
         if arguments.get("button") == "right":
             return
-        beside = arguments.get("button") == "middle" or bool({"Control", "ControlOrMeta", "Meta"} & set(
+        in_new_tab = arguments.get("button") == "middle" or bool({"Control", "ControlOrMeta", "Meta"} & set(
             arguments.get("modifiers", ())))
-        self._activate(number, beside)
+        self._activate(number, in_new_tab)
         if arguments.get("doubleClick") and self.page is not None and self._state.dialog is None:
             page = self._shelf.flat(self.page.tree)
             if number < len(page.tags) and page.tags[number] == "input" and forms.kind_of(page, number) == "checkbox":
-                self._activate(number, beside)
+                self._activate(number, in_new_tab)
 
     def _type(self, arguments: Mapping[str, Any]) -> None:
         number = self._target(arguments["target"])
@@ -318,8 +318,8 @@ class SiteBrowser:
 
     # What the tools do to a page.
 
-    def _activate(self, number: int, beside: bool) -> None:
-        """Click an element. `beside`: a link is to open in a new tab."""
+    def _activate(self, number: int, in_new_tab: bool) -> None:
+        """Click an element. `in_new_tab`: a link is to open in a new tab."""
         flat = self._flat()
         target = activation.answering(flat, number)
         if target is not None and is_disabled(flat, target):
@@ -333,9 +333,9 @@ class SiteBrowser:
             if each == target:
                 break
         if target is not None:
-            self._act(target, beside)
+            self._act(target, in_new_tab)
 
-    def _act(self, number: int, beside: bool) -> None:
+    def _act(self, number: int, in_new_tab: bool) -> None:
         """Do what an element does when it is clicked."""
         page, flat = self._page(), self._flat()
         tag = flat.tags[number]
@@ -343,11 +343,11 @@ class SiteBrowser:
         if opened is not None:
             self._change(page._replace(opened=opened, focus=number))
         elif tag in ("a", "area"):
-            self._follow(number, flat.attributes[number]["href"], beside)
+            self._follow(number, flat.attributes[number]["href"], in_new_tab)
         elif tag == "label":
             control = activation.labelled_control(flat, number)
             if control is not None and not is_disabled(flat, control):
-                self._activate(control, beside)
+                self._activate(control, in_new_tab)
         elif tag == "summary":
             details = flat.parents[number]
             is_open = page.opened.get(details, "open" in flat.attributes[details])
@@ -427,7 +427,7 @@ class SiteBrowser:
             target = f"{address.target.partition('?')[0]}?{urlencoded(pairs)}"
             self._open(address._replace(target=target), "GET", None, in_new)
 
-    def _follow(self, number: int, reference: str, beside: bool) -> None:
+    def _follow(self, number: int, reference: str, in_new_tab: bool) -> None:
         page, flat = self._page(), self._flat()
         address = resolve(self._base(page), reference)
         if address is None:
@@ -436,7 +436,7 @@ class SiteBrowser:
                 return
             raise BrowserRefusal(f"the link leads to no page: {reference[:200]!r}")
         address = self._on_site(page.address, address.text)
-        in_new = beside or self._in_new_tab(flat, flat.attributes[number].get("target"))
+        in_new = in_new_tab or self._in_new_tab(flat, flat.attributes[number].get("target"))
         if not in_new and page.holds(address):
             self._to_fragment(page, address)
         elif "download" in flat.attributes[number]:

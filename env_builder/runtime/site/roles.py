@@ -190,9 +190,9 @@ def _header_cell(page: FlatPage, number: int) -> str | None:
         return "columnheader"
     if scope in ("row", "rowgroup"):
         return "rowheader"
-    beside = page.elements_of(page.parents[number]) if page.parents[number] >= 0 else [number]
-    place = beside.index(number)
-    around = [each for each in beside[max(place - 1, 0):place + 2] if each != number]
+    siblings = page.elements_of(page.parents[number]) if page.parents[number] >= 0 else [number]
+    place = siblings.index(number)
+    around = [each for each in siblings[max(place - 1, 0):place + 2] if each != number]
     if not around:
         table = page.closest(number, "table")
         is_alone = table is not None and sum(page.tags[each] == "tr" for each in page.below(table)) <= 1

@@ -32,6 +32,14 @@ _DISABLED = frozenset({
     "tab", "checkbox", "columnheader", "combobox", "grid", "listbox", "menu", "menubar", "menuitemcheckbox",
     "menuitemradio", "option", "radio", "radiogroup", "row", "rowheader", "searchbox", "select", "slider", "spinbutton",
     "switch", "tablist", "textbox", "toolbar", "tree", "treegrid", "treeitem"})
+_INVALID = frozenset({
+    "application", "checkbox", "columnheader", "combobox", "gridcell", "listbox", "radiogroup", "rowheader", "searchbox", "slider",
+    "spinbutton", "switch", "textbox", "tree"})
+_IDENTIFYING = frozenset({
+    "alertdialog", "dialog", "banner", "complementary", "contentinfo", "form", "main", "navigation", "region", "search",
+    "application", "document", "figure", "group", "grid", "listbox", "menu", "menubar", "radiogroup", "tablist", "tabpanel",
+    "toolbar", "tree", "treegrid", "table", "columnheader", "rowheader"})
+"""Roles whose name stays, though what they hold says it again."""
 _LEVELS = frozenset({"heading", "listitem", "row", "treeitem"})
 _HEADINGS = {"h1": "1", "h2": "2", "h3": "3", "h4": "4", "h5": "5", "h6": "6"}
 _QUOTED = re.compile(r"""^\s|\s$|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\r\n]|^-|:(?:\s|$)|\s\#|^[&*\],?!>|@"'\#%\[]|[{}`]"""
@@ -84,7 +92,7 @@ def _prime(least: int) -> int:
 class AccessNode:
     """An element as assistive technology sees it."""
 
-    __slots__ = ("children", "name", "number", "properties", "role", "states")
+    __slots__ = ("children", "is_repeated", "name", "number", "properties", "role", "states")
 
     def __init__(self, role: str, name: str, number: int) -> None:
         self.role = role
@@ -93,6 +101,12 @@ class AccessNode:
         self.children: list[AccessNode | str] = []
         self.properties: list[tuple[str, str]] = []
         self.states = ""
+        self.is_repeated = False
+        """Whether the nodes within say all that the name says, so that the snapshot leaves it out."""
+
+    def is_text(self) -> bool:
+        """Whether the node has no role and holds nothing but text."""
+        return self.role == "generic" and all(isinstance(child, str) for child in self.children)
 
 
 class PageView:
@@ -110,7 +124,7 @@ class PageView:
         body = page.first("body")
         top = AccessNode("fragment", "", -1)
         self._visit(top, 0 if body is None else body)
-        self._finish(top)
+        self._distil(top, None, set())
         self._lines: list[Line] = []
         for child in top.children:
             self._lines += self._rendered(child, 0, len(self._lines))
@@ -164,19 +178,19 @@ class PageView:
         into = node or parent
         if not look.inline[number] or page.tags[number] == "br":
             into.children.append(" ")
+        is_folded = page.tags[number] == "details" and not self._opened.get(number, "open" in page.attributes[number])
         if number in look.before:
             into.children.append(look.before[number])
         for child in page.children[number] if page.tags[number] != "iframe" else ():
             if not isinstance(child, str):
                 self._visit(into, child)
-            elif shown and into.role != "textbox":
+            elif shown and into.role != "textbox" and not is_folded:
                 into.children.append(child)
         if number in look.after:
             into.children.append(look.after[number])
         if not look.inline[number] or page.tags[number] == "br":
             into.children.append(" ")
         if node is not None:
-            self._finish(node)
             parent.children.append(node)
 
     def _node(self, number: int) -> AccessNode | None:
@@ -192,6 +206,8 @@ class PageView:
         node.states = self._states(node, {})
         if role == "link" and "href" in attributes:
             node.properties.append(("url", attributes["href"]))
+        if attributes.get("aria-hidden", "").lower() == "true":
+            node.properties.append(("aria-hidden", "true"))
         placeholder = attributes.get("placeholder")
         if role == "textbox" and placeholder is not None and placeholder != node.name:
             node.properties.append(("placeholder", placeholder))
@@ -211,32 +227,53 @@ class PageView:
         text = forms.value(page, edits, number)
         return ["•" * len(text) if kind == "password" else text]
 
-    def _finish(self, node: AccessNode) -> None:
-        """Join texts that stand side by side, and leave out nodes that only wrap another."""
-        joined: list[AccessNode | str] = []
-        texts: list[str] = []
-        for child in [*node.children, None]:
-            if isinstance(child, str):
-                texts.append(child)
-                continue
-            text = squeeze_text("".join(texts))
-            texts = []
-            joined += [text] if text else []
-            joined += [child] if child is not None else []
-        node.children = [] if joined == [node.name] else [each for child in joined for each in self._unwrapped(child)]
+    def _distil(self, node: AccessNode, parent: AccessNode | None, pending: set[int]) -> list[AccessNode | str]:
+        """Join texts and drop what says nothing new, from the inside out; return what stands in the node's place.
 
-    def _unwrapped(self, child: AccessNode | str) -> list[AccessNode | str]:
-        if isinstance(child, str) or child.role != "generic" or len(child.children) > 1 or any(
-                isinstance(each, str) for each in child.children):
-            return [child]
-        self.nodes.pop(child.number, None)
-        return child.children
+        `pending`: elements that gave a name to one around them and that no line shows yet.
+        """
+        sources = self._names.sources(node.number) if node.number >= 0 and node.name else ()
+        sources = [each for each in sources if each in self.nodes and each not in self.look.untouched]
+        pending.update(sources)
+        if not node.is_text():
+            pending.discard(node.number)
+        children: list[AccessNode | str] = []
+        for child in node.children:
+            children += [child] if isinstance(child, str) else self._distil(child, node, pending)
+        node.children = _joined(children)
+        if node.children == [node.name]:
+            node.children = []
+        if node.role == "img" and not node.name and not node.children:
+            return self._without(node)
+        if sources:
+            node.is_repeated = node.role not in _IDENTIFYING and not pending.intersection(sources)
+            pending.difference_update(sources)
+        if node.role != "generic" or parent is None:
+            return [node]
+        if len(node.children) == 1 and isinstance(inner := node.children[0], AccessNode) and inner.is_text() and len(
+                inner.children) == 1 and not inner.properties and not node.properties:
+            self._without(inner)
+            node.children = inner.children
+        if parent.name and node.children == [parent.name] and not node.properties:
+            pending.add(node.number)
+            return self._without(node)
+        if len(node.children) > 1 or any(
+                isinstance(child, str) or child.number in self.look.untouched for child in node.children):
+            return [node]
+        self._without(node)
+        return node.children
+
+    def _without(self, node: AccessNode) -> list[AccessNode | str]:
+        """Take a node out of what is shown."""
+        self.nodes.pop(node.number, None)
+        return []
 
     def _edited(self, number: int, edits: Edits) -> AccessNode:
         """Return the node of a control as edits leave it."""
         node = self.nodes[number]
         edited = AccessNode(node.role, node.name, number)
         edited.properties, edited.states = node.properties, self._states(node, edits)
+        edited.is_repeated = node.is_repeated
         if self.page.tags[number] == "select":
             edited.children = [self._edited(child.number, edits) if isinstance(child, AccessNode) and child.role in (
                 "option", "group") else child for child in node.children]
@@ -261,6 +298,9 @@ class PageView:
             states += " [disabled]"
         if role in _EXPANDED and self._opened.get(number, attributes.get("aria-expanded") == "true"):
             states += " [expanded]"
+        if role in _INVALID and attributes.get("aria-invalid", "").strip().lower() not in ("", "false"):
+            invalid = attributes["aria-invalid"]
+            states += f" [invalid={invalid}]" if invalid in ("grammar", "spelling") else " [invalid]"
         if role in _LEVELS or tag in _HEADINGS:
             level = _HEADINGS.get(tag) or attributes.get("aria-level", "")
             states += f" [level={level}]" if level.isdigit() and role in _LEVELS else ""
@@ -290,13 +330,16 @@ class PageView:
         if isinstance(child, str):
             return [(f"{indent}- text: {_as_value(child)}", -1, "")]
         head, tail = self._key(child, indent)
+        number = child.number
+        if number in self.look.untouched:
+            head, number, tail = f"{head.rstrip()}{tail}", -1, ""
         children = child.children
         if not children and not child.properties:
-            lines = [(head, child.number, tail)]
+            lines = [(head, number, tail)]
         elif len(children) == 1 and isinstance(children[0], str) and not child.properties:
-            lines = [(head, child.number, f"{tail}: {_as_value(children[0])}")]
+            lines = [_with_tail((head, number, tail), f": {_as_value(children[0])}")]
         else:
-            lines = [(head, child.number, f"{tail}:")]
+            lines = [_with_tail((head, number, tail), ":")]
             lines += [(f"{indent}  - /{name}: {_as_value(text)}", -1, "") for name, text in child.properties]
             for each in children:
                 lines += self._rendered(each, depth + 1, None if first is None else first + len(lines))
@@ -307,11 +350,31 @@ class PageView:
     @staticmethod
     def _key(node: AccessNode, indent: str) -> tuple[str, str]:
         """Return what stands before and after the ref."""
-        name = f" {json.dumps(node.name, ensure_ascii=False)}" if node.name and len(node.name) <= _LONGEST_NAME else ""
+        is_named = node.name and len(node.name) <= _LONGEST_NAME and not node.is_repeated
+        name = f" {json.dumps(node.name, ensure_ascii=False)}" if is_named else ""
         key = f"{node.role}{name}{node.states} "
         if _QUOTED(f"{key}[ref=e1]"):
             return f"{indent}- '{key.replace(chr(39), chr(39) * 2)}", "'"
         return f"{indent}- {key}", ""
+
+
+def _with_tail(line: Line, tail: str) -> Line:
+    return (line[0], line[1], line[2] + tail) if line[1] >= 0 else (line[0] + tail, -1, "")
+
+
+def _joined(children: list[AccessNode | str]) -> list[AccessNode | str]:
+    """Return children with texts that stand side by side as one, blank ones left out."""
+    joined: list[AccessNode | str] = []
+    texts: list[str] = []
+    for child in [*children, None]:
+        if isinstance(child, str):
+            texts.append(child)
+            continue
+        text = squeeze_text("".join(texts)) if texts else ""
+        texts = []
+        joined += [text] if text else []
+        joined += [child] if child is not None else []
+    return joined
 
 
 def _as_value(text: str) -> str:

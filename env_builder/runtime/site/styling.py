@@ -16,7 +16,7 @@ from ..canonical import digest
 from .flat import FlatPage
 from .roles import input_type, is_disabled
 
-PROPERTIES = ("display", "visibility", "content")
+PROPERTIES = ("display", "visibility", "content", "float", "position", "pointer-events")
 _NONE = frozenset({
     "area", "base", "basefont", "datalist", "head", "link", "meta", "noembed", "noframes", "noscript", "param", "rp",
     "script", "style", "template", "title"})
@@ -29,6 +29,8 @@ _BOXES = frozenset({
     "button", "caption", "col", "colgroup", "input", "meter", "progress", "select", "table", "tbody", "td", "textarea",
     "tfoot", "th", "thead", "tr"})
 """Their boxes are neither blocks nor part of a line."""
+_LAYOUTS = frozenset({"flex", "inline-flex", "grid", "inline-grid"})
+"""Their children are boxes of their own."""
 _VALUES = {"initial": "inline", "unset": "inline"}
 Winner = tuple[tuple[int, int, tuple[int, ...], int], Any]
 """(importance, whether inline, specificity, order) and the value."""
@@ -46,6 +48,8 @@ class Look(NamedTuple):
     before: dict[int, str]
     """Text that a style puts before the content."""
     after: dict[int, str]
+    untouched: set[int]
+    """Elements that a click passes through."""
 
 
 class StyleRule(NamedTuple):
@@ -240,7 +244,7 @@ def _pairs(selector: list[list[Any]]) -> tuple[tuple[str, Mapping[str, Any]], ..
 def _look(page: FlatPage, index: _RuleIndex, opened: Mapping[int, bool]) -> Look:
     n = len(page.tags)
     displays, visibilities = [""] * n, ["visible"] * n
-    look = Look([False] * n, [False] * n, [True] * n, {}, {})
+    look = Look([False] * n, [False] * n, [True] * n, {}, {}, set())
     for number in range(n):
         parent = page.parents[number]
         if parent >= 0 and (look.removed[parent] or _folded(page, number, parent, opened)):
@@ -259,13 +263,18 @@ def _look(page: FlatPage, index: _RuleIndex, opened: Mapping[int, bool]) -> Look
             visibility = "visible"
         elif visibility in ("inherit", "unset", "revert"):
             visibility = visibilities[parent] if parent >= 0 else "visible"
+        if display == "inline" and (_is_taken_out(winners, "") or (parent >= 0 and displays[parent] in _LAYOUTS)):
+            display = "block"
         displays[number], visibilities[number] = display, visibility
+        pointer = winners["pointer-events"][1] if "pointer-events" in winners else "inherit"
+        if pointer == "none" or (pointer == "inherit" and parent in look.untouched):
+            look.untouched.add(number)
         look.removed[number] = display == "none"
         look.inline[number] = display == "inline"
         look.shown[number] = display != "none" and (visibility in ("visible", "initial") or page.tags[number] == "option")
-        if look.shown[number] and len(winners) > ("display" in winners) + ("visibility" in winners):
+        if look.shown[number]:
             for pseudo, texts in (("before", look.before), ("after", look.after)):
-                if text := _pseudo_text(winners, pseudo, page.attributes[number]):
+                if text := _pseudo_text(winners, pseudo, page.attributes[number], display in _LAYOUTS):
                     texts[number] = text
     return look
 
@@ -289,7 +298,7 @@ def _default(page: FlatPage, number: int) -> str:
 
 def _with_inline(winners: dict[str, Winner], text: str | None) -> dict[str, Winner]:
     """Add what the attribute `style` sets."""
-    if not text or not any(name in text.lower() for name in ("display", "visibility")):
+    if not text:
         return winners
     winners = dict(winners)
     for declaration in text.split(";"):
@@ -297,17 +306,25 @@ def _with_inline(winners: dict[str, Winner], text: str | None) -> dict[str, Winn
         name, value = name.strip().lower(), value.strip().lower()
         heavy = value.endswith("!important")
         rank = int(heavy), 1, (0, 0, 0), 0
-        if name in ("display", "visibility") and value and (name not in winners or winners[name][0] <= rank):
+        if name in PROPERTIES and name != "content" and value and (name not in winners or winners[name][0] <= rank):
             winners[name] = rank, value.removesuffix("!important").strip()
     return winners
 
 
-def _pseudo_text(winners: dict[str, Winner], pseudo: str, attributes: dict[str, str]) -> str | None:
+def _is_taken_out(winners: dict[str, Winner], prefix: str) -> bool:
+    """Whether a box is taken out of its line, which makes it a block."""
+    return winners.get(f"{prefix}float", (None, "none"))[1] in ("left", "right", "inline-start", "inline-end") or winners.get(
+        f"{prefix}position", (None, "static"))[1] in ("absolute", "fixed")
+
+
+def _pseudo_text(winners: dict[str, Winner], pseudo: str, attributes: dict[str, str], is_in_layout: bool) -> str | None:
     """Return the text that ::before or ::after shows, spaces around it if its box is no part of a line."""
     content = winners.get(f"{pseudo} content", (None, None))[1]
     if content is None:
         return None
     display = winners.get(f"{pseudo} display", (None, "inline"))[1]
+    if display == "inline" and (is_in_layout or _is_taken_out(winners, f"{pseudo} ")):
+        display = "block"
     if display == "none" or winners.get(f"{pseudo} visibility", (None, "visible"))[1] == "hidden":
         return None
     text = "".join(value if kind == "text" else attributes.get(value, "") for kind, value in content)
