@@ -1,0 +1,317 @@
+"""Compile style sheets into what the runtime needs to know which elements a page shows (`runtime/site/styling.py`).
+
+In: CSS texts by the address of their sheet, and the pages' own `<style>` texts. Out: JSON of rules with `display`,
+`visibility` or the `content` of ::before and ::after; all others are dropped. Follows the syntax of CSS (comments, strings,
+escapes, nested @media). Sees: type, class, id, attribute and structural selectors, :not and :is, @media for screens by the viewport's size.
+Does not see: rules with states that only a person's hand makes (:hover, :focus), @layer's order, @supports (taken as true),
+@import, custom properties (a declaration with var() is dropped).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from env_builder.runtime.site.styling import PROPERTIES, PSEUDOS, sheet_key
+
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_STRING = r'"(?:[^"\\\n]|\\.|\\\n)*"' + r"|'(?:[^'\\\n]|\\.|\\\n)*'"
+_TOKEN = re.compile(rf"{_STRING}|[{{}};()\[\]]|(?:[^{{}};()\[\]\"'\\]|\\.)+|.", re.DOTALL)
+_IDENTIFIER = r"(?:[-\w]|[^\x00-\x7f]|\\[0-9a-fA-F]{1,6}\s?|\\.)+"
+_PART = re.compile(rf"(?P<tag>\*|{_IDENTIFIER})|#(?P<id>{_IDENTIFIER})|\.(?P<class>{_IDENTIFIER})|\[(?P<attribute>[^\]]*)\]"
+                   rf"|::?(?P<pseudo>{_IDENTIFIER})(?P<open>\()?")
+_ATTRIBUTE = re.compile(rf"\s*(?:\w*\|)?({_IDENTIFIER})\s*(?:([~|^$*]?=)\s*({_STRING}|{_IDENTIFIER})\s*([is])?\s*)?", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(\n)|(.))", re.DOTALL)
+_NTH = re.compile(r"([+-]?\d*)n\s*(?:([+-])\s*(\d+))?|([+-]?\d+)")
+_FEATURE = re.compile(r"\(\s*(min|max)-(width|height)\s*:\s*([\d.]+)(px|em|rem)\s*\)|\(\s*(orientation)\s*:\s*(\w+)\s*\)")
+_SIMPLE_NTH = {"first-child": ("nth-child", 0, 1), "last-child": ("nth-last-child", 0, 1),
+               "first-of-type": ("nth-of-type", 0, 1), "last-of-type": ("nth-last-of-type", 0, 1)}
+_NESTED = frozenset({"supports", "layer", "document"})
+"""At-rules whose rules count."""
+_PSEUDO_ELEMENTS = frozenset({"before", "after"})
+_MOST_DEPTH = 20
+
+
+class UnsupportedSelector(Exception):
+    """A selector that can match no page that nobody touches, or that this compiler does not know."""
+
+
+def compile_styles(sheets: Mapping[str, str], inline: tuple[str, ...] | list[str] = ()) -> dict[str, Any]:
+    """Return the rules of style sheets by address, and of `<style>` texts by their content, as a JSON value."""
+    compiled = {urlsplit(address).path or address: compile_sheet(text) for address, text in sorted(sheets.items())}
+    compiled |= {sheet_key(text): compile_sheet(text) for text in sorted(inline)}
+    return {"sheets": {key: rules for key, rules in compiled.items() if rules}}
+
+
+def compile_sheet(text: str) -> list[dict[str, Any]]:
+    """Return the rules of one sheet that concern what is shown, in order."""
+    return list(_rules(_TOKEN.findall(_COMMENT.sub(" ", text)), None, 0))
+
+
+def _rules(tokens: list[str], media: list[list[list[Any]]] | None, depth: int) -> Iterator[dict[str, Any]]:
+    position = 0
+    while position < len(tokens):
+        start = position
+        while position < len(tokens) and tokens[position] not in ("{", ";", "}"):
+            position = _after(tokens, position)
+        prelude = "".join(tokens[start:position]).strip()
+        if position >= len(tokens) or tokens[position] != "{":
+            position += 1
+            continue
+        end = _after(tokens, position)
+        body = tokens[position + 1:end - 1] if tokens[end - 1] == "}" else tokens[position + 1:end]
+        position = end
+        if not prelude.startswith("@"):
+            yield from _style_rules(prelude, body, media)
+        elif depth < _MOST_DEPTH:
+            name, _, condition = prelude[1:].partition(" ")
+            name, _, attached = name.lower().partition("(")
+            if name == "media":
+                both = _both(media, media_query(f"({attached} {condition}" if attached else condition))
+                if both != []:
+                    yield from _rules(body, both, depth + 1)
+            elif name in _NESTED:
+                yield from _rules(body, media, depth + 1)
+
+
+def _after(tokens: list[str], position: int) -> int:
+    """Return the place after a token, or after everything in its brackets."""
+    closing = {"{": "}", "(": ")", "[": "]"}
+    expected = [closing[tokens[position]]] if tokens[position] in closing else []
+    position += 1
+    while expected and position < len(tokens):
+        token = tokens[position]
+        if token in closing:
+            expected.append(closing[token])
+        elif token == expected[-1]:
+            expected.pop()
+        elif token == "}" and "}" in expected:
+            while expected.pop() != "}":
+                pass
+        position += 1
+    return position
+
+
+def _style_rules(prelude: str, body: list[str], media: list[list[list[Any]]] | None) -> Iterator[dict[str, Any]]:
+    own, content = [], []
+    for name, value, heavy in _declarations(body):
+        if name == "content":
+            content.append([name, _content(value), heavy])
+        else:
+            own.append([name, value, heavy])
+    if not own and not content:
+        return
+    for selector in split_selectors(prelude):
+        try:
+            compounds, pseudo, specificity = compile_selector(selector)
+        except UnsupportedSelector:
+            continue
+        declarations = own + content if pseudo else own
+        if declarations:
+            yield {"media": media, "selector": compounds, "pseudo": pseudo, "set": declarations, "specificity": specificity}
+
+
+def _declarations(tokens: list[str]) -> Iterator[tuple[str, str, int]]:
+    """Yield name, value and importance of the declarations that concern what is shown."""
+    position, start = 0, 0
+    while position <= len(tokens):
+        if position == len(tokens) or tokens[position] == ";":
+            name, _, value = "".join(tokens[start:position]).partition(":")
+            name, value = name.strip().lower(), value.strip()
+            heavy = re.search(r"!\s*important$", value, re.IGNORECASE)
+            value = value[:heavy.start()].strip() if heavy else value
+            if name in PROPERTIES and value and "var(" not in value:
+                yield name, value if name == "content" else value.lower(), int(heavy is not None)
+            position += 1
+            start = position
+        else:
+            position = _after(tokens, position)
+
+
+def _content(value: str) -> list[list[str]] | None:
+    """Return the texts and attributes that make up the content of a pseudo-element; None: none that can be read."""
+    alternative = re.split(rf"/(?=(?:[^\"']|{_STRING})*$)", value)
+    parts = []
+    rest = alternative[-1].strip()
+    while rest:
+        match = re.match(rf"({_STRING})|attr\(\s*({_IDENTIFIER})\s*\)", rest)
+        if match is None:
+            return None
+        parts.append(["text", unescape(match[1][1:-1])] if match[1] else ["attribute", match[2].lower()])
+        rest = rest[match.end():].strip()
+    return parts or None
+
+
+def unescape(text: str) -> str:
+    """Return a name or string of CSS without its escapes."""
+    def character(match: re.Match[str]) -> str:
+        if match[1]:
+            code = int(match[1], 16)
+            return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+        return "" if match[2] else match[3]
+    return _ESCAPE.sub(character, text)
+
+
+def media_query(text: str) -> list[list[list[Any]]] | None:
+    """Return the alternatives of a media query for a screen, each a list of conditions; None: it always holds, []: never."""
+    alternatives: list[list[list[Any]]] = []
+    for each in re.split(r",(?![^(]*\))", text.lower()):
+        conditions, rest = [], each.strip()
+        kind = re.match(r"(?:only\s+)?(screen|all|print|speech|tty|tv|projection|handheld|braille|embossed|aural)\b", rest)
+        if kind is not None:
+            if kind[1] not in ("screen", "all"):
+                continue
+            rest = rest[kind.end():]
+        for part in re.split(r"\band\b", rest):
+            if not part.strip():
+                continue
+            match = _FEATURE.fullmatch(part.strip())
+            if match is None:
+                break
+            if match[5]:
+                conditions.append(["orientation", match[6]])
+            else:
+                conditions.append([f"{match[1]}-{match[2]}", float(match[3]) * (1 if match[4] == "px" else 16)])
+        else:
+            if not conditions:
+                return None
+            alternatives.append(conditions)
+    return alternatives
+
+
+def _both(one: list[list[list[Any]]] | None, other: list[list[list[Any]]] | None) -> list[list[list[Any]]] | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return [first + second for first in one for second in other]
+
+
+def split_selectors(text: str) -> list[str]:
+    """Split a list of selectors at its commas, those in brackets and strings aside."""
+    parts, depth, start = [], 0, 0
+    for match in re.finditer(rf"{_STRING}|[,()\[\]]|\\.", text, re.DOTALL):
+        token = match[0]
+        if token in "([":
+            depth += 1
+        elif token in ")]":
+            depth -= 1
+        elif token == "," and depth == 0:
+            parts.append(text[start:match.start()])
+            start = match.end()
+    return [part.strip() for part in [*parts, text[start:]] if part.strip()]
+
+
+def compile_selector(text: str, depth: int = 0) -> tuple[list[list[Any]], str, list[int]]:
+    """Return the compounds of a selector from the element outwards, its pseudo-element, its specificity.
+
+    Errors: `UnsupportedSelector`.
+    """
+    if depth > _MOST_DEPTH:
+        raise UnsupportedSelector(text)
+    compounds: list[list[Any]] = []
+    combinators: list[str] = []
+    pseudo, specificity, position = "", [0, 0, 0], 0
+    text = text.strip()
+    while position < len(text):
+        what: dict[str, Any] = {}
+        start = position
+        while position < len(text) and (match := _PART.match(text, position)) is not None:
+            if pseudo or (match["tag"] and position != start):
+                raise UnsupportedSelector(text)
+            position = match.end()
+            if match["open"]:
+                position = _closing(text, position)
+            pseudo = _enter_part(what, match, text[match.end():position - 1], specificity, depth)
+        if position == start and not pseudo:
+            raise UnsupportedSelector(text)
+        compounds.append(["", what])
+        between = re.compile(r"\s*([>+~])\s*|\s+").match(text, position)
+        if between is None:
+            if position < len(text):
+                raise UnsupportedSelector(text)
+            break
+        combinators.append(between[1] or " ")
+        position = between.end()
+    if len(combinators) != len(compounds) - 1:
+        raise UnsupportedSelector(text)
+    outwards = compounds[::-1]
+    for compound, combinator in zip(outwards[1:], reversed(combinators), strict=True):
+        compound[0] = combinator
+    return outwards, pseudo, specificity
+
+
+def _closing(text: str, position: int) -> int:
+    """Return the place after the bracket that closes the one before `position`."""
+    depth = 1
+    for match in re.compile(rf"{_STRING}|[()]|\\.", re.DOTALL).finditer(text, position):
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
+    raise UnsupportedSelector(text)
+
+
+def _enter_part(what: dict[str, Any], match: re.Match[str], argument: str, specificity: list[int], depth: int) -> str:
+    """Enter one part of a compound selector; return the name of a pseudo-element, else nothing."""
+    if match["tag"]:
+        if match["tag"] != "*":
+            what["tag"] = unescape(match["tag"]).lower()
+            specificity[2] += 1
+    elif match["id"]:
+        what["id"] = unescape(match["id"])
+        specificity[0] += 1
+    elif match["class"]:
+        what.setdefault("classes", []).append(unescape(match["class"]))
+        specificity[1] += 1
+    elif match["attribute"] is not None:
+        parts = _ATTRIBUTE.fullmatch(match["attribute"])
+        if parts is None or parts[4] == "i":
+            raise UnsupportedSelector(match["attribute"])
+        value = parts[3] or ""
+        value = unescape(value[1:-1] if value[:1] in ("'", '"') else value)
+        what.setdefault("attributes", []).append([unescape(parts[1]).lower(), parts[2] or "", value])
+        specificity[1] += 1
+    else:
+        return _enter_pseudo(what, match["pseudo"].lower(), argument, specificity, depth)
+    return ""
+
+
+def _enter_pseudo(what: dict[str, Any], name: str, argument: str, specificity: list[int], depth: int) -> str:
+    if name in _PSEUDO_ELEMENTS and not argument:
+        specificity[2] += 1
+        return name
+    pseudos = what.setdefault("pseudos", [])
+    if name in ("not", "is", "matches", "where", "-webkit-any", "-moz-any"):
+        inner = [compile_selector(each, depth + 1) for each in split_selectors(argument)]
+        if any(pseudo for _, pseudo, _ in inner):
+            raise UnsupportedSelector(name)
+        pseudos.append(["not" if name == "not" else "is", [compounds for compounds, _, _ in inner]])
+        if name != "where" and inner:
+            heaviest = max(each for _, _, each in inner)
+            specificity[:] = [one + other for one, other in zip(specificity, heaviest, strict=True)]
+        return ""
+    specificity[1] += 1
+    if name in _SIMPLE_NTH:
+        kind, step, start = _SIMPLE_NTH[name]
+        pseudos.append([kind, [step, start]])
+    elif name in ("only-child", "only-of-type"):
+        kind = name.removeprefix("only-")
+        pseudos += [[f"nth-{kind}", [0, 1]], [f"nth-last-{kind}", [0, 1]]]
+    elif name.startswith("nth-") and name in PSEUDOS:
+        pseudos.append([name, _nth(argument)])
+    elif name in PSEUDOS and not argument:
+        pseudos.append([name, None])
+    else:
+        raise UnsupportedSelector(name)
+    return ""
+
+
+def _nth(text: str) -> list[int]:
+    text = {"odd": "2n+1", "even": "2n"}.get(text.strip().lower(), text.strip().lower())
+    match = _NTH.fullmatch(text)
+    if match is None:
+        raise UnsupportedSelector(text)
+    if match[4]:
+        return [0, int(match[4])]
+    step = int(match[1] + "1") if match[1] in ("", "+", "-") else int(match[1])
+    return [step, int(match[2] + match[3]) if match[3] else 0]
