@@ -56,16 +56,16 @@ class FileHistory(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Content:
+class _AuditedContent:
     hash: str | None = None
     size: int | None = None
     origin: str | None = None
 
 
 @dataclass(frozen=True)
-class _Open:
+class _OpenFile:
     since: datetime | None
-    content: _Content
+    content: _AuditedContent
 
 
 def stored_below(folder: Path) -> Callable[[str], bytes | None]:
@@ -83,22 +83,22 @@ def file_history(
     events: pl.DataFrame, stored: Callable[[str], bytes | None], downloads: Iterable[PageDownload] = (), app: str = "site",
 ) -> FileHistory:
     """Rebuild the files. `app`: the app that delivers the downloads, as origins name it."""
-    tree = _Tree(stored, list(downloads), app)
+    tree = _AuditedTree(stored, list(downloads), app)
     rows = events.filter(pl.col("format") == "file_audit").sort("happened_at", nulls_last=True, maintain_order=True)
     for row in rows.iter_rows(named=True):
         tree.add(row)
     return FileHistory(tree.versions(), frame(Decision, tree.decisions()))
 
 
-class _Tree:
+class _AuditedTree:
     def __init__(self, stored: Callable[[str], bytes | None], downloads: list[PageDownload], app: str) -> None:
         self._stored = stored
         self._downloads: dict[str, list[PageDownload]] = {}
         for each in downloads:
             self._downloads.setdefault(each.name, []).append(each)
         self._app = app
-        self._files: dict[str, _Open] = {}
-        self._spans: list[tuple[str, _Content, datetime | None, datetime | None]] = []
+        self._files: dict[str, _OpenFile] = {}
+        self._spans: list[tuple[str, _AuditedContent, datetime | None, datetime | None]] = []
         self._decisions: list[Decision] = []
         self._n_kept = self._n_ambiguous = 0
 
@@ -117,7 +117,7 @@ class _Tree:
         self._reject(row, "no_file_event", "the event names no path and instant; complete or drop it")
 
     def _apply(
-        self, operation: Any, path: str, to: str | None, content: _Content, at: datetime, user: str | None,
+        self, operation: Any, path: str, to: str | None, content: _AuditedContent, at: datetime, user: str | None,
     ) -> tuple[str, str] | None:
         """Apply an event; return why it cannot be, if so."""
         if operation in ("create", "moved_to"):
@@ -139,7 +139,7 @@ class _Tree:
             return "no_file_event", f"{operation} is no operation that is known; no action needed"
         return None
 
-    def _move(self, source: str, to: str, content: _Content, at: datetime, keeps_source: bool) -> None:
+    def _move(self, source: str, to: str, content: _AuditedContent, at: datetime, keeps_source: bool) -> None:
         if (to + "/").startswith(source + "/"):
             return   # onto itself, or into itself
         for path in self._below(source):
@@ -160,12 +160,12 @@ class _Tree:
 
     def _must_exist(self, path: str) -> None:
         if path not in self._files and not any(each.startswith(path + "/") for each in self._files):
-            self._files[path] = _Open(None, _Content())
+            self._files[path] = _OpenFile(None, _AuditedContent())
 
-    def _open(self, path: str, content: _Content, at: datetime) -> None:
+    def _open(self, path: str, content: _AuditedContent, at: datetime) -> None:
         if path in self._files:
             self._close(path, at)
-        self._files[path] = _Open(at, content)
+        self._files[path] = _OpenFile(at, content)
 
     def _close(self, path: str, at: datetime | None) -> None:
         file = self._files.pop(path)
@@ -203,11 +203,11 @@ class _Tree:
                                         file_id=row["file_id"]))
 
 
-def _content(facts: Row) -> _Content:
+def _content(facts: Row) -> _AuditedContent:
     written = next((value for name in ("sha256", "hash", "hashes") if isinstance(value := facts.get(name), str)), "")
     hashes = _SHA256.findall(written.lower())
     size = next((value for name in ("size", "filesize", "newsize", "bytes") if isinstance(value := facts.get(name), int)), None)
-    return _Content(hashes[0] if len(hashes) == 1 else None, size)
+    return _AuditedContent(hashes[0] if len(hashes) == 1 else None, size)
 
 
 def _path(value: Any) -> str | None:
