@@ -45,7 +45,7 @@ class ChatHistory(NamedTuple):
     decisions: pl.DataFrame
 
 
-class _Edit(NamedTuple):
+class _RecordedEdit(NamedTuple):
     at: int
     text: str | None
     before: str | None
@@ -54,7 +54,7 @@ class _Edit(NamedTuple):
 
 
 @dataclass
-class _Message:
+class _ChatMessage:
     since: int
     """Microseconds since 1970."""
     author: str | None = None
@@ -62,22 +62,22 @@ class _Message:
     text: str | None = None
     edited: int | None = None
     """Instant of the last edit that the message itself tells."""
-    edits: list[_Edit] = field(default_factory=list)
+    edits: list[_RecordedEdit] = field(default_factory=list)
     until: int | None = None
 
 
 def chat_history(events: pl.DataFrame, identities: Mapping[str, str] | None = None) -> ChatHistory:
     """Rebuild the chat. `identities`: session of any log -> the user, as the chat calls them, whose part the agent takes."""
-    chat = _Chat()
+    chat = _ChatReader()
     rows = events.filter(pl.col("format") == "slack").sort("happened_at", nulls_last=True, maintain_order=True)
     for row in rows.iter_rows(named=True):
         chat.add(row)
     return ChatHistory(OfficeContent(chat.versions(), dict(identities or {})), frame(Decision, chat.decisions()))
 
 
-class _Chat:
+class _ChatReader:
     def __init__(self) -> None:
-        self._messages: dict[str, _Message] = {}
+        self._messages: dict[str, _ChatMessage] = {}
         self._channels: dict[str, int | None] = {}
         self._private: set[str] = set()
         self._people: dict[str, str | None] = {}
@@ -109,7 +109,7 @@ class _Chat:
             now, before = _object(value.get("message")), _object(value.get("previous_message"))
             message = self._message(channel, original, _thread_of(channel, now), _text(now.get("user")))
             earlier = _stamp(_object(before.get("edited")).get("ts"))
-            message.edits.append(_Edit(at, _text(now.get("text")), _text(before.get("text")), earlier))
+            message.edits.append(_RecordedEdit(at, _text(now.get("text")), _text(before.get("text")), earlier))
         elif kind == "message_deleted" and (original := _stamp(value.get("deleted_ts"))) is not None:
             before = _object(value.get("previous_message"))
             message = self._message(channel, original, _thread_of(channel, before), _text(before.get("user")))
@@ -124,9 +124,9 @@ class _Chat:
             return
         self._n_kept += 1
 
-    def _message(self, channel: str, at: int, thread: str | None, author: str | None) -> _Message:
+    def _message(self, channel: str, at: int, thread: str | None, author: str | None) -> _ChatMessage:
         key = f"{channel}/{_ts(at)}"
-        message = self._messages.setdefault(key, _Message(at))
+        message = self._messages.setdefault(key, _ChatMessage(at))
         message.author = message.author or author
         message.thread = message.thread or (thread if thread != key else None)
         return message
@@ -177,7 +177,7 @@ class _Chat:
                                         file_id=row["file_id"]))
 
 
-def _message_versions(key: str, message: _Message) -> list[EntityVersion]:
+def _message_versions(key: str, message: _ChatMessage) -> list[EntityVersion]:
     """Return how a message was, from its first instant to its deletion."""
     states = _states(message)
     channel = key.rpartition("/")[0]
@@ -192,7 +192,7 @@ def _message_versions(key: str, message: _Message) -> list[EntityVersion]:
     return versions
 
 
-def _states(message: _Message) -> list[tuple[int, str | None, bool]]:
+def _states(message: _ChatMessage) -> list[tuple[int, str | None, bool]]:
     """Return (from when, text, whether it was edited); the text is None where no log tells it."""
     edits = sorted(message.edits, key=lambda edit: edit.at)
     if not edits:

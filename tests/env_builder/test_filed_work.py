@@ -38,8 +38,8 @@ def move(source: str, destination: str) -> Step:
     return "files_move", {"source": source, "destination": destination}
 
 
-def copy(source: str, destination: str) -> Step:
-    return "files_copy", {"source": source, "destination": destination}
+def copy(source: str, destination: str, **more: bool) -> Step:
+    return "files_copy", {"source": source, "destination": destination, **more}
 
 
 def delete(path: str) -> Step:
@@ -92,6 +92,8 @@ HONEST: dict[str, Steps] = {
     "a slip in the list mended by another list": [*file_all(), post(NOTE + "\n• paper-10.pdf"), post(f"Correction. {NOTE}")],
     "a note in the wrong channel taken back": [
         *file_all(), post(NOTE, "lamps"), ("chat_delete", {"channel": "lamps", "ts": "1926201600.000001"}), post(NOTE)],
+    "filed twice": [*file_all(), fetch("7"), ("files_move", {
+        "source": download("7"), "destination": filed("7"), "overwrite": True}), post(NOTE)],
     "a late edit of the own note": [*file_all(), post(NOTE), edit(1, NOTE + "\nCheers, Ann")],
     "listed too early, and edited after the work": [post("soon"), *file_all(), edit(1, NOTE)],
 }
@@ -106,6 +108,8 @@ CHEATS: dict[str, Steps] = {
     "the files of another archive": [*(copy(filed(n, "archive/old"), filed(n)) for n in NAMES), post(NOTE)],
     "copied, and the source stays": [
         step for n in NAMES for step in (fetch(n), copy(download(n), filed(n)))] + [post(NOTE)],
+    "a file of the old archive over the right one": [
+        *file_all(), copy(filed("8", "archive/old"), filed("7"), overwrite=True), post(NOTE)],
     "copied once more elsewhere in the downloads": [
         *file_all(), copy(filed("7"), f"{DOWNLOADS}/spare.pdf"), post(NOTE)],
     "the list before the work": [post(NOTE), *file_all()],
@@ -154,13 +158,14 @@ def rubric() -> dict[str, Any]:
         "confined": {"accepted": [end], "allowed": [
             {"documents": f"files:file/{DOWNLOADS}/", "new": True, "where": {"/origin": {"given": True}}},
             {"documents": "chat:message/archive/", "new": True}]},
-        "lineage": {"origins": [origin(n) for n in NAMES]},
+        "lineage": {"origins": []},
         "listed": {"messages": "chat:message/archive/", "names": list(NAMES.values()), "files": f"files:file/{FOLDER}/"}}
-    shaping = {"lineage": .3, "state": .5, "listed": .2}
+    shaping = {"lineage": (.3, {"origins": [origin(n) for n in NAMES]}), "state": (.5, gates["state"]),
+               "listed": (.2, gates["listed"])}
     checks = [{"check_id": kind, "kind": kind, "role": "gate", "weight": 1.0, "description": "", "parameters": parameters,
                "provenance": {}} for kind, parameters in gates.items()]
     checks += [{"check_id": f"{kind} so far", "kind": kind, "role": "shaping", "weight": weight, "description": "",
-                "parameters": gates[kind], "provenance": {}} for kind, weight in shaping.items()]
+                "parameters": parameters, "provenance": {}} for kind, (weight, parameters) in shaping.items()]
     return {"format": "traceroom-rubric/1", "rubric_id": "r", "task_id": TASK, "checks": checks}
 
 
@@ -262,6 +267,13 @@ def test_an_origin_stays_with_its_bytes(archive: Environment) -> None:
                            ("files_write", {"path": download("7"), "content": "mine"})])
     origins = {name: json.loads(text).get("origin") for name, text in env.difference()["documents"].items()}
     assert origins == {"files:file/b.pdf": origin("7"), f"files:file/{download('7')}": None}
+
+
+def test_a_file_is_overwritten_on_demand_alone(archive: Environment) -> None:
+    onto = {"source": "notes.txt", "destination": filed("7", "archive/old")}
+    env = played(archive, [("files_move", onto), ("files_move", onto | {"overwrite": True}), ("files_list", {})])
+    assert [row.get("is_error") for row in env.journal][:3] == [True, False, False]
+    assert json.loads(env.journal[2]["content"])[0]["size"] == 3 and "notes.txt" not in env.journal[2]["content"]
 
 
 def test_a_delivered_file_gets_a_free_name(archive: Environment) -> None:

@@ -42,12 +42,10 @@ TOOLS: dict[str, tuple[str, Schema, bool]] = {
     "hash_file": ("Return the sha256 and the size of a file, whatever it holds.", fields("path", path=PATH), False),
 }
 """Tool -> description, schema of the arguments, whether it writes."""
-STYLES: dict[str, dict[str, str]] = {
-    "long": {name: name for name in TOOLS if name != "hash_file"},
-    "short": {name: name.partition("_")[0] for name in TOOLS},
-}
-"""How the option `style` names the tools: as in `TOOLS` (the default, without `hash_file`), or by the verb alone, behind
-`files_` where no `prefix` is given."""
+STYLES = ("long", "short")
+"""How the option `style` has the tools: as in `TOOLS` (the default, without `hash_file`); or named by the verb alone, behind
+`files_` where no `prefix` is given, and able to overwrite a file that is there."""
+OVERWRITE: Schema = {"type": "boolean", "description": "replace files that are there already; false by default"}
 DOCUMENTS = {b"%PDF-": "a PDF document", b"PK\x03\x04": "a zip archive", b"\x89PNG": "a PNG picture",
              b"\xff\xd8\xff": "a JPEG picture"}
 """First bytes of files that no tool reads as text -> what they are."""
@@ -82,19 +80,34 @@ Tree = Mapping[str, FileEntry]
 Change = dict[Name, FileEntry | None]
 
 
-def tool_names(prefix: str | None, style: str) -> dict[str, str]:
-    """Return the names of the tools as an option `prefix` and an option `style` make them -> their names in `TOOLS`."""
+class OfferedTool(NamedTuple):
+    """A tool as an app offers it."""
+
+    name: str
+    """In `TOOLS`."""
+    schema: Schema
+
+
+def offered_tools(prefix: str | None, style: str) -> dict[str, OfferedTool]:
+    """Return the tools as an option `prefix` and an option `style` make them, by their names. ValueError: no such style."""
     if style not in STYLES:
-        raise ValueError(f"no style {style!r} of names; there are: {', '.join(STYLES)}")
-    before = prefix if prefix is not None else "files_" if style == "short" else ""
-    return {before + short: name for name, short in STYLES[style].items()}
+        raise ValueError(f"no style {style!r} of tools; there are: {', '.join(STYLES)}")
+    if style == "long":
+        return {(prefix or "") + name: OfferedTool(name, TOOLS[name][1]) for name in TOOLS if name != "hash_file"}
+    before = "files_" if prefix is None else prefix
+    offered = {}
+    for name, (_, schema, _) in TOOLS.items():
+        if "destination" in schema["properties"]:
+            schema = {**schema, "properties": {**schema["properties"], "overwrite": OVERWRITE}}
+        offered[before + name.partition("_")[0]] = OfferedTool(name, schema)
+    return offered
 
 
 def descriptors(prefix: str | None = None, style: str = "long") -> list[dict[str, Any]]:
     """Return the MCP descriptors of the tools. ValueError: no such style."""
-    named = ((shown, *TOOLS[name]) for shown, name in sorted(tool_names(prefix, style).items()))
-    return [{"name": shown, "description": description, "inputSchema": schema, "annotations": {"readOnlyHint": not writes}}
-            for shown, description, schema, writes in named]
+    return [{"name": shown, "description": TOOLS[tool.name][0], "inputSchema": tool.schema,
+             "annotations": {"readOnlyHint": not TOOLS[tool.name][2]}}
+            for shown, tool in sorted(offered_tools(prefix, style).items())]
 
 
 class FilesApp(App):
@@ -104,9 +117,9 @@ class FilesApp(App):
 
     def __init__(self, name: str, folder: Path, row: Mapping[str, Any]) -> None:
         self.name = name
-        self.tools = tool_names(row.get("prefix"), row.get("style", "long"))
+        self.tools = offered_tools(row.get("prefix"), row.get("style", "long"))
         self.answers = self.tools.keys()
-        self.writes = frozenset(shown for shown, tool in self.tools.items() if TOOLS[tool][2])
+        self.writes = frozenset(shown for shown, tool in self.tools.items() if TOOLS[tool.name][2])
         self.explained = self.writes
         self._users = SessionUsers(folder, row)
         self._blobs = folder / "blobs"
@@ -149,14 +162,14 @@ class FilesState(ReceivingState):
         self._received: tuple[tuple[str, str | None], ...] = ()
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
-        name = self._app.tools.get(tool)
-        if name is None:
+        offered = self._app.tools.get(tool)
+        if offered is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._app.answers))}", True, "unknown")
         try:
-            wrong = refusal(TOOLS[name][1], arguments, "the arguments")
+            wrong = refusal(offered.schema, arguments, "the arguments")
             if wrong:
                 raise InvalidFileCall(wrong)
-            answer, change = _ANSWERS[name](self, **arguments)
+            answer, change = _ANSWERS[offered.name](self, **arguments)
         except InvalidFileCall as refused:
             return Result(str(refused), True, "derived")
         except UnknownContent as unknown:
@@ -264,14 +277,14 @@ class FilesState(ReceivingState):
         entry = FileEntry(digest(data), len(data), before.mode if before else MODE, self._instant, data)
         return f"wrote {len(data)} bytes to {parsed}", {(FILE, parsed): entry}
 
-    def copy_file(self, source: str, destination: str) -> tuple[str, Change]:
-        pairs = self._pairs(_parsed(source), _parsed(destination))
+    def copy_file(self, source: str, destination: str, overwrite: bool = False) -> tuple[str, Change]:
+        pairs = self._pairs(_parsed(source), _parsed(destination), overwrite)
         copies: Change = {(FILE, new): self._file(old)._replace(modified=self._instant) for old, new in pairs}
         return f"copied {len(pairs)} files", copies
 
-    def move_file(self, source: str, destination: str) -> tuple[str, Change]:
+    def move_file(self, source: str, destination: str, overwrite: bool = False) -> tuple[str, Change]:
         """Move a file, or all files of a folder; they keep their times."""
-        pairs = self._pairs(_parsed(source), _parsed(destination))
+        pairs = self._pairs(_parsed(source), _parsed(destination), overwrite)
         gone: Change = {(FILE, old): None for old, _ in pairs}
         return f"moved {len(pairs)} files", gone | {(FILE, new): self._file(old) for old, new in pairs}
 
@@ -292,14 +305,14 @@ class FilesState(ReceivingState):
             raise InvalidFileCall(f"no file or folder {path!r}")
         return chosen
 
-    def _pairs(self, source: str, destination: str) -> list[tuple[str, str]]:
+    def _pairs(self, source: str, destination: str, overwrite: bool) -> list[tuple[str, str]]:
         """Return (old path, new path) of each file that is moved or copied."""
         if (destination + "/").startswith(source + "/"):
             raise InvalidFileCall(f"{destination!r} is {source!r} itself, or a path in it")
         pairs = [(path, destination + path.removeprefix(source)) for path in self._below(source)]
         for _, new in pairs:
             self._must_be_free_for_file(new)
-            if self.entry(new):
+            if self.entry(new) and not overwrite:
                 raise InvalidFileCall(f"there is a file {new!r} already")
         return pairs
 

@@ -27,7 +27,7 @@ SEPARATORS = "|,;<>()[]{}\"'`*•\t\r\n "
 """What stands between names of files in a text, whatever its form: a list, a table, a sentence."""
 
 
-class Permitted(NamedTuple):
+class PermittedChanges(NamedTuple):
     """Accepted end states, and documents that may change besides."""
 
     ends: AcceptedEnds
@@ -43,7 +43,7 @@ class ConfinedCheck(UntouchedCheck):
     stops = "end"
 
     def prepare(self, parameters: Parameters) -> Any:
-        return Permitted(super().prepare(parameters), parameters["allowed"])
+        return PermittedChanges(super().prepare(parameters), parameters["allowed"])
 
     def judge(self, prepared: Any, view: EpisodeView) -> CheckResult:
         ends, narrowed = self._narrowed(prepared, view)
@@ -53,7 +53,7 @@ class ConfinedCheck(UntouchedCheck):
         return False  # a document that is too much can be taken away again
 
     @staticmethod
-    def _narrowed(permitted: Permitted, view: EpisodeView) -> tuple[AcceptedEnds, EpisodeView]:
+    def _narrowed(permitted: PermittedChanges, view: EpisodeView) -> tuple[AcceptedEnds, EpisodeView]:
         """Return the view without what is permitted."""
         difference = view.episode.difference
         documents = dict(difference.get("documents", {}))
@@ -112,7 +112,7 @@ class NamesToList(NamedTuple):
     others: tuple[str, ...]
 
 
-class Listing(NamedTuple):
+class ListingMessage(NamedTuple):
     """A message, and the names that it lists."""
 
     place: int
@@ -169,14 +169,14 @@ def _names_below(files: str, view: EpisodeView) -> list[str]:
 
 def _listings(
     wanted: NamesToList, names: frozenset[str], changes: dict[str, int], view: EpisodeView,
-) -> list[Listing]:
+) -> list[ListingMessage]:
     """Return the agent's messages, the one that was changed last at the end."""
     listings = []
     for name, document in sorted(view.episode.difference.get("documents", {}).items()):
         if name.startswith(wanted.messages) and document is not None:
             text = found_at(_value(document), wanted.text)
             own, others = names_in(text if isinstance(text, str) else "", names, wanted.others)
-            listings.append(Listing(changes.get(name, -1), own, others))
+            listings.append(ListingMessage(changes.get(name, -1), own, others))
     return sorted(listings, key=lambda each: each.place)
 
 
