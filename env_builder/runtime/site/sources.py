@@ -79,7 +79,9 @@ class SourceContext:
     @property
     def case(self) -> str:
         """Return the case that an answer may be of: the route of what was posted since the last page, the empty text if
-        nothing was."""
+        nothing was, `start` for a session's first request."""
+        if not self.own:
+            return "start"
         return self.posted.route if self.posted is not None else ""
 
     def visits(self, name: str, kind: Value) -> list[SiteVisit]:
