@@ -5,6 +5,7 @@ The site is written to files and answers from these, as an environment's does. W
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Sequence
@@ -51,6 +52,7 @@ class InducedSite:
                                      {path: template for path, (template, _) in paths.items()})
             self.n_bytes = sum(file.stat().st_size for file in Path(folder).iterdir())
             self._pages = InducedPages.load(Path(folder))
+            self.trust = json.loads((Path(folder) / "sources.json").read_text("utf-8"))["least_trust"]
         self._visits: dict[int, SiteVisit] = {}
         self.seconds: list[float] = []
         """How long each answer took."""

@@ -56,12 +56,12 @@ def count_places(recorded: Element, answered: Element | None, *, in_rows: bool) 
     n_all = n_right = n_same
     n_unmarked = 0
     for name, begin, end, own_begin, own_end in matcher.get_opcodes():
-        n_places = max(end - begin, own_end - own_begin)
+        marks = [value for _, value in answer[n_same + own_begin:n_same + own_end] if value.startswith(UNKNOWN)]
+        n_places = max(end - begin, own_end - own_begin - marks.count(f"{UNKNOWN} rows"))
         n_all += n_places
         if name == "equal":
             n_right += n_places
             continue
-        marks = [value for _, value in answer[n_same + own_begin:n_same + own_end] if value.startswith(UNKNOWN)]
         if f"{UNKNOWN} rows" not in marks:
             n_unmarked += max(n_places - len(marks), 0)
     return PlaceCounts(n_all, n_right, n_unmarked)
@@ -77,13 +77,24 @@ def _places(root: Element, in_rows: bool) -> Iterator[tuple[str, str]]:
         marks = node.attributes.get(UNKNOWN, "").split()
         below = f"{path}/{node.tag}"
         yield from ((f"{below}@{name}", value) for name, value in node.attributes.items() if name != UNKNOWN)
-        yield from ((f"{below}@{mark}", f"{UNKNOWN} {mark}") for mark in marks)
+        yield from ((f"{below}@{mark}", f"{UNKNOWN} {mark}") for mark in marks if mark != "rows")
         if not in_rows and any(isinstance(child, Element) and child.tag in _ROWS for child in node.children):
             text = encode(node.children)
             yield f"{below}/rows", f"{UNKNOWN} rows" if UNKNOWN in text or "rows" in marks else text
             continue
-        children = [child for child in node.children if not ("text" in marks and child == "[unknown]")]
-        waiting += [(child, below) for child in reversed(children)]
+        children = [child for child in node.children if not (marks and _is_unknown(child))]
+        if "rows" in marks:   # a mark between all children, so that it stands beside each that differs
+            for child in reversed(children):
+                waiting += [(child, below), (f"{UNKNOWN} rows", below)]
+        else:
+            waiting += [(child, below) for child in reversed(children)]
+
+
+def _is_unknown(node: Element | str) -> bool:
+    """Return whether a node does nothing but say that something is unknown."""
+    while isinstance(node, Element) and len(node.children) == 1 and not node.attributes:
+        node = node.children[0]
+    return node == "[unknown]"
 
 
 def offers_of(page: Element, url: str) -> list[Offer]:
