@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import statistics
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ from urllib.parse import urlsplit
 
 from browser_pages import BROKEN, SiteAnswer, site_answer, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
-from browser_site import InducedSite, recorded_answer
+from browser_site import InducedSite, masked, probe_of, recorded_answer
+from browser_steps import PlaceCounts, count_places, have_same_offers, is_offered, made_numbers, probes_of, steps_of
 
+from env_builder.runtime.site.visits import SiteVisit
 from env_builder.site.shapes import PageFit, fit, places_of, rows_of
 from extractors.inventory import SourceFile
 from extractors.reading import read
@@ -88,14 +91,77 @@ def score(sessions: Sequence[Sequence[SiteRequest]], answer: Answering) -> Figur
             "posts_right": _share(n_posts_right, n_posts), "sessions_right": n_whole}
 
 
+def score_steps(sessions: Sequence[Sequence[SiteRequest]], answer: Answering, known: Collection[str]) -> Figures:
+    """Return which share of places is right, which is wrong without a mark, and what people could do next.
+
+    `places_right`, `places_wrong_unmarked`: of all places of recorded pages and surplus ones of answers; a page that is not
+    answered has none right; rows are one place, in `values_*` each text and attribute in them is one. `next_step_offered`: of
+    the steps that people took by a link or form, those that the answer in place of their page offers too, numbers that the
+    session made aside; `sessions_walkable`: sessions with all steps offered.
+    """
+    steps: list[list[bool]] = []
+    counts: dict[str, list[PlaceCounts]] = {"places": [], "values": []}
+    for session in sessions:
+        answers = [answer(request, session[:index]) for index, request in enumerate(session)]
+        pages = [each.page if each is not None else None for each in answers]
+        for name, each in counts.items():
+            each += [count_places(request.answer.page, page, in_rows=name == "values")
+                     for request, page in zip(session, pages, strict=True) if request.answer.page is not None]
+        made = made_numbers(session, known)
+        steps.append([is_offered(step, pages[index], session[index].url, made) for index, step in steps_of(session)])
+    figures = {"next_step_offered": _share(sum(map(sum, steps)), sum(map(len, steps))),
+               "sessions_walkable": _share(sum(map(all, steps)), len(steps))}
+    for name, places in counts.items():
+        n_all, n_right, n_unmarked = (sum(each) for each in zip(*places, strict=True)) if places else (0, 0, 0)
+        figures |= {f"{name}_right": _share(n_right, n_all, 4), f"{name}_wrong_unmarked": _share(n_unmarked, n_all, 4)}
+    return figures
+
+
+def probe_figures(data: Path, site: InducedSite, requests: Sequence[SiteRequest]) -> Figures:
+    """Return which share of the requests of walks that nobody made is answered right, and which has right links and forms.
+
+    A walk begins logged in: the site is asked first what the same user's last session before it asked until its first page
+    after a form. `probes_ceiling`: as `ceiling`, of requests of recorded routes those whose page's every word
+    was recorded before or is in the walk."""
+    words = _Words(requests)
+    n_all = n_right = n_offers = n_known = n_status = 0
+    for walk in probes_of(data):
+        at, user = instant_of(walk["at"]), walk["user"]
+        own, asked = site.log_in(user, at, requests), set[str]()
+        for step in walk["steps"]:
+            probe = probe_of(step, user, at)
+            answered = site.ask(probe, own)
+            answer = masked(answered[0]) if answered is not None else None
+            own += [answered[1]] if answered is not None else []
+            n_all += 1
+            n_right += answer == probe.answer
+            n_status += answer is not None and answer.status == probe.answer.status
+            n_offers += have_same_offers(probe.answer, answer, probe.url)
+            asked.update(_asked_words(probe))
+            n_known += answer is not None and (not probe.is_page or words.are_known(probe.answer.words - asked, at))
+            asked |= probe.answer.words
+    return {"probes": n_all, "probes_right": _share(n_right, n_all), "probes_status_right": _share(n_status, n_all),
+            "probes_offers_right": _share(n_offers, n_all), "probes_ceiling": _share(n_known, n_all)}
+
+
+class _Words:
+    """When words were recorded first."""
+
+    def __init__(self, requests: Iterable[SiteRequest]) -> None:
+        self._first: dict[str, datetime] = {}
+        for request in sorted(requests, key=lambda each: each.at):
+            for word in _words(request):
+                self._first.setdefault(word, request.at)
+
+    def are_known(self, words: Iterable[str], at: datetime | None) -> bool:
+        return all(word in self._first and (at is None or self._first[word] < at) for word in words)
+
+
 def ceiling(training: Sequence[Sequence[SiteRequest]], held_out: Sequence[Sequence[SiteRequest]]) -> Figures:
     """Return the share of held-out pages of which every word was recorded before: by then, or at any time.
 
     Words of the own session count up to the request, what it asks for with them; everything that is no page counts as right."""
-    first: dict[str, datetime] = {}
-    for request in sorted((each for session in training for each in session), key=lambda each: each.at):
-        for word in _words(request):
-            first.setdefault(word, request.at)
+    words = _Words(each for session in training for each in session)
     n_pages = n_before = n_ever = n_requests = 0
     for session in held_out:
         own: set[str] = set()
@@ -105,8 +171,8 @@ def ceiling(training: Sequence[Sequence[SiteRequest]], held_out: Sequence[Sequen
             if request.is_page:
                 unknown = request.answer.words - own
                 n_pages += 1
-                n_before += all(word in first and first[word] < request.at for word in unknown)
-                n_ever += all(word in first for word in unknown)
+                n_before += words.are_known(unknown, request.at)
+                n_ever += words.are_known(unknown, None)
             own.update(_words(request))
     n_others = n_requests - n_pages
     return {"pages_before": _share(n_before, n_pages), "pages_ever": _share(n_ever, n_pages),
@@ -121,6 +187,18 @@ def _words(request: SiteRequest) -> Iterable[str]:
     yield from _asked_words(request)
     yield from words_of([request.answer.location])
     yield from request.answer.words
+
+
+def score_alone(site: InducedSite, held_out: Sequence[Sequence[SiteRequest]]) -> Figures:
+    """Return which share of requests is right where the site goes on from its own answers, as in an episode."""
+    n_right = 0
+    for session in held_out:
+        own: list[SiteVisit] = []
+        for request in session:
+            answered = site.ask(request, own)
+            own += [answered[1]] if answered is not None else []
+            n_right += answered is not None and masked(answered[0]) == request.answer
+    return {"induced_alone_requests_right": _share(n_right, sum(map(len, held_out)))}
 
 
 def template_figures(site: InducedSite, held_out: Sequence[Sequence[SiteRequest]]) -> Figures:
@@ -153,8 +231,8 @@ def _path(url: str) -> str:
     return urlsplit(url).path or "/"
 
 
-def _share(part: int, whole: int) -> float:
-    return round(part / whole, 3) if whole else 0.0
+def _share(part: int, whole: int, digits: int = 3) -> float:
+    return round(part / whole, digits) if whole else 0.0
 
 
 def pages(data: Path) -> Figures:
@@ -172,8 +250,10 @@ def pages(data: Path) -> Figures:
         "sessions": len(training) + len(held_out), "held_out_sessions": len(held_out),
         "held_out_requests": sum(map(len, held_out)),
         "held_out_pages": sum(request.is_page for session in held_out for request in session)}
-    measured = {name: score(held_out, answer) for name, answer in answers.items()} | {
+    known = {number for request in requests for word in request.answer.words for number in re.findall(r"\d{2,}", word)}
+    measured = {name: score(held_out, answer) | score_steps(held_out, answer, known) for name, answer in answers.items()} | {
         "ceiling": ceiling(training, held_out), "templates": template_figures(site, held_out)}
+    figures |= score_alone(site, held_out) | probe_figures(data, site, requests)
     figures |= {"site_bytes": site.n_bytes, "answers_s": round(len(site.seconds) / sum(site.seconds))}
     return figures | {f"{name}_{figure}": value for name, each in measured.items() for figure, value in each.items()}
 

@@ -5,6 +5,7 @@ The site is written to files and answers from these, as an environment's does. W
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from browser_pages import Download, SiteAnswer, mask_page, mask_text
+from browser_pages import Download, SiteAnswer, mask_page, mask_text, site_answer
 from browser_replay import SiteRequest
 
 from env_builder.runtime.site.model import InducedPages
@@ -51,6 +52,7 @@ class InducedSite:
                                      {path: template for path, (template, _) in paths.items()})
             self.n_bytes = sum(file.stat().st_size for file in Path(folder).iterdir())
             self._pages = InducedPages.load(Path(folder))
+            self.trust = json.loads((Path(folder) / "sources.json").read_text("utf-8"))["least_trust"]
         self._visits: dict[int, SiteVisit] = {}
         self.seconds: list[float] = []
         """How long each answer took."""
@@ -76,6 +78,34 @@ class InducedSite:
         if id(request) not in self._visits:
             self._visits[id(request)] = self.learnt.visit(request.recorded)
         return self._visits[id(request)]
+
+
+    def log_in(self, user: str, at: datetime, recorded: Sequence[SiteRequest]) -> list[SiteVisit]:
+        """Return visits that log a user in: what the user's session nearest to the instant asked until the first page after a
+        form."""
+        last = min((each for each in recorded if each.user == user), key=lambda each: abs(each.at - at), default=None)
+        own: list[SiteVisit] = []
+        has_posted = False
+        session = [each for each in recorded if last is not None and each.session == last.session]
+        for request in sorted(session, key=lambda each: each.at):
+            answered = self._pages.answer(request.recorded.request, user, at, own)
+            own += [answered[1]] if answered is not None else []
+            if has_posted and request.is_page:
+                break
+            has_posted |= request.method == "POST"
+        return own
+
+
+def probe_of(step: dict[str, Any], user: str, at: datetime) -> SiteRequest:
+    """Return a step of a walk that nobody made as a request with the application's answer."""
+    kind, headers = str(step["type"] or "").partition(";")[0], frozenset[tuple[str, str]]()
+    value = {"status": step["status"], "location": step["location"], "type": kind,
+             "body": step["body"] if kind == "text/html" else None}
+    form: dict[str, list[str]] = {}
+    for name, text in step["form"] or ():
+        form.setdefault(name, []).append(text)
+    recorded = recorded_answer("probe", user, at, step["method"], step["path"], form if step["form"] else None, value)
+    return SiteRequest("probe", user, at, step["method"], step["path"], "", form or None, headers, site_answer(value), recorded)
 
 
 def masked(answer: PortAnswer) -> SiteAnswer:

@@ -10,26 +10,31 @@ Sees: whole sessions. Does not see: an order of requests that were made at once;
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from env_builder.runtime.site.learnt import LearntSources, SourceKey, VisitIndex
+from env_builder.runtime.site.learnt import LearntSource, LearntSources, SourceKey, VisitIndex
 from env_builder.runtime.site.port import PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.sources import ABSENT, LOOKS, SiteSource, SourceContext, rows_of
 from env_builder.runtime.site.trees import Element
 from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url
 from env_builder.site.filling import Filling, extract, plain_template
-from env_builder.site.shapes import ElementShape, learn_template
+from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
 _NAMES = ("pattern", "constant", *LOOKS, "own page", "page of the same user", "row added")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
+_WRONG = .002
+"""Share of all places of pages that may be wrong and not marked as unknown."""
+_Trial: TypeAlias = dict[str, tuple[bool, bool]]
+"""Sources that had a value for a place: whether it was right, and right to the letter."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +93,15 @@ class SiteLearner:
 class SourceLearner:
     """Counts which source gives each place its value."""
 
-    def __init__(self, sessions: Iterable[Sequence[SiteVisit]]) -> None:
-        """Learn from visits of whole sessions, in order."""
+    def __init__(self, sessions: Iterable[Sequence[SiteVisit]], n_places: int = 0) -> None:
+        """Learn from visits of whole sessions, in order; their pages have this number of places and constants."""
+        self._n_places = n_places
         self.places: dict[tuple[str, str], tuple[Place, ...]] = {}
         self.visits: list[SiteVisit] = []
         self._texts: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._patterns: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._rows: dict[SourceKey, _Votes] = defaultdict(_Votes)
-        self._tried: dict[SourceKey, Counter[str]] = defaultdict(Counter)
-        self._right: dict[SourceKey, Counter[str]] = defaultdict(Counter)
-        self._exact: dict[SourceKey, Counter[str]] = defaultdict(Counter)
+        self._trials: dict[SourceKey, list[_Trial]] = defaultdict(list)
         contexts = self._contexts([list(session) for session in sessions])
         for number, visit, context in contexts:
             self._count_texts(number, visit, context)
@@ -129,12 +133,12 @@ class SourceLearner:
         for place, value in visit.values.items():
             kind = None if place == KIND else visit.kind
             for key in _keys(visit, place, context):
+                trial: _Trial = {}
                 for source in self._possible(key, session):
                     candidate = context.value(source, place, kind)
                     if candidate != ABSENT:
-                        self._tried[key][source[0]] += 1
-                        self._right[key][source[0]] += are_same(candidate, value)
-                        self._exact[key][source[0]] += candidate == value
+                        trial[source[0]] = are_same(candidate, value), candidate == value
+                self._trials[key].append(trial)
 
     def _possible(self, key: SourceKey, without: int | None = None) -> Iterator[SiteSource]:
         """Yield the sources that a place may have; `without`: the session that must not vouch for itself."""
@@ -144,19 +148,44 @@ class SourceLearner:
             if source is not None and not (key.kind is None and name in ("own page", "page of the same user")):
                 yield source
 
-    def sources(self) -> dict[SourceKey, list[SiteSource]]:
-        """Return the sources of each place, the best first; a case of its own is left out where nothing vouches for it."""
-        learnt: dict[SourceKey, list[SiteSource]] = {}
-        for key in self._texts:
-            if key.case is None or self._tried[key]:
-                tried, right, exact = self._tried[key], self._right[key], self._exact[key]
-                learnt[key] = sorted(self._possible(key), key=lambda source: (
-                    -(right[source[0]] + 1) / (tried[source[0]] + 2), -exact[source[0]] / max(tried[source[0]], 1)))
+    @cached_property
+    def sources(self) -> dict[SourceKey, list[LearntSource]]:
+        """Return the sources of each place, the best first; a case of its own is left out where nothing vouches for it.
+
+        The second is the best where the first has no value, and so on."""
+        learnt: dict[SourceKey, list[LearntSource]] = {}
+        for key, trials in self._trials.items():
+            if key.case is None or any(trials):
+                possible, learnt[key] = list(self._possible(key)), []
+                while possible:
+                    best = max(possible, key=lambda source: _rates(source[0], trials))
+                    n_right, n_tried = sum(trial.get(best[0], _NOT)[0] for trial in trials), sum(best[0] in t for t in trials)
+                    learnt[key].append(LearntSource(lower_bound(n_right, n_tried), best))
+                    possible.remove(best)
+                    trials = [trial for trial in trials if best[0] not in trial]
         return learnt
+
+    @cached_property
+    def least_trust(self) -> float:
+        """Return the least trust of which so few values are wrong that most pages have none: `_WRONG` of all places.
+
+        Constants of pages count as places, as they do for whoever looks at the page."""
+        wrong: Counter[float] = Counter()
+        for key, sources in self.sources.items():
+            trials = self._trials[key] if key.case is not None and key.kind is not None and key.kind.endswith("page") else []
+            for trust, source in sources:
+                wrong[trust] += sum(source[0] in trial and not trial[source[0]][0] for trial in trials)
+                trials = [trial for trial in trials if source[0] not in trial]
+        budget = _WRONG * self._n_places
+        for trust in sorted(wrong, reverse=True):
+            budget -= wrong[trust]
+            if budget < 0:
+                return math.nextafter(trust, 1)
+        return 0.0
 
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
-        return LearntSources(self.places, self.sources(), self.visits)
+        return LearntSources(self.places, self.sources, self.visits, self.least_trust)
 
 
 class _Votes:
@@ -182,6 +211,25 @@ class _Votes:
         return max(self._written[best], key=lambda source: self._written[best][source])
 
 
+_NOT = False, False
+
+
+def _rates(name: str, trials: Sequence[_Trial]) -> tuple[float, float]:
+    """Return how often a source is right where it has a value, and how often to the letter."""
+    results = [trial[name] for trial in trials if name in trial]
+    return ((sum(right for right, _ in results) + 1) / (len(results) + 2),
+            sum(exact for _, exact in results) / max(len(results), 1))
+
+
+def lower_bound(n_right: int, n_tried: int) -> float:
+    """Return the lower end of Wilson's interval of one standard error for a share; 0 without trials."""
+    if not n_tried:
+        return 0.0
+    share = n_right / n_tried
+    centre, spread = share + 1 / (2 * n_tried), math.sqrt(share * (1 - share) / n_tried + 1 / (4 * n_tried ** 2))
+    return round((centre - spread) / (1 + 1 / n_tried), 4)
+
+
 @lru_cache(maxsize=1 << 16)
 def masked_value(value: Value) -> Value:
     """Return a value without its volatile parts."""
@@ -197,7 +245,7 @@ def _keys(visit: SiteVisit, place: Place, context: SourceContext) -> Iterator[So
     """Yield what counts are kept for: the place in all cases, and in its case."""
     key = SourceKey(visit.route, None if place == KIND else visit.kind, place)
     yield key
-    yield key._replace(case=context.case)
+    yield key._replace(case=context.kind_case if place == KIND else context.case)
 
 
 def _added_rows(before: Value, value: Value, context: SourceContext) -> Iterator[SiteSource]:
@@ -215,10 +263,11 @@ def _added_rows(before: Value, value: Value, context: SourceContext) -> Iterator
 def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mapping[str, str]) -> SiteLearner:
     """Learn a site and write what `InducedPages.load` reads; the same answers give the same bytes."""
     site = SiteLearner(answers, templates)
-    learner = SourceLearner(site.sessions.values())
+    n_places = sum(len(pages) * texts_of(site.templates[key]) for key, pages in site.pages.items())
+    learner = SourceLearner(site.sessions.values(), n_places)
     names = sorted({visit.route for visit in learner.visits})
     numbers = {name: number for number, name in enumerate(names)}
-    sources = learner.sources()
+    sources = learner.sources
     texts: dict[str, int] = {}
     visits = [[visit.user, visit.at.isoformat(), numbers[visit.route], visit.url, int(visit.is_write), int(visit.is_page),
                {place: None if text is None else texts.setdefault(text, len(texts)) for place, text in visit.values.items()}]
@@ -227,9 +276,10 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     _write(folder / "routes.json", dict(sorted(site.paths.items())))
     _write(folder / "templates.json", [[*key, plain_template(site.templates[key])] for key in sorted(site.templates)])
     _write(folder / "sources.json", {
-        "routes": names,
+        "routes": names, "least_trust": learner.least_trust,
         "places": [[numbers[route], kind, learner.places[route, kind]] for route, kind in sorted(learner.places)],
-        "sources": [[numbers[key.route], key.kind, key.place, key.case, sources[key]]
+        "sources": [[numbers[key.route], key.kind, key.place, key.case,
+                     [[trust, *source] for trust, source in sources[key]]]
                     for key in sorted(sources, key=lambda key: [each or "" for each in key])]})
     _write(folder / "values.json", list(texts))
     (folder / "visits.jsonl").write_text("".join(f"{_text(visit)}\n" for visit in visits), "utf-8")

@@ -276,6 +276,13 @@ def places_of(shape: ElementShape) -> int:
     return len(shape.places) + below
 
 
+def texts_of(shape: ElementShape) -> int:
+    """Return the number of texts and attributes of a template, constant or not; optional children and rows count as one."""
+    below = sum(texts_of(child.shape) if isinstance(child.shape, ElementShape) and child.number == "one" else 1
+                for child in shape.children)
+    return len(shape.places) + len(shape.constants) + below
+
+
 def rows_of(shape: ElementShape) -> int:
     """Return the number of kinds of rows in a template."""
     return sum((child.number == "rows") + (rows_of(child.shape) if isinstance(child.shape, ElementShape) else 0)

@@ -2,7 +2,8 @@
 
 Reads the files that `env_builder.site.learning.write_site` writes: `routes.json`, `templates.json`, `sources.json`,
 `visits.jsonl` and `values.json` (texts of visits, each once). Anti-forgery fields, which no recording holds, are drawn: the
-same in an episode, others in the next.
+same in an episode, others in the next. A place of which nothing reliable is known is marked in the page (`templates`) and is
+no part of the visit; where that is so of the answer's kind, the tier is `unknown`.
 Sees: what was recorded before an instant, and what this episode was answered. Does not see: what others do meanwhile.
 """
 
@@ -16,11 +17,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from .learnt import LearntSources, SourceKey
+from .learnt import LearntSource, LearntSources, LearntValues, SourceKey
 from .port import Delivery, PortAnswer, PortRequest
 from .routes import SiteRoute, SiteRoutes
 from .templates import PageTemplate
-from .visits import KIND, Place, SiteVisit, Value, arguments_of, local_url
+from .visits import KIND, SiteVisit, arguments_of, local_url
 
 __all__ = ["InducedPages"]
 
@@ -46,25 +47,29 @@ class InducedPages:
         templates = {(route, status): PageTemplate(tree) for route, status, tree in plain["templates"]}
         places = {(names[route], kind): each for route, kind, each in plain["sources"]["places"]}
         sources = {SourceKey(names[route], kind, place, case):
-                   [(*map(str, source),) for source in each]
+                   [LearntSource(trust, (*source,)) for trust, *source in each]
                    for route, kind, place, case, each in plain["sources"]["sources"]}
         visits = [_visit(json.loads(line), names, plain["values"])
                   for line in (folder / "visits.jsonl").read_text("utf-8").splitlines()]
-        return cls(SiteRoutes(plain["routes"]), templates, LearntSources(places, sources, visits), visits)
+        return cls(SiteRoutes(plain["routes"]), templates, LearntSources(
+            places, sources, visits, plain["sources"]["least_trust"]), visits)
 
     def path_of(self, method: str, url: str) -> tuple[str, tuple[str, ...]] | None:
         """Return the template of a request's path and what stands in its varying segments; None for no path like this."""
         route = self._routes.route(method, url)
         return None if route is None else (route.path, tuple(self._routes.parameters(route, url).values()))
 
-    def recorded(self, number: int, request: PortRequest, user: str, at: datetime) -> tuple[PortAnswer, SiteVisit] | None:
-        """Return what a recorded visit (a line of `visits.jsonl`) was answered, for the same request; None if it is another."""
+    def recorded(self, number: int, request: PortRequest, user: str, at: datetime,
+                 start: datetime) -> tuple[PortAnswer, SiteVisit] | None:
+        """Return what a recorded visit (a line of `visits.jsonl`) was answered, for the same request; None if it is another.
+
+        `start`: the episode's."""
         recorded, route = self._visits[number], self._routes.route(request.method, request.url)
         if route is None or str(route) != recorded.route:
             return None
         arguments = arguments_of(request, self._routes.parameters(route, request.url))
         visit = replace(recorded, user=user, at=at, arguments=arguments)
-        answer = self._answer(recorded.route, dict(recorded.values), _token(user, at))
+        answer = self._answer(recorded.route, LearntValues(dict(recorded.values), ()), _token(user, start))
         return answer._replace(tier="recorded"), visit
 
     def answer(self, request: PortRequest, user: str, at: datetime, own: Sequence[SiteVisit],
@@ -81,20 +86,25 @@ class InducedPages:
         parameters = self._routes.parameters(route, request.url)
         visit = SiteVisit(user, at, name, local_url(request.url), request.method == "POST", False,
                           arguments_of(request, parameters), {})
-        values = self._sources.answer(visit, own, until)
-        if values is None:
+        learnt = self._sources.answer(visit, own, until)
+        if learnt is None:
             return None
-        answer = self._answer(name, values, _token(user, until or (own[0].at if own else at)))
-        return answer, SiteVisit(user, at, name, visit.url, visit.is_write, answer.page is not None, visit.arguments, values)
+        answer = self._answer(name, learnt, _token(user, until or (own[0].at if own else at)))
+        values = {place: value for place, value in learnt.values.items() if place == KIND or place not in learnt.unknown}
+        return answer, SiteVisit(user, at, name, visit.url, visit.is_write, answer.page is not None, visit.arguments, values,
+                                 learnt.unknown)
 
-    def _answer(self, route: str, values: dict[Place, Value], token: str) -> PortAnswer:
+    def _answer(self, route: str, learnt: LearntValues, token: str) -> PortAnswer:
+        values, unknown = learnt
+        tier = "unknown" if KIND in unknown else "induced"
         status, _, what = (values[KIND] or "").partition(" ")
         if what == "redirect":
-            return PortAnswer(int(status), "induced", values["location"] or "/")
+            return PortAnswer(int(status), tier, values["location"] or "/", unknown=unknown)
         if what == "page":
-            page = self._templates[route, int(status)].fill(values, token)
-            return PortAnswer(int(status), "induced", page=page)
-        return PortAnswer(int(status), "induced", file=Delivery(values["file"] or "", values["type"] or "", None))
+            page = self._templates[route, int(status)].fill(values, token, frozenset(unknown))
+            return PortAnswer(int(status), tier, page=page, unknown=unknown)
+        file = Delivery(values["file"] or "", values["type"] or "", None)
+        return PortAnswer(int(status), tier, file=file, unknown=unknown)
 
 
 def _visit(plain: list[Any], names: Sequence[str], texts: Sequence[str]) -> SiteVisit:

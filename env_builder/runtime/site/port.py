@@ -44,6 +44,8 @@ class PortAnswer(NamedTuple):
     """The page's tree, shared: whoever shows it does not change it."""
     file: Delivery | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    unknown: tuple[str, ...] = ()
+    """Places of an induced page of which nothing reliable is known; the page marks them."""
 
 
 class SitePort(Protocol):

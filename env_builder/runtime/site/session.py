@@ -145,7 +145,7 @@ class SiteSession(SitePort):
     def _known(self, request: PortRequest, act: str, is_write: bool) -> PortAnswer:
         """Return the recorded answer in this state, else the induced one, else a page that says that nobody knows."""
         user, number = self._access.users.get(self._now.login or "", ""), self._number(request, act)
-        answered = self._pages.recorded(number, request, user, self._at) if number is not None else None
+        answered = self._pages.recorded(number, request, user, self._at, self._start) if number is not None else None
         if answered is None:
             answered = self._pages.answer(request, user, self._at, self._now.own, self._start)
         if answered is None:

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from .trees import decode, encode
-from .visits import KIND, Place, SiteVisit, Value, written_instant
+from .visits import KIND, Place, SiteVisit, Value, words_with_digits, written_instant
 
 __all__ = ["ABSENT", "LOOKS", "MARK", "SiteSource", "SourceContext", "has_value", "rows_of", "with_row", "write_pattern"]
 
@@ -36,13 +36,14 @@ class SourceContext:
     """What the sources of one request may see."""
 
     def __init__(self, request: SiteVisit, own: Sequence[SiteVisit], before: Sequence[SiteVisit],
-                 of_user: Callable[[Place], SiteVisit | None]) -> None:
-        """Take a request, its session's visits so far, visits of the same url by others before, and what returns the last page
-        of the same user in another session that has a place."""
+                 of_user: Callable[[Place], SiteVisit | None], is_known: Callable[[str], bool]) -> None:
+        """Take a request, its session's visits so far, visits of the same url by others before, what returns the last page
+        of the same user in another session that has a place, and whether others' visits before hold a word."""
         self.request = request
         self.own = own
         self.before = before
         self._of_user = of_user
+        self._is_known = is_known
         self._looks: dict[tuple[str, Value], list[SiteVisit]] = {}
 
     @cached_property
@@ -79,8 +80,21 @@ class SourceContext:
     @property
     def case(self) -> str:
         """Return the case that an answer may be of: the route of what was posted since the last page, the empty text if
-        nothing was."""
+        nothing was, `start` for a session's first request."""
+        if not self.own:
+            return "start"
         return self.posted.route if self.posted is not None else ""
+
+    @cached_property
+    def kind_case(self) -> str:
+        """Return the case that an answer's kind may be of: also, whether the request names something that nobody met."""
+        words = {word for word in words_with_digits(self.request.url) if not self._is_known(word)}
+        if words:
+            for visit in self.own:
+                words.difference_update(words_with_digits(visit.url))
+                for value in visit.values.values():
+                    words.difference_update(words_with_digits(value or ""))
+        return f"{self.case} new" if words else self.case
 
     def visits(self, name: str, kind: Value) -> list[SiteVisit]:
         """Return the visits that a kind of look may use, the last first; `kind`: of answers of this kind alone."""

@@ -2,7 +2,9 @@
 
 A template as JSON: an element is `{"tag", "constants", "places", "children"}`, of which the last three may be absent; a child
 is an element, a constant text, `null` (a text that is a place) or `[]` (optional children or rows, a place whose value holds
-them as JSON). What stands for a secret is replaced in attributes, whose value it is alone.
+them as JSON). What stands for a secret is replaced in attributes, whose value it is alone. Of an unknown place, an attribute is
+left away, a text reads `[unknown]`, and rows, which are shown as they were known last, get one more that reads so; its
+element's attribute `data-unknown` holds the attributes' names, `text` and `rows`.
 """
 
 from __future__ import annotations
@@ -14,10 +16,16 @@ from typing import Any
 from .trees import Element, Node, decode
 from .visits import Place, Value
 
-__all__ = ["SECRET", "PageTemplate", "decoded_rows"]
+__all__ = ["SECRET", "UNKNOWN", "PageTemplate", "decoded_rows"]
 
 SECRET = "[secret]"
 """What stands in recordings for a secret."""
+
+UNKNOWN = "[unknown]"
+_MARK = "data-unknown"
+_ROWS = {"table": ("tbody", "tr", "td"), "tbody": ("tr", "td"), "tr": ("td",), "ul": ("li",), "ol": ("li",),
+         "select": ("option",), "dl": ("dd",)}
+"""What a text must stand in to be a row of an element."""
 
 
 class PageTemplate:
@@ -50,28 +58,46 @@ class PageTemplate:
             self._is_made |= template._is_made
             self._children.append(template if template._is_made else template.fill({}, ""))
 
-    def fill(self, values: Mapping[Place, Value], secret: str) -> Element:
+    def fill(self, values: Mapping[Place, Value], secret: str, unknown: frozenset[Place] = frozenset()) -> Element:
         """Return the page with these values, and this one for a secret. Errors: KeyError for a place without a value."""
+        marks: list[str] = []
         attributes = self._constants
         if self._attributes or self._secrets:
             attributes = attributes.copy()
             for name in self._secrets:
                 attributes[name] = secret
             for name, place in self._attributes:
-                if (value := values[place]) is not None:
+                if place in unknown:
+                    marks.append(name)
+                elif (value := values[place]) is not None:
                     attributes[name] = secret if value == SECRET else value
         children: list[Node] = []
         for child in self._children:
             if isinstance(child, PageTemplate):
-                children.append(child.fill(values, secret))
+                children.append(child.fill(values, secret, unknown))
             elif not isinstance(child, tuple):
                 children.append(child)
             elif child[1]:
                 rows = values[child[0]] or "[]"
                 children += decoded_rows(rows.replace(f'"{SECRET}"', f'"{secret}"') if SECRET in rows else rows)
+                if child[0] in unknown:
+                    marks.append("rows")
+                    children.append(_unknown_row(self._tag))
+            elif child[0] in unknown:
+                marks.append("text")
+                children.append(UNKNOWN)
             else:
                 children.append(values[child[0]] or "")
+        if marks:
+            attributes = {**attributes, _MARK: " ".join(dict.fromkeys(marks))}
         return Element(self._tag, attributes, children)
+
+
+def _unknown_row(tag: str) -> Node:
+    row: Node = UNKNOWN
+    for name in reversed(_ROWS.get(tag, ())):
+        row = Element(name, {}, [row])
+    return row
 
 
 @lru_cache(maxsize=4096)

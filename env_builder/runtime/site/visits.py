@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from .port import PortRequest
 
-__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "written_instant"]
+__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "words_with_digits",
+           "written_instant"]
 
 Place: TypeAlias = str
 """Ordinals of children from the template's root down, then the attribute's name if it is one: `1/0/3/href`."""
@@ -58,9 +60,19 @@ def arguments_of(request: PortRequest, parameters: Mapping[str, str]) -> dict[st
     fields: dict[str, list[str]] = {}
     for name, value in request.form or ():
         fields.setdefault(name, []).append(value)
-    return {"url": local_url(request.url), "path": address.path or "/", **parameters,
+    numbers = {f"{name} number": match[1] for name, value in parameters.items() if (match := _NUMBER_BEHIND.fullmatch(value))}
+    return {"url": local_url(request.url), "path": address.path or "/", **numbers, **parameters,
             **{f"query {name}": value for name, value in parse_qsl(address.query)},
             **{f"form {name}": values[0] for name, values in fields.items() if len(values) == 1}}
+
+
+_NUMBER_BEHIND = re.compile(r".*\D(\d+)", re.DOTALL)
+_WORD = re.compile(r"[^\s/?&=#\"',;:()<>\[\]{}]+")
+
+
+def words_with_digits(text: str) -> Iterator[str]:
+    """Yield the words of a text that may be ids, each part of an address a word of its own."""
+    return (word for word in _WORD.findall(text) if any(map(str.isdigit, word)))
 
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
