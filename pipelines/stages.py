@@ -41,6 +41,11 @@ STAGES: tuple[Stage, ...] = (
         ("sessions", "starts", "code_tasks"), "pipelines.building.code_rooms:code_rooms", ("repositories_text",),
         intact="pipelines.building.code_rooms:hold"),
     Stage(
+        "site_rooms", "Learn each web site from its pages, judge the work done on it, and write an environment of it.",
+        (StageTable("mart.site_rooms"), StageTable("mart.site_work")),
+        ("extract",), "pipelines.building.site_rooms:site_rooms", ("[sources]",),
+        intact="pipelines.building.site_rooms:hold"),
+    Stage(
         "world", "Rebuild the world over time, the answers that tools gave, and the program of each tool.",
         (StageTable("mart.services"), StageTable("mart.worlds", (_SESSION,)),
          StageTable("mart.facts", (("events", "event_id"), _SESSION)),
@@ -75,7 +80,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "environments", "Write, verify and publish an environment for each service, and its image where an engine answers.",
         (StageTable("mart.environments", (("services", "service"),)),),
-        ("sessions", "code_rooms", "world", "outcomes", "tasks", "rewards", "variants"),
+        ("sessions", "code_rooms", "site_rooms", "world", "outcomes", "tasks", "rewards", "variants"),
         "pipelines.building.environments:environments", ("image", "base_image", "[audit]", "[gates]"),
         outputs=("environments", "rewards", "unverified"), intact="pipelines.building.environments:hold"),
     Stage(
@@ -86,7 +91,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "sessions", "code_tasks", "code_rooms", "world", "goals", "names", "outcomes", "tasks", "rewards",
-         "variants", "environments", "datasets"),
+        ("extract", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names", "outcomes", "tasks",
+         "rewards", "variants", "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

@@ -862,6 +862,41 @@ class CodeVerdict(Record):
     """What failed or agreed."""
 
 
+class SiteRoomRow(Record):
+    """The environment of a web site (`mart.site_rooms`)."""
+
+    environment: str
+    """Its name: of its folder."""
+    host: str
+    """Of the site."""
+    content_digest: str
+    rewards_digest: str
+    n_tasks: int
+
+
+class SiteWorkRow(Record):
+    """What a person did on a site in one sitting, and how far it was what was asked for (`mart.site_work`)."""
+
+    session_id: str
+    """The page session: as the pages' file or headers name it."""
+    host: str
+    """Of the site."""
+    person: str | None
+    """Name of the person in all systems; null: nothing tells."""
+    ask: str | None
+    """The message that asked for it; null: none is on record."""
+    kind: int | None
+    """Number of the kind of work among those of the site; null: it is of no kind."""
+    is_right: bool | None
+    """Whether it did what was asked; null: nothing tells."""
+    broken: list[str]
+    """Laws of its kind that it breaks."""
+    complaint: bool
+    """Whether somebody complained."""
+    task_id: str | None
+    """The task that was made of it; null: none holds."""
+
+
 class WorkspaceStep(Record):
     """What a call saw or changed of a file, or ran (`mart.workspace_steps`)."""
 

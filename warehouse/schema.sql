@@ -114,6 +114,12 @@ create table if not exists mart.code_rooms (
 create table if not exists mart.code_verdicts (
     task_id varchar not null, session_id varchar not null, resolved boolean, forgeable boolean not null,
     detail varchar not null, primary key (task_id, session_id));
+create table if not exists mart.site_rooms (
+    environment varchar primary key, host varchar not null, content_digest varchar not null,
+    rewards_digest varchar not null, n_tasks bigint not null);
+create table if not exists mart.site_work (
+    session_id varchar not null, host varchar not null, person varchar, ask varchar, kind bigint, is_right boolean,
+    broken varchar[] not null, complaint boolean not null, task_id varchar, primary key (session_id, host));
 create table if not exists mart.workspace_steps (
     turn_id varchar not null, place bigint not null, session_id varchar not null, position bigint not null,
     kind varchar not null, path varchar, first_line bigint, before varchar, text varchar, exit_code bigint,

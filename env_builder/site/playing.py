@@ -130,8 +130,9 @@ class WorkPlayer:
         return self._send(form, tuple(pairs), request.url)
 
     def _post(self, request: RecordedRequest, is_taken: bool) -> None:
-        pairs = request.form or ()
-        login = login_of(request)
+        pairs, login = request.form or (), login_of(request)
+        if self._form("post", request.url, list(pairs)) is None:   # its page was not recorded: it may stand where it is sent to
+            self._call("browser_navigate", url=request.url)
         if login is not None:
             password = self._passwords.get(login, "") if is_taken else "wrong"
             pairs = tuple((name, password if self._is_password(name) else value) for name, value in pairs)
@@ -146,7 +147,8 @@ class WorkPlayer:
 
     def _flat(self) -> FlatPage:
         page = self._browser.page
-        assert page is not None
+        if page is None:
+            raise PlayStopped("no page is open")
         return self._site.shelf.flat(page.tree)
 
     def _form(self, method: str, url: str, pairs: list[tuple[str, str]]) -> int | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,6 +64,31 @@ class PlayedWork(NamedTuple):
         return digest(f"site task of {self.piece.session.session_id}")
 
 
+class DownloadFolders:
+    """Where downloads arrive: one folder, or one for each person that differs from the others in one name of its path."""
+
+    def __init__(self, pieces: Iterable[PieceOfWork]) -> None:
+        of_person: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+        for piece in pieces:
+            for each in piece.downloads:
+                if each.saved is not None and piece.person is not None:
+                    of_person[piece.person][tuple(tree_path(each.saved).split("/")[:-1])] += 1
+        folders = {person: max(sorted(counts), key=counts.__getitem__) for person, counts in of_person.items()}
+        lengths = Counter(map(len, folders.values()))
+        length = max(sorted(lengths), key=lengths.__getitem__, default=0)
+        alike = {person: folder for person, folder in folders.items() if len(folder) == length}
+        differing = [place for place in range(length) if len({folder[place] for folder in alike.values()}) > 1]
+        shown = list(next(iter(alike.values()), ("Downloads",)))
+        if len(differing) == 1:
+            shown[differing[0]] = "{user}"
+        self.pattern = "/".join(shown) or "Downloads"
+        self._names = {person: folder[differing[0]] for person, folder in alike.items()} if len(differing) == 1 else {}
+
+    def of(self, person: str | None) -> str:
+        """Return what stands for `{user}` of a person: the name in the folder, else the person's own."""
+        return self._names.get(person or "", person or "agent")
+
+
 class SiteRoom:
     """The environment of one site."""
 
@@ -70,6 +96,7 @@ class SiteRoom:
         """`draft`: a folder for what is written meanwhile."""
         self._source = source
         self._draft = draft
+        self._folders = DownloadFolders(source.pieces)
         self._access: Row = json.loads((source.site / "access.json").read_text("utf-8"))
 
     def apps(self) -> list[AppSource]:
@@ -79,22 +106,12 @@ class SiteRoom:
         options: Row = {"origin": source.origin}
         apps = []
         if source.files is not None:
-            options["downloads"] = {"app": FILES, "folder": self._downloads_folder()}
-            apps.append(AppSource(FILES, "files", source.files._replace(identities=people), {"style": "short"}))
+            options["downloads"] = {"app": FILES, "folder": self._folders.pattern}
+            homes = {piece.session.session_id: self._folders.of(piece.person) for piece in source.pieces}
+            apps.append(AppSource(FILES, "files", source.files._replace(identities=homes), {"style": "short"}))
         if source.chat is not None:
             apps.append(AppSource(CHAT, "office", source.chat._replace(identities=people), {"app": "chat"}))
         return [AppSource(SITE, "site", source.site, options), *apps]
-
-    def _downloads_folder(self) -> str:
-        """Return where most downloads arrived, with `{user}` for the person."""
-        folders: dict[str, int] = {}
-        for piece in self._source.pieces:
-            for each in piece.downloads:
-                if each.saved is not None and piece.person is not None:
-                    folder = tree_path(each.saved).rpartition("/")[0]
-                    parts = ["{user}" if part.casefold() == piece.person else part for part in folder.split("/")]
-                    folders["/".join(parts)] = folders.get("/".join(parts), 0) + 1
-        return max(sorted(folders), key=lambda each: folders[each], default="Downloads") or "Downloads"
 
     def played(self) -> list[PlayedWork]:
         """Play every piece of work that was right."""
@@ -174,7 +191,7 @@ class SiteRoom:
         allowed: list[Row] = []
         gates: dict[str, Row] = {"state": {"accepted": [end]}}
         if self._source.files is not None:
-            folder = self._downloads_folder().replace("{user}", work.piece.person or "agent")
+            folder = self._folders.pattern.replace("{user}", self._folders.of(work.piece.person))
             allowed.append({"documents": f"{FILES}:file/{folder}/", "new": True, "where": {"/origin": {"given": True}}})
         origins = sorted({origin for text in filed.values() if text and (origin := json.loads(text).get("origin"))})
         if origins:
@@ -207,7 +224,7 @@ class SiteRoom:
 
     def _is_left_download(self, name: str) -> bool:
         """Return whether a document is a file that was left where downloads arrive."""
-        pattern = re.escape(self._downloads_folder()).replace(re.escape("{user}"), "[^/]+")
+        pattern = re.escape(self._folders.pattern).replace(re.escape("{user}"), "[^/]+")
         return re.fullmatch(rf"{FILES}:file/{pattern}/[^/]+", name) is not None
 
 

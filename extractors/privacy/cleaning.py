@@ -49,6 +49,7 @@ class Cleaner:
         clean = self.texts(pl.concat(texts.get_columns()))   # all at once: the same stands in several
         columns = {name: clean.slice(at * events.height, events.height) for at, name in enumerate(texts.columns)}
         columns["name"] = self._identities(events, columns["name"])
+        columns["content"] = self._mentioned(events["content"], columns["content"])
         columns["tool"] = columns["tool"].zip_with(on_paths, events["tool"])
         made = events.with_columns(**columns)
         if events["usage"].null_count() < events.height:
@@ -77,6 +78,22 @@ class Cleaner:
         made = {name: self._pseudonyms.of(kind, name) for name in names.filter(same).unique()
                 if name.lower() not in self._people.tools and (kind := kind_of_identity(name))}
         return cleaned.replace(made) if made else cleaned
+
+    def _mentioned(self, before: pl.Series, cleaned: pl.Series) -> pl.Series:
+        """Return texts with those who are mentioned (`<@ana>`) called as they are where they write themselves."""
+        def replaced(text: str, clean: str) -> str:
+            for name in sorted(set(_MENTION.findall(text)) & set(_MENTION.findall(clean)), reverse=True):
+                kind = kind_of_identity(name) if name.lower() not in self._people.tools else None
+                if kind is not None:
+                    clean = re.sub(rf"<@{re.escape(name)}(?![^>|\s])", f"<@{self._pseudonyms.of(kind, name)}", clean)
+            return clean
+
+        has_one = cleaned.str.contains("<@", literal=True).fill_null(False)
+        if not has_one.any():
+            return cleaned
+        pairs = set(zip(before.filter(has_one), cleaned.filter(has_one), strict=True))
+        made = {clean: replaced(text, clean) for text, clean in sorted(pairs)}
+        return cleaned.replace(made)
 
     def texts(self, texts: pl.Series) -> pl.Series:
         different = texts.drop_nulls().unique()
@@ -117,6 +134,7 @@ def _without_tokens(usage: str | None) -> str | None:
 
 
 LEAST = 5
+_MENTION = re.compile(r"<@([^>|\s]{1,100})")
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
 

@@ -81,7 +81,8 @@ def environments(store: Store, settings: Settings) -> Counts:
                  gone=sorted({*partitions.gone} - {*partitions.stale}))
     made = store.table("mart.environments")
     unverified = {*names.values(), *declared.values()}
-    published = {*made["environment"], *store.table("mart.code_rooms")["environment"]}
+    published = {*made["environment"], *store.table("mart.code_rooms")["environment"],
+                 *store.table("mart.site_rooms")["environment"]}
     for folders, current in ((settings.unverified, unverified), (settings.environments, published)):
         for folder in folders.glob("*"):
             if folder.name not in current and _digest(folder) is not None:   # what is no environment of ours stays

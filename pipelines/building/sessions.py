@@ -1,5 +1,7 @@
 """The stage `sessions`: events become sessions, turns, feedback, reviews, row changes and tools; a run may select.
 
+Events of web sites are left out: they are work of people, which the stage `site_rooms` joins.
+
 A selection (since a day, of services, so many) leaves the ledger as it is: every other session gets a decision, and another
 run selects otherwise without reading anything again.
 """
@@ -12,6 +14,7 @@ import polars as pl
 
 from extractors.drift import drift
 from extractors.sessions import AssembledSessions, assemble
+from extractors.site_events import of_sites
 from pipelines.building.decisions import replace_decisions
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
@@ -25,6 +28,7 @@ REASON = "not_selected"
 def sessions(store: Store, settings: Settings) -> Counts:
     """Assemble events into sessions, turns, feedback, row changes and tools; record what changed in the logs' structure."""
     events = store.table("core.events")
+    events = events.filter(~of_sites(events))
     made = selected(assemble(events, store.table("raw.declarations"), settings.configured.sessions.gap_minutes), settings)
     tables = {
         "core.sessions": made.sessions, "core.turns": made.turns, "core.feedback": made.feedback,

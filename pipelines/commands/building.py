@@ -144,6 +144,9 @@ def _tell(made: dict[str, Any]) -> None:
         image = escape(row["image_id"][:19] if row["image_id"] else f"none: {row['image_skip_reason']}")
         say(f"[bold]{escape(row['environment'])}[/]  {many(row['n_tasks'], 'task')}, {many(row['n_tools'], 'tool')}")
         say(f"  environment    {escape(row['path'])}\n  rewards        {escape(row['rewards'])}\n  image          {image}\n")
+    for row in made["rooms"]:
+        say(f"[bold]{escape(row['environment'])}[/]  {many(row['n_tasks'], 'task')} of {escape(row['of_what'])}")
+        say(f"  environment    {escape(row['path'])}\n  rewards        {escape(row['rewards'])}\n")
     folders: dict[str, dict[str, Any]] = {}
     for row in made["dataset_rows"]:
         folders.setdefault(row["folder"], {"folder": row["folder"]})[row["kind"]] = row["n_rows"]

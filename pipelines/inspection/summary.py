@@ -15,6 +15,9 @@ ORDER = (
     "extract", "sessions", "drift", "world", "behaviour", "goals", "outcomes", "tasks", "rewards", "variants", "verify",
     "environments", "image", "datasets")
 """Stages in the order that a session goes through them; others come after."""
+_ROOMS = """
+    select environment, repository as of_what, n_tasks from mart.code_rooms
+    union all select environment, host, n_tasks from mart.site_rooms order by environment"""
 RAW = 200
 """Characters of a record that gave nothing."""
 
@@ -40,7 +43,7 @@ def summary(settings: Settings) -> dict[str, Any]:
             "n_published": published.get("task", 0) + published.get("failure", 0),
             "n_from_failures": published.get("failure", 0), "n_generated": published.get("rebinding", 0),
             "precision": precision and precision._asdict(), "statement": _statement(store, precision, n_rewards),
-            "environments": environments,
+            "environments": environments, "rooms": [_environment(settings, row) for row in store.read(_ROOMS).to_dicts()],
             "datasets": sorted(str(path) for path in settings.datasets.rglob("*") if path.is_file()),
             "dataset_rows": [{**row, "folder": str(settings.datasets / row["folder"])} for row in rows.to_dicts()],
             "changed": _changed(store), "open_decisions": open_decisions(store),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 BEGIN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 HOST = "cards.example"
@@ -90,6 +91,7 @@ class Recorder:
             self.messages.append((self.now, "desk", "mona", f"<@{who}> {ask}", None))
             self.now += timedelta(seconds=5)
         self._session, self._who, self._user = f"s{len({each['session_id'] for each in self.events}) + 1}", who, None
+        self.ask("GET", "/login/")
         self.ask("POST", "/login/", (("who", f"{who}@cards.example"), ("password", "sesame"), ("token", "abc")))
 
     def ask(self, method: str, url: str, form: Pairs = ()) -> str | None:
@@ -139,3 +141,54 @@ class Recorder:
         self.ask("POST", f"/cards/{number}/", (("work", work), *values.items()))
 
 
+
+    def write_logs(self, folder: Path) -> None:
+        """Write what was recorded as production does: HARs, an export of Slack, audit events of files beside their bytes."""
+        entries: dict[str, list[dict[str, Any]]] = {}
+        for event in self.events:
+            entries.setdefault(event["session_id"], []).append(_entry(event))
+        (folder / "har").mkdir(parents=True)
+        for session, own in entries.items():
+            document = {"log": {"version": "1.2", "creator": {"name": "proxy", "version": "1"}, "entries": own}}
+            (folder / "har" / f"{session}.har").write_text(json.dumps(document))
+        self._write_slack(folder / "slack")
+        (folder / "files" / "store").mkdir(parents=True)
+        (folder / "files" / "audit.jsonl").write_text("".join(json.dumps({
+            "at": at.isoformat(), "user": user, "process": "x", "op": operation, "path": path,
+            **({"to": to} if to else {}), **({"sha256": sha256} if sha256 else {})}) + "\n"
+            for at, user, operation, path, to, sha256 in self.files))
+        for sha256, content in self.blobs.items():
+            (folder / "files" / "store" / sha256).write_bytes(content)
+
+    def _write_slack(self, folder: Path) -> None:
+        stamps = [f"{int(at.timestamp())}.{index:06}" for index, (at, *_) in enumerate(self.messages)]
+        days: dict[str, list[dict[str, Any]]] = {}
+        for ts, (at, _, author, text, thread) in zip(stamps, self.messages, strict=True):
+            row = {"type": "message", "user": author, "text": text, "ts": ts}
+            days.setdefault(at.date().isoformat(), []).append(
+                {**row, "thread_ts": stamps[int(thread)]} if thread is not None else row)
+        (folder / "desk").mkdir(parents=True)
+        for day, rows in days.items():
+            (folder / "desk" / f"{day}.json").write_text(json.dumps(rows))
+        (folder / "channels.json").write_text(json.dumps([{"id": "C1", "name": "desk", "created": 1, "members": []}]))
+        people = sorted({each[2] for each in self.messages})
+        (folder / "users.json").write_text(json.dumps([{"id": name, "name": name} for name in people]))
+
+
+def _entry(event: dict[str, Any]) -> dict[str, Any]:
+    method, _, path = event["tool"].partition(" ")
+    arguments, value = json.loads(event["arguments"]), json.loads(event["value"])
+    query = [{"name": name, "value": each} for name, each in arguments["query"].items()]
+    url = f"https://{HOST}{path}" + (f"?{urlencode(arguments['query'])}" if query else "")
+    request: dict[str, Any] = {"method": method, "url": url, "queryString": query, "headers": [
+        {"name": "Accept", "value": "text/html"}], "cookies": []}
+    if "body" in arguments:
+        text = urlencode({name: "sesame" if each == "[secret]" else each for name, each in arguments["body"].items()})
+        request["postData"] = {"mimeType": "application/x-www-form-urlencoded", "text": text}
+    headers = [{"name": "Location", "value": value["location"]}] if "location" in value else []
+    if "file" in value:
+        headers.append({"name": "Content-Disposition", "value": f"attachment; filename={value['file']}"})
+    content = {"mimeType": value["type"], "size": len(value.get("body", "")), "text": value.get("body", "")}
+    return {"startedDateTime": event["happened_at"].isoformat(), "time": 5, "request": request, "_resourceType": "document",
+            "response": {"status": value["status"], "headers": headers, "redirectURL": value.get("location", ""),
+                         "content": content}}

@@ -1,0 +1,205 @@
+"""The stage `site_rooms`: an environment of each web site, with the files and the chat of the people who work with it.
+
+Pages and forms of a site are no calls of tools: its sessions are work of people, joined with what was asked for and filed. A
+task is published if it holds (`env_builder.verify`). Written aside and renamed into place beside the environments of services.
+Without recorded pages the stage has nothing to do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from env_builder import bundle
+from env_builder.backends import FilesContent, OfficeContent
+from env_builder.office.audited_files import PageDownload, file_history
+from env_builder.office.chats import chat_history
+from env_builder.runtime.canonical import digest
+from env_builder.runtime.office.chat import MESSAGE
+from env_builder.site.agreement import WorkKinds, WorkVerdict
+from env_builder.site.app import LearntSite, SiteContent, write_app
+from env_builder.site.recorded import PageSession, page_sessions
+from env_builder.site.rooms import PlayedWork, SiteRoom, SiteRoomSource
+from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork
+from env_builder.verify import verify
+from extractors.routes import templates
+from pipelines import progress
+from pipelines.building.decisions import replace_decisions
+from pipelines.building.environments import move, names_of
+from pipelines.privacy import guard as privacy
+from pipelines.running.stage import Counts
+from pipelines.settings import Settings
+from warehouse.records import Decision, SiteRoomRow, SiteWorkRow, frame
+from warehouse.store import Store
+
+STAGE = "site_rooms"
+_HASHED = re.compile(r"([0-9a-f]{64})(\.\w+)?")
+_PAGES = """
+    select * from core.events where kind in ('page', 'request') and service is not null and service in (
+        select service from core.events where kind = 'page' and json_extract_string(value, '$.type') = 'text/html')
+    order by service, happened_at, event_id"""
+_OF_FORMAT = "select * from core.events where format = $format order by happened_at, position, event_id"
+
+
+def site_rooms(store: Store, settings: Settings) -> Counts:
+    """Learn each site, judge the work of its people, and write an environment of the tasks that hold."""
+    rows = _SiteRows()
+    pages = store.read(_PAGES)
+    if pages.height:
+        office = OfficeLogs(store.read(_OF_FORMAT, format="slack"), store.read(_OF_FORMAT, format="file_audit"),
+                            stored_files(settings))
+        sessions = page_sessions(pages.iter_rows(named=True))
+        hosts = sorted({session.host for session in sessions})
+        names = names_of(hosts)
+        for host in hosts:
+            own = [session for session in sessions if session.host == host]
+            rows.add(host, f"site-{names[host]}", own, office, settings, privacy.stated(store))
+    for name in set(store.table("mart.site_rooms")["environment"]) - {row.environment for row in rows.rooms}:
+        shutil.rmtree(settings.environments / name, ignore_errors=True)
+        shutil.rmtree(settings.rewards / name, ignore_errors=True)
+    counts = {"n_site_rooms": store.replace("mart.site_rooms", frame(SiteRoomRow, rows.rooms)),
+              "n_site_work": store.replace("mart.site_work", frame(SiteWorkRow, rows.work)),
+              "n_site_published": sum(row.n_tasks for row in rows.rooms)}
+    replace_decisions(store, STAGE, pl.concat([frame(Decision, rows.decisions), *rows.others]))
+    return counts
+
+
+def hold(store: Store, settings: Settings) -> bool:
+    """Whether the directories are as they were written, by what their manifests say."""
+    return all(bundle.stands(settings.environments / row["environment"], row["content_digest"])
+               and (settings.rewards / row["environment"] / "rewards.json").is_file()
+               for row in store.table("mart.site_rooms").to_dicts())
+
+
+def stored_files(settings: Settings) -> Callable[[str], bytes | None]:
+    """Return the function that gives the bytes of files that lie beside the logs under the names of their hashes."""
+    paths: dict[str, Path] = {}
+    roots = settings.logs or [path for source in settings.configured.sources for path in source.paths]
+    for folder in map(Path, roots):
+        for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+            if (match := _HASHED.fullmatch(path.name)) is not None and path.is_file():
+                paths.setdefault(match[1], path)
+
+    def stored(sha256: str) -> bytes | None:
+        content = paths[sha256].read_bytes() if sha256 in paths else None
+        return content if content is not None and digest(content) == sha256 else None
+
+    return stored
+
+
+class OfficeLogs(NamedTuple):
+    """What logs tell of files and of a chat beside the pages."""
+
+    chat: pl.DataFrame
+    """Events of the format `slack`."""
+    files: pl.DataFrame
+    """Events of the format `file_audit`."""
+    stored: Callable[[str], bytes | None]
+
+    def messages(self, content: OfficeContent) -> list[ChatMessage]:
+        """Return the messages of a chat as they were first written."""
+        first: dict[str, ChatMessage] = {}
+        for version in content.versions:
+            value = version.value
+            if version.kind == MESSAGE and value["text"] is not None and value["author"] and version.since:
+                first.setdefault(version.key, ChatMessage(
+                    version.key, datetime.fromisoformat(version.since), value["channel"], value["author"], value["text"],
+                    value["thread"]))
+        return list(first.values())
+
+    def file_events(self) -> Iterator[FileEvent]:
+        """Yield what happened to files."""
+        for row in self.files.iter_rows(named=True):
+            facts = json.loads(row["arguments"] or "{}")
+            if row["happened_at"] is not None and isinstance(facts.get("path"), str):
+                yield FileEvent(row["happened_at"], row["name"] or "", str(facts.get("operation")), facts["path"],
+                                facts.get("to"), facts.get("sha256"))
+
+
+class _SiteRows:
+    """The rows of the stage's tables."""
+
+    def __init__(self) -> None:
+        self.rooms: list[SiteRoomRow] = []
+        self.work: list[SiteWorkRow] = []
+        self.decisions: list[Decision] = []
+        self.others: list[pl.DataFrame] = []
+        """Decisions on events of chats and files."""
+
+    def add(self, host: str, name: str, sessions: list[PageSession], office: OfficeLogs, settings: Settings,
+            policy: str) -> None:
+        """Add a site with its sessions."""
+        progress.tell(STAGE, 0, len(sessions), host)
+        draft = Path(settings.out) / ".drafts" / name
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        paths = templates([request.path for session in sessions for request in session.requests])
+        site = LearntSite(sessions, {path: template for path, (template, _) in paths.items()})
+        chat = chat_history(office.chat) if office.chat.height else None
+        work = SiteWork(site.routes, site.laws, office.messages(chat.content) if chat else (), office.file_events())
+        pieces = work.pieces(site.sessions)
+        verdicts = WorkKinds(pieces).verdicts()
+        files = self._files(pieces, office)
+        if chat is not None:
+            self.others.append(chat.decisions.with_columns(stage=pl.lit(STAGE)))
+        hashes = {(piece.session.session_id, each.place): each.sha256 for piece in pieces for each in piece.downloads
+                  if each.sha256 is not None}
+        tasks = frozenset(piece.session.session_id for piece, verdict in zip(pieces, verdicts, strict=True)
+                          if verdict.is_right and piece.ask is not None)
+        write_app(draft / "site", SiteContent(site.sessions, site.templates, tasks, hashes, office.stored))
+        room = SiteRoom(SiteRoomSource(name, f"https://{host}", draft / "site", pieces, verdicts, files,
+                                       chat.content if chat is not None else None), draft)
+        played = room.played()
+        holding = self._verified(room, played, draft, policy)
+        self._note(host, pieces, verdicts, played, holding)
+        if holding:
+            digests = room.write([each for each in played if each.task_id in holding], draft / "environment",
+                                 draft / "rewards", (), policy)
+            move(draft / "rewards", settings.rewards / name)
+            move(draft / "environment", settings.environments / name)
+            self.rooms.append(SiteRoomRow(environment=name, host=host, content_digest=digests.content_digest,
+                                          rewards_digest=digests.rewards_digest, n_tasks=len(holding)))
+        self.decisions.append(Decision(
+            stage=STAGE, subject=name, kept=bool(holding), reason="published" if holding else "no_task_holds",
+            detail=f"{len(holding)} of {len(sessions)} sessions of {host} became tasks."))
+        shutil.rmtree(draft, ignore_errors=True)
+
+    def _files(self, pieces: list[PieceOfWork], office: OfficeLogs) -> FilesContent | None:
+        if not office.files.height:
+            return None
+        downloads = [PageDownload(piece.session.requests[each.place].at, piece.person,
+                                  piece.session.requests[each.place].url, each.file.name)
+                     for piece in pieces for each in piece.downloads]
+        history = file_history(office.files, office.stored, downloads)
+        self.others.append(history.decisions.with_columns(stage=pl.lit(STAGE)))
+        return FilesContent(history.versions)
+
+    def _verified(self, room: SiteRoom, played: list[PlayedWork], draft: Path, policy: str) -> set[str]:
+        """Return the tasks that hold, each with a decision."""
+        if not any(each.reason == "played" for each in played):
+            return set()
+        room.write(played, draft / "tried", draft / "tried rewards", (), policy)
+        verified = verify(draft / "tried", draft / "tried rewards")
+        self.others.append(verified.decisions.with_columns(stage=pl.lit(STAGE)))
+        return set(verified.task_ids)
+
+    def _note(self, host: str, pieces: list[PieceOfWork], verdicts: list[WorkVerdict], played: list[PlayedWork],
+              holding: set[str]) -> None:
+        for piece, verdict, work in zip(pieces, verdicts, played, strict=True):
+            is_task = work.reason == "played"
+            self.work.append(SiteWorkRow(
+                session_id=piece.session.session_id, host=host, person=piece.person,
+                ask=piece.ask.text if piece.ask is not None else None, kind=verdict.kind, is_right=verdict.is_right,
+                broken=["; ".join(law) for law in verdict.broken], complaint=verdict.complaint,
+                task_id=work.task_id if work.task_id in holding else None))
+            if not is_task:
+                detail = f"{work.detail or 'nothing tells how it went'}."
+                self.decisions.append(Decision(stage=STAGE, subject=piece.session.session_id, kept=False, reason=work.reason,
+                                               detail=detail))

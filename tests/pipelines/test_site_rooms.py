@@ -1,0 +1,90 @@
+"""The stage `site_rooms`: an environment of a web site, its files and its chat, from logs in their own formats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from env_builder import Environment
+from pipelines.running.run import run
+from pipelines.settings import Settings
+from tests.env_builder.site.cards import HOST, CardSite, Recorder
+from warehouse.store import Store
+
+NAME = "site-cards-example"
+
+
+def record() -> Recorder:
+    """Let people comment on cards and file sheets, most as they are asked to."""
+    recorder = Recorder(CardSite())
+    for number in range(101, 107):
+        recorder.sit_down("ivo" if number % 2 else "rut", f"please comment on card {number}: lens {number} is dull")
+        recorder.change(number, "comment", text=f"lens {number} is dull")
+        recorder.sit_down("ivo", f"file the sheets of January 2026 and list them, card {number}")
+        recorder.ask("GET", f"/cards/?title={recorder.site.cards[number]['title']}")
+        recorder.ask("GET", f"/cards/{number}/")
+        recorder.ask("GET", f"/cards/{number}/sheet")
+        recorder.move(f"sheet-{number}.pdf", f"/srv/2026-01/{number}.pdf")
+        recorder.say(f"Filed in 2026-01: {number}.pdf")
+    recorder.sit_down("rut", "please comment on card 103: lens 103 is gone")
+    recorder.change(104, "comment", text="lens 103 is gone")
+    return recorder
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    record().write_logs(folder / "logs")
+    run(Settings(logs=(str(folder / "logs"),), out=str(folder / "out"), image=False))
+    return folder / "out"
+
+
+def steps(out: Path, task_id: str) -> list[dict[str, object]]:
+    rows = map(json.loads, (out / "rewards" / NAME / "solutions.jsonl").read_text().splitlines())
+    return next(row["steps"] for row in rows if row["task_id"] == task_id)
+
+
+def test_work_that_was_right_becomes_tasks(out: Path) -> None:
+    with Store.published(out / "warehouse.duckdb") as store:
+        work = store.table("mart.site_work").to_dicts()
+        assert {row["host"] for row in store.table("mart.site_rooms").to_dicts()} == {HOST}
+        assert store.count("core.sessions where format = 'har'") == 0, "pages and forms are no calls of tools"
+    wrong = [row for row in work if row["is_right"] is False]
+    assert len(work) == 13 and len([row for row in work if row["task_id"]]) == 12 and len(wrong) == 1
+    assert "lens 103 is gone" in wrong[0]["ask"] and wrong[0]["task_id"] is None
+
+
+def test_the_known_solution_is_paid_and_another_end_is_not(out: Path) -> None:
+    environment = Environment.load(out / "environments" / NAME)
+    tasks = {task.goal.splitlines()[0]: task for task in environment.tasks}
+    task = tasks["please comment on card 101: lens 101 is dull"]
+    for wanted, changed in ((1.0, None), (0.0, "lens 101 is fine")):
+        environment.reset(task.task_id)
+        for step in steps(out, task.task_id):
+            arguments = dict(step["arguments"])  # type: ignore[call-overload]
+            if changed is not None and "text" in arguments and "lens" in arguments["text"]:
+                arguments["text"] = changed
+            environment.call(str(step["tool"]), arguments)
+        environment.finish()
+        assert environment.grade().reward == wanted
+        assert environment.grade_journal(task.task_id, environment.journal).reward == wanted
+
+
+def test_filed_sheets_need_their_lineage_and_the_list(out: Path) -> None:
+    environment = Environment.load(out / "environments" / NAME)
+    task = next(task for task in environment.tasks if "card 102" in task.goal and "file the sheets" in task.goal)
+    known = steps(out, task.task_id)
+    for without, wanted in ((None, 1.0), ("chat_post", 0.0), ("files_move", 0.0)):
+        environment.reset(task.task_id)
+        for step in known:
+            if step["tool"] != without:
+                environment.call(str(step["tool"]), step["arguments"])  # type: ignore[arg-type]
+        environment.finish()
+        assert environment.grade().reward == wanted, without
+
+
+def test_nothing_that_was_typed_as_a_password_is_stored(out: Path) -> None:
+    for path in out.rglob("*"):
+        assert not path.is_file() or b"sesame" not in path.read_bytes(), path
