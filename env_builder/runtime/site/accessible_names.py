@@ -72,6 +72,10 @@ class AccessibleNames:
                     waiting.append(child)
         return sources
 
+    def is_hidden(self, number: int) -> bool:
+        """Whether assistive technology is not to know of an element."""
+        return self._hidden[number]
+
     def labels(self, number: int) -> list[int]:
         """Return the labels of a control, in the page's order."""
         if self._labels is None:

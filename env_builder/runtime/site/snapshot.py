@@ -33,8 +33,8 @@ _DISABLED = frozenset({
     "menuitemradio", "option", "radio", "radiogroup", "row", "rowheader", "searchbox", "select", "slider", "spinbutton",
     "switch", "tablist", "textbox", "toolbar", "tree", "treegrid", "treeitem"})
 _INVALID = frozenset({
-    "application", "checkbox", "columnheader", "combobox", "gridcell", "listbox", "radiogroup", "rowheader", "searchbox", "slider",
-    "spinbutton", "switch", "textbox", "tree"})
+    "application", "checkbox", "columnheader", "combobox", "gridcell", "listbox", "radiogroup", "rowheader", "searchbox",
+    "slider", "spinbutton", "switch", "textbox", "tree"})
 _IDENTIFYING = frozenset({
     "alertdialog", "dialog", "banner", "complementary", "contentinfo", "form", "main", "navigation", "region", "search",
     "application", "document", "figure", "group", "grid", "listbox", "menu", "menubar", "radiogroup", "tablist", "tabpanel",
@@ -154,7 +154,8 @@ class PageView:
             return None
         role, quoted, place = match.groups()
         name = None if quoted is None else re.sub(r"\\(.)", r"\1", quoted[1:-1])
-        numbers = [number for number, node in self.nodes.items() if node.role == role and name in (None, node.name)]
+        numbers = [number for number, node in self.nodes.items() if node.role == role and name in (None, node.name)
+                   and not self._names.is_hidden(number)]
         return numbers if place is None else numbers[int(place):int(place) + 1]
 
     def label(self, number: int) -> str:
