@@ -1,9 +1,9 @@
 """Serve a site's port over HTTP on loopback, as the proxy of a browser that can then reach nothing else.
 
 In: a `SitePort`, an origin, recorded static files. Out: pages rendered from trees, redirects, downloads, and a journal of what
-was asked for: the same requests that a browser without a window makes. A browser that uses the server as its proxy sees the site
-under its own address; every other host, and everything encrypted, is refused here. Asks the port for what a person navigates to;
-other requests (images, scripts, their calls) are answered from the recorded files alone, else 404.
+was asked for: the same requests that a browser without a window makes. A browser that uses the server as its proxy sees the
+site under its own address; every other host, and everything encrypted, is refused here. Asks the port for what a person
+navigates to; other requests (images, scripts, their calls) are answered from the recorded files alone, else 404.
 """
 
 from __future__ import annotations

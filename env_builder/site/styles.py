@@ -1,10 +1,11 @@
 """Compile style sheets into what the runtime needs to know which elements a page shows (`runtime/site/styling.py`).
 
-In: CSS texts by the address of their sheet, and the pages' own `<style>` texts. Out: JSON of rules with `display`,
-`visibility` or the `content` of ::before and ::after; all others are dropped. Follows the syntax of CSS (comments, strings,
-escapes, nested @media). Sees: type, class, id, attribute and structural selectors, :not and :is, @media for screens by the viewport's size.
-Does not see: rules with states that only a person's hand makes (:hover, :focus), @layer's order, @supports (taken as true),
-@import, custom properties (a declaration with var() is dropped).
+In: CSS texts by the address of their sheet, and the pages' own `<style>` texts. Out: JSON of the rules that decide what is
+shown and how its texts join: `display`, `visibility`, `float`, `position`, `pointer-events`, and the `content` of ::before and
+::after. All others are dropped. Follows the syntax of CSS (comments, strings, escapes, nested @media). Sees: type, class, id,
+attribute and structural selectors, :not and :is, @media for screens by the viewport's size. Does not see: rules with states
+that only a person's hand makes (:hover, :focus), @layer's order, @supports (taken as true), @import, custom properties (a
+declaration with var() is dropped).
 """
 
 from __future__ import annotations

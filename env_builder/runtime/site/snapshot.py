@@ -32,6 +32,7 @@ _DISABLED = frozenset({
     "tab", "checkbox", "columnheader", "combobox", "grid", "listbox", "menu", "menubar", "menuitemcheckbox",
     "menuitemradio", "option", "radio", "radiogroup", "row", "rowheader", "searchbox", "select", "slider", "spinbutton",
     "switch", "tablist", "textbox", "toolbar", "tree", "treegrid", "treeitem"})
+_FIELDS = frozenset({"button", "checkbox", "combobox", "radio", "searchbox", "slider", "spinbutton", "switch", "textbox"})
 _INVALID = frozenset({
     "application", "checkbox", "columnheader", "combobox", "gridcell", "listbox", "radiogroup", "rowheader", "searchbox",
     "slider", "spinbutton", "switch", "textbox", "tree"})
@@ -203,7 +204,7 @@ class PageView:
         if role == "generic" and self.look.inline[number] and len(page.children[number]) == 1 and isinstance(
                 page.children[number][0], str):
             return None
-        node = self.nodes[number] = AccessNode(role, "" if role in ("generic", "iframe") else self._names.name(number), number)
+        node = self.nodes[number] = AccessNode(role, "" if role == "iframe" else self._names.name(number), number)
         node.states = self._states(node, {})
         if role == "link" and "href" in attributes:
             node.properties.append(("url", attributes["href"]))
@@ -221,9 +222,7 @@ class PageView:
         if page.tags[number] not in ("input", "textarea"):
             return []
         kind = forms.kind_of(page, number)
-        if kind == "file":
-            return [", ".join(forms.file_names(edits, number))]
-        if kind in ("checkbox", "radio"):
+        if kind in ("checkbox", "file", "radio"):
             return []
         text = forms.value(page, edits, number)
         return ["•" * len(text) if kind == "password" else text]
@@ -251,14 +250,15 @@ class PageView:
             pending.difference_update(sources)
         if node.role != "generic" or parent is None:
             return [node]
-        if len(node.children) == 1 and isinstance(inner := node.children[0], AccessNode) and inner.is_text() and len(
-                inner.children) == 1 and not inner.properties and not node.properties:
+        if len(node.children) == 1 and isinstance(inner := node.children[0], AccessNode) and inner.is_text() and not (
+                inner.name) and len(inner.children) == 1 and not inner.properties and not node.properties:
             self._without(inner)
             node.children = inner.children
-        if parent.name and node.children == [parent.name] and not node.properties:
+        repeats = node.children == [parent.name] if not node.name else not node.children and node.name == parent.name
+        if parent.name and repeats and not node.properties:
             pending.add(node.number)
             return self._without(node)
-        if len(node.children) > 1 or any(
+        if node.name or len(node.children) > 1 or any(
                 isinstance(child, str) or child.number in self.look.untouched for child in node.children):
             return [node]
         self._without(node)
@@ -275,10 +275,7 @@ class PageView:
         edited = AccessNode(node.role, node.name, number)
         edited.properties, edited.states = node.properties, self._states(node, edits)
         edited.is_repeated = node.is_repeated
-        if self.page.tags[number] == "select":
-            edited.children = [self._edited(child.number, edits) if isinstance(child, AccessNode) and child.role in (
-                "option", "group") else child for child in node.children]
-        elif node.role in ("option", "group"):
+        if self.page.tags[number] == "select" or node.role not in _FIELDS:
             edited.children = [self._edited(child.number, edits) if isinstance(child, AccessNode) else child
                                for child in node.children]
         else:

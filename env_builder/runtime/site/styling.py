@@ -156,7 +156,8 @@ class _RuleIndex:
         marks = around.get(number)
         if marks is None:
             attributes = page.attributes[number]
-            own = [page.tags[number], f"#{attributes.get('id', '')}", *(f".{each}" for each in attributes.get("class", "").split())]
+            own = [page.tags[number], f"#{attributes.get('id', '')}"]
+            own += [f".{each}" for each in attributes.get("class", "").split()]
             marks = around[number] = self._marks(page, page.parents[number], around).union(own)
         return marks
 
