@@ -4,10 +4,10 @@
 
 Serves pages as recorded, with the style sheets and scripts that the HARs hold. `items_recall` and `items_precision`: of the
 interactive items (role and name) that Chromium's snapshot shows, up to two pages of each path, how many the other host shows;
-and of these, how many Chromium shows. `journals_equal`: the share of recorded sessions (all that a browser recorded, a dozen that
-a proxy did) which, played as clicks and forms, ask for the same in both hosts. Plays in which a script of the page wrote a field
-otherwise than it was typed (an input mask) cannot be equal; they are counted apart, as `plays_rewritten`. `steps_s` is on one
-core with snapshot, pages parsed before; `cold_steps_s` sees every page for the first time. Prints one JSON object at the end.
+and of these, how many Chromium shows. `journals_equal`: the share of recorded sessions (all that a browser recorded, a dozen
+that a proxy did) which, played as clicks and forms, ask for the same in both hosts. Plays in which a script of the page wrote a
+field otherwise than it was typed (an input mask) cannot be equal; they are counted apart, as `plays_rewritten`. `steps_s` is on
+one core with snapshot, pages parsed before; `cold_steps_s` sees every page for the first time. Prints one JSON object last.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _BY_TAG = {
     "dialog": "dialog", "dt": "term", "em": "emphasis", "fieldset": "group", "figure": "figure", "h1": "heading",
     "h2": "heading", "h3": "heading", "h4": "heading", "h5": "heading", "h6": "heading", "hr": "separator", "html": "document",
     "ins": "insertion", "li": "listitem", "main": "main", "mark": "mark", "math": "math", "menu": "list", "meter": "meter",
-    "nav": "navigation", "ol": "list", "option": "option", "output": "status", "p": "paragraph",
+    "nav": "navigation", "ol": "list", "optgroup": "group", "option": "option", "output": "status", "p": "paragraph",
     "progress": "progressbar", "search": "search", "strong": "strong", "sub": "subscript", "sup": "superscript", "svg": "img",
     "table": "table", "tbody": "rowgroup", "textarea": "textbox", "tfoot": "rowgroup", "thead": "rowgroup", "time": "time",
     "tr": "row", "ul": "list"}

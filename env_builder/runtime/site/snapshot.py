@@ -175,7 +175,7 @@ class PageView:
         page, look = self.page, self.look
         if look.removed[number]:
             return
-        shown = look.shown[number]
+        shown = look.shown[number] and not self._is_folded_group(number)
         node = self._node(number) if shown else None
         into = node or parent
         if not look.inline[number] or page.tags[number] == "br":
@@ -195,6 +195,13 @@ class PageView:
         if node is not None:
             parent.children.append(node)
 
+    def _is_folded_group(self, number: int) -> bool:
+        """Whether an element is a group of options in a closed list: browsers show the options alone."""
+        if self.page.tags[number] != "optgroup":
+            return False
+        select = self.page.closest(number, "select")
+        return select is not None and self._names.roles[select] == "combobox"
+
     def _node(self, number: int) -> AccessNode | None:
         """Return an element's node without its children, None where its texts belong to the element around it."""
         page, tag, attributes = self.page, self.page.tags[number], self.page.attributes[number]
@@ -207,7 +214,9 @@ class PageView:
         node = self.nodes[number] = AccessNode(role, "" if role == "iframe" else self._names.name(number), number)
         node.states = self._states(node, {})
         if role == "link" and "href" in attributes:
-            node.properties.append(("url", attributes["href"]))
+            reference = attributes["href"]
+            is_data = reference[:5].lower() == "data:" and "," in reference
+            node.properties.append(("url", f"{reference.partition(',')[0]},…" if is_data else reference))
         if attributes.get("aria-hidden", "").lower() == "true":
             node.properties.append(("aria-hidden", "true"))
         placeholder = attributes.get("placeholder")
