@@ -1,10 +1,10 @@
 """Real Chromium as the second host of a site: the same tools over the same port, and screenshots.
 
-In: a `SitePort`, recorded static files. Out: a driver that answers the calls that `SiteBrowser` answers, and a journal of the same
-requests. Pages come from a server on loopback that is the browser's only way out. Scripts run if the recorded files hold them.
+In: a `SitePort`, recorded static files. Out: a driver that answers the calls that `SiteBrowser` answers, and a journal of the
+same requests. Pages come from a server on loopback that is the browser's only way out. Scripts run if recorded files hold them.
 Needs the package playwright and a Chromium: that of `TRACEROOM_CHROMIUM`, of the system, or Playwright's own.
 
-Sees: what Chromium shows, as Playwright's snapshot for agents writes it, refs drawn by a seed. Does not see: frames of other sites.
+Sees: what Chromium shows, as Playwright's snapshot for agents writes it, refs drawn by a seed. Does not see: frames elsewhere.
 A question (`confirm`) is dismissed at once and the click is made again when it is accepted.
 """
 
@@ -29,7 +29,7 @@ from env_builder.site.loopback import LoopbackSite, StaticFile
 from warehouse.errors import Unavailable
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog, Locator, Page, Playwright
+    from playwright.sync_api import Browser, Dialog, Locator, Page, Playwright, Response
 
 _PLACES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _REF = re.compile(r"\[ref=(e\d+)\]")
@@ -97,7 +97,7 @@ class ChromiumBrowser:
         width: int = 1280, height: int = 720, scripts: bool = True, deliver: Deliver | None = None,
         read_file: Callable[[str], bytes] | None = None,
     ) -> None:
-        """`files`: recorded static files by path; `read_file` gives the bytes of a file to upload, and raises OSError for none."""
+        """`files`: recorded static files by path; `read_file` gives the bytes of a file to upload, OSError for none."""
         self.site = LoopbackSite(origin, files)
         self.site.serve(port, deliver)
         self._read_file = read_file
@@ -112,6 +112,8 @@ class ChromiumBrowser:
         self._known_refs: set[str] = set()
         self._pages: list[Page] = []
         self._n_navigations = 0
+        self._statuses: dict[Page, int] = {}
+        """Of the pages' last documents."""
         self._question: str | None = None
         self._accepts = False
         self._repeat: Callable[[], object] | None = None
@@ -169,7 +171,12 @@ class ChromiumBrowser:
         page.on("dialog", self._answer_dialog)
         page.on("filechooser", self._take_chooser)
         page.on("close", lambda closed: self._pages.remove(closed))
+        page.on("response", lambda response: self._note_status(page, response))
         page.on("request", lambda request: self._count(request.is_navigation_request()))
+
+    def _note_status(self, page: Page, response: Response) -> None:
+        if response.request.is_navigation_request() and response.frame == page.main_frame:
+            self._statuses[page] = response.status
 
     def _count(self, is_navigation: bool) -> None:
         self._n_navigations += is_navigation
@@ -375,6 +382,8 @@ class ChromiumBrowser:
         parts += ["### Page", f"- Page URL: {self._page.url}"]
         title = " ".join(self._page.title().split())
         parts += [f"- Page Title: {title}"] if title else []
+        status = self._statuses.get(self._page, 200)
+        parts += [f"- HTTP status: {status}"] if not 200 <= status < 400 else []
         if self._question is not None:
             parts += ["### Modal state", f'- ["confirm" dialog with message "{self._question}"]: can be handled by '
                                          "browser_handle_dialog"]

@@ -1,9 +1,10 @@
 """Serve a site's port over HTTP on loopback, as the proxy of a browser that can then reach nothing else.
 
 In: a `SitePort`, an origin, recorded static files. Out: pages rendered from trees, redirects, downloads, and a journal of what
-was asked for: the same requests that a browser without a window makes. A browser that uses the server as its proxy sees the site
-under its own address; every other host, and everything encrypted, is refused here. Asks the port for what a person navigates to;
-other requests (images, scripts, their calls) are answered from the recorded files alone, else 404.
+was asked for: the same requests that a browser without a window makes. A browser that uses the server as its proxy sees the
+site under its own address; every other host, and everything encrypted, is refused here. Asks the port for what a person
+navigates to; other requests (images, scripts, their calls) are answered from the recorded files alone, else 404; frames are not
+loaded, as in a browser without a window.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _handler(site: LoopbackSite) -> type[BaseHTTPRequestHandler]:
                 self._answer(site.ask(PortRequest(self.command, address.target, form)))
 
         def _answer(self, answer: PortAnswer) -> None:
-            headers = [("Cache-Control", "no-store")]
+            headers = [("Cache-Control", "no-store"), ("Content-Security-Policy", "frame-src 'none'; object-src 'none'")]
             headers += [each for each in answer.headers if each[0].lower() == "refresh"]
             if answer.location is not None and 300 <= answer.status < 400:
                 self._send(answer.status, [*headers, ("Location", site.own_scheme(answer.location))], b"")

@@ -1,10 +1,11 @@
 """Compile style sheets into what the runtime needs to know which elements a page shows (`runtime/site/styling.py`).
 
-In: CSS texts by the address of their sheet, and the pages' own `<style>` texts. Out: JSON of rules with `display`,
-`visibility` or the `content` of ::before and ::after; all others are dropped. Follows the syntax of CSS (comments, strings,
-escapes, nested @media). Sees: type, class, id, attribute and structural selectors, :not and :is, @media for screens by the viewport's size.
-Does not see: rules with states that only a person's hand makes (:hover, :focus), @layer's order, @supports (taken as true),
-@import, custom properties (a declaration with var() is dropped).
+In: CSS texts by the address of their sheet, and the pages' own `<style>` texts. Out: JSON of the rules that decide what is
+shown and how its texts join: `display`, `visibility`, `float`, `position`, `pointer-events`, and the `content` of ::before and
+::after. All others are dropped. Follows the syntax of CSS (comments, strings, escapes, nested @media). Sees: type, class, id,
+attribute and structural selectors, :not and :is, @media for screens by the viewport's size. Does not see: rules with states
+that only a person's hand makes (:hover, :focus), @layer's order, @supports (taken as true), @import, custom properties (a
+declaration with var() is dropped).
 """
 
 from __future__ import annotations
@@ -34,8 +35,21 @@ _PSEUDO_ELEMENTS = frozenset({"before", "after"})
 _MOST_DEPTH = 20
 
 
+_UNTOUCHED = frozenset({
+    "active", "any-link", "autofill", "backdrop", "cue", "current", "default", "defined", "dir", "file-selector-button",
+    "first-letter", "first-line", "focus", "focus-visible", "focus-within", "fullscreen", "future", "has", "host",
+    "hover", "in-range", "indeterminate", "invalid", "lang", "marker", "modal", "open", "optional", "out-of-range",
+    "paused", "placeholder", "placeholder-shown", "playing", "popover-open", "read-only", "read-write", "selection",
+    "slotted", "target", "user-invalid", "user-valid", "valid", "visited"})
+"""Names that a browser knows and this compiler leaves out."""
+
+
 class UnsupportedSelector(Exception):
-    """A selector that can match no page that nobody touches, or that this compiler does not know."""
+    """A selector that matches no page that nobody touches, or that this compiler leaves out."""
+
+
+class InvalidSelector(Exception):
+    """A selector that no browser knows: the whole rule is void."""
 
 
 def compile_styles(sheets: Mapping[str, str], inline: tuple[str, ...] | list[str] = ()) -> dict[str, Any]:
@@ -54,7 +68,10 @@ def _rules(tokens: list[str], media: list[list[list[Any]]] | None, depth: int) -
     position = 0
     while position < len(tokens):
         start = position
-        while position < len(tokens) and tokens[position] not in ("{", ";", "}"):
+        is_at_rule = False
+        while position < len(tokens) and tokens[position] != "{" and not (is_at_rule and tokens[position] == ";"):
+            begins = not "".join(tokens[start:position]).strip()
+            is_at_rule = is_at_rule or (begins and tokens[position].lstrip().startswith("@"))
             position = _after(tokens, position)
         prelude = "".join(tokens[start:position]).strip()
         if position >= len(tokens) or tokens[position] != "{":
@@ -103,11 +120,15 @@ def _style_rules(prelude: str, body: list[str], media: list[list[list[Any]]] | N
             own.append([name, value, heavy])
     if not own and not content:
         return
+    selectors = []
     for selector in split_selectors(prelude):
         try:
-            compounds, pseudo, specificity = compile_selector(selector)
+            selectors.append(compile_selector(selector))
         except UnsupportedSelector:
             continue
+        except InvalidSelector:
+            return
+    for compounds, pseudo, specificity in selectors:
         declarations = own + content if pseudo else own
         if declarations:
             yield {"media": media, "selector": compounds, "pseudo": pseudo, "set": declarations, "specificity": specificity}
@@ -199,16 +220,16 @@ def split_selectors(text: str) -> list[str]:
         elif token == "," and depth == 0:
             parts.append(text[start:match.start()])
             start = match.end()
-    return [part.strip() for part in [*parts, text[start:]] if part.strip()]
+    return [part.strip() for part in [*parts, text[start:]]]
 
 
 def compile_selector(text: str, depth: int = 0) -> tuple[list[list[Any]], str, list[int]]:
     """Return the compounds of a selector from the element outwards, its pseudo-element, its specificity.
 
-    Errors: `UnsupportedSelector`.
+    Errors: `UnsupportedSelector`, `InvalidSelector`.
     """
-    if depth > _MOST_DEPTH:
-        raise UnsupportedSelector(text)
+    if depth > _MOST_DEPTH or not text.strip():
+        raise InvalidSelector(text)
     compounds: list[list[Any]] = []
     combinators: list[str] = []
     pseudo, specificity, position = "", [0, 0, 0], 0
@@ -218,23 +239,23 @@ def compile_selector(text: str, depth: int = 0) -> tuple[list[list[Any]], str, l
         start = position
         while position < len(text) and (match := _PART.match(text, position)) is not None:
             if pseudo or (match["tag"] and position != start):
-                raise UnsupportedSelector(text)
+                raise InvalidSelector(text)
             position = match.end()
             if match["open"]:
                 position = _closing(text, position)
             pseudo = _enter_part(what, match, text[match.end():position - 1], specificity, depth)
-        if position == start and not pseudo:
-            raise UnsupportedSelector(text)
+        if position == start:
+            raise InvalidSelector(text)
         compounds.append(["", what])
         between = re.compile(r"\s*([>+~])\s*|\s+").match(text, position)
         if between is None:
             if position < len(text):
-                raise UnsupportedSelector(text)
+                raise InvalidSelector(text)
             break
         combinators.append(between[1] or " ")
         position = between.end()
     if len(combinators) != len(compounds) - 1:
-        raise UnsupportedSelector(text)
+        raise InvalidSelector(text)
     outwards = compounds[::-1]
     for compound, combinator in zip(outwards[1:], reversed(combinators), strict=True):
         compound[0] = combinator
@@ -248,7 +269,7 @@ def _closing(text: str, position: int) -> int:
         depth += {"(": 1, ")": -1}.get(match[0], 0)
         if depth == 0:
             return match.end()
-    raise UnsupportedSelector(text)
+    raise InvalidSelector(text)
 
 
 def _enter_part(what: dict[str, Any], match: re.Match[str], argument: str, specificity: list[int], depth: int) -> str:
@@ -265,7 +286,9 @@ def _enter_part(what: dict[str, Any], match: re.Match[str], argument: str, speci
         specificity[1] += 1
     elif match["attribute"] is not None:
         parts = _ATTRIBUTE.fullmatch(match["attribute"])
-        if parts is None or parts[4] == "i":
+        if parts is None:
+            raise InvalidSelector(match["attribute"])
+        if parts[4] == "i":
             raise UnsupportedSelector(match["attribute"])
         value = parts[3] or ""
         value = unescape(value[1:-1] if value[:1] in ("'", '"') else value)
@@ -301,8 +324,10 @@ def _enter_pseudo(what: dict[str, Any], name: str, argument: str, specificity: l
         pseudos.append([name, _nth(argument)])
     elif name in PSEUDOS and not argument:
         pseudos.append([name, None])
-    else:
+    elif name in _UNTOUCHED or name.startswith("-webkit-"):
         raise UnsupportedSelector(name)
+    else:
+        raise InvalidSelector(name)
     return ""
 
 
@@ -310,7 +335,7 @@ def _nth(text: str) -> list[int]:
     text = {"odd": "2n+1", "even": "2n"}.get(text.strip().lower(), text.strip().lower())
     match = _NTH.fullmatch(text)
     if match is None:
-        raise UnsupportedSelector(text)
+        raise InvalidSelector(text)
     if match[4]:
         return [0, int(match[4])]
     step = int(match[1] + "1") if match[1] in ("", "+", "-") else int(match[1])

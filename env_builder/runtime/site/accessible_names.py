@@ -24,6 +24,8 @@ _PASSES_CONTENT = _FROM_CONTENT | frozenset({
 _NAMELESS = frozenset({
     "caption", "code", "definition", "deletion", "emphasis", "generic", "insertion", "mark", "paragraph", "presentation",
     "strong", "subscript", "suggestion", "superscript", "term", "time"})
+_NAMING = frozenset({"aria-label", "aria-labelledby", "title"})
+"""Attributes that name even an element without a role."""
 _RANGES = frozenset({"progressbar", "scrollbar", "slider", "spinbutton", "meter"})
 _WITH_PLACEHOLDER = frozenset({"text", "password", "number", "search", "tel", "email", "url"})
 _LABELLED = frozenset({"button", "input", "meter", "output", "progress", "select", "textarea"})
@@ -55,7 +57,8 @@ class AccessibleNames:
 
     def name(self, number: int) -> str:
         """Return an element's name, spaces collapsed."""
-        if (self.roles[number] or "") in _NAMELESS:
+        role, attributes = self.roles[number], self._page.attributes[number]
+        if role in _NAMELESS or (role is None and self._page.tags[number] != "summary" and not (_NAMING & attributes.keys())):
             return ""
         return squeeze_text(self._text(number, SELF, False, -1))
 
@@ -71,6 +74,10 @@ class AccessibleNames:
                     sources.append(child)
                     waiting.append(child)
         return sources
+
+    def is_hidden(self, number: int) -> bool:
+        """Whether assistive technology is not to know of an element."""
+        return self._hidden[number]
 
     def labels(self, number: int) -> list[int]:
         """Return the labels of a control, in the page's order."""
@@ -107,7 +114,7 @@ class AccessibleNames:
             if text.strip():
                 return text
         role = self.roles[number] or ""
-        if why in (WITHIN, LABEL, REFERENCE):
+        if why != SELF:
             embedded = self._embedded(number, role)
             if embedded is not None:
                 return embedded

@@ -38,6 +38,7 @@ def resolve(base: str, reference: str) -> PageAddress | None:
     cleaned = re.sub(r"[\t\r\n]", "", reference.strip("".join(map(chr, range(33)))))
     try:
         joined = urljoin(base, cleaned) if cleaned else base.partition("#")[0]
+        has_query = "?" in (cleaned or joined).partition("#")[0] or "?" in joined.partition("#")[0]
         parts = urlsplit(joined)
         host = parts.hostname
     except ValueError:
@@ -45,9 +46,8 @@ def resolve(base: str, reference: str) -> PageAddress | None:
     if parts.scheme not in ("http", "https") or not host:
         return None
     target = quote(parts.path.replace("\\", "/") or "/", safe=_PATH, errors="replace")
-    has_query = "?" in joined.partition("#")[0]
     query = f"?{quote(parts.query, safe=_QUERY, errors='replace')}" if has_query else ""
-    fragment = joined.partition("#")[2] if "#" in joined else None
+    fragment = cleaned.partition("#")[2] if "#" in cleaned else None
     return PageAddress(f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}", target + query,
                        None if fragment is None else quote(fragment, safe=_QUERY + "'#", errors="replace"))
 

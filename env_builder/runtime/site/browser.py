@@ -259,7 +259,9 @@ class SiteBrowser:
         for path in paths:
             if not path or (self._find_file is not None and not self._find_file(path)):
                 raise BrowserRefusal(f"no file {path!r}")
-        self._edit(number, tuple(path.replace("\\", "/").rpartition("/")[2] for path in paths))
+        names = tuple(path.replace("\\", "/").rpartition("/")[2] for path in paths)
+        self._edit(number, names)
+        self._notes.append(f"Chose {', '.join(names) or 'no file'} for {self._label(number)}")
 
     def _handle_dialog(self, arguments: Mapping[str, Any]) -> None:
         dialog = self._state.dialog
@@ -538,7 +540,6 @@ class SiteBrowser:
         several = forms.is_multiple(flat, number)
         if not several and not chosen:
             raise BrowserRefusal(f"{self._label(number)} needs one of its options")
-        self._focus(number)
         self._edit(number, tuple(sorted(set(chosen))) if several else (chosen[0],))
 
     def _arrow(self, number: int, step: int) -> None:
@@ -556,7 +557,7 @@ class SiteBrowser:
 
     def _edit(self, number: int, edit: Edit) -> None:
         page = self._page()
-        self._change(page._replace(edits={**page.edits, number: edit}, focus=number))
+        self._change(page._replace(edits={**page.edits, number: edit}))
         self._after_change(number)
 
     def _after_change(self, number: int) -> None:

@@ -274,7 +274,7 @@ def _text_refusal(page: FlatPage, edits: Edits, number: int, kind: str) -> str |
         return "Please fill out this field." if "required" in attributes else None
     if kind == "email" and not all(_EMAIL(each.strip()) for each in (
             text.split(",") if "multiple" in attributes else [text])):
-        return f"Please include a valid email address; {text!r} is none."
+        return _email_refusal(text)
     if kind == "url" and not (urlsplit(text).scheme and (urlsplit(text).netloc or urlsplit(text).path)):
         return "Please enter a URL."
     shortest = attributes.get("minlength", "").strip()
@@ -286,6 +286,15 @@ def _text_refusal(page: FlatPage, edits: Edits, number: int, kind: str) -> str |
         title = attributes.get("title", "")
         return f"Please match the requested format.{f' {title}' if title else ''}"
     return _range_refusal(attributes, text, kind) if kind in _RANGED else None
+
+
+def _email_refusal(text: str) -> str:
+    before, at, after = text.partition("@")
+    if not at:
+        return f"Please include an '@' in the email address. '{text}' is missing an '@'."
+    if not before or not after:
+        return f"Please enter a part {'followed by' if not before else 'following'} '@'. '{text}' is incomplete."
+    return f"Please enter a valid email address. '{text}' is none."
 
 
 def _fits_pattern(pattern: str, text: str) -> bool:

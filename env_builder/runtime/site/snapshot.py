@@ -32,9 +32,10 @@ _DISABLED = frozenset({
     "tab", "checkbox", "columnheader", "combobox", "grid", "listbox", "menu", "menubar", "menuitemcheckbox",
     "menuitemradio", "option", "radio", "radiogroup", "row", "rowheader", "searchbox", "select", "slider", "spinbutton",
     "switch", "tablist", "textbox", "toolbar", "tree", "treegrid", "treeitem"})
+_FIELDS = frozenset({"button", "checkbox", "combobox", "radio", "searchbox", "slider", "spinbutton", "switch", "textbox"})
 _INVALID = frozenset({
-    "application", "checkbox", "columnheader", "combobox", "gridcell", "listbox", "radiogroup", "rowheader", "searchbox", "slider",
-    "spinbutton", "switch", "textbox", "tree"})
+    "application", "checkbox", "columnheader", "combobox", "gridcell", "listbox", "radiogroup", "rowheader", "searchbox",
+    "slider", "spinbutton", "switch", "textbox", "tree"})
 _IDENTIFYING = frozenset({
     "alertdialog", "dialog", "banner", "complementary", "contentinfo", "form", "main", "navigation", "region", "search",
     "application", "document", "figure", "group", "grid", "listbox", "menu", "menubar", "radiogroup", "tablist", "tabpanel",
@@ -154,7 +155,8 @@ class PageView:
             return None
         role, quoted, place = match.groups()
         name = None if quoted is None else re.sub(r"\\(.)", r"\1", quoted[1:-1])
-        numbers = [number for number, node in self.nodes.items() if node.role == role and name in (None, node.name)]
+        numbers = [number for number, node in self.nodes.items() if node.role == role and name in (None, node.name)
+                   and not self._names.is_hidden(number)]
         return numbers if place is None else numbers[int(place):int(place) + 1]
 
     def label(self, number: int) -> str:
@@ -173,7 +175,7 @@ class PageView:
         page, look = self.page, self.look
         if look.removed[number]:
             return
-        shown = look.shown[number]
+        shown = look.shown[number] and not self._is_folded_group(number)
         node = self._node(number) if shown else None
         into = node or parent
         if not look.inline[number] or page.tags[number] == "br":
@@ -193,6 +195,13 @@ class PageView:
         if node is not None:
             parent.children.append(node)
 
+    def _is_folded_group(self, number: int) -> bool:
+        """Whether an element is a group of options in a closed list: browsers show the options alone."""
+        if self.page.tags[number] != "optgroup":
+            return False
+        select = self.page.closest(number, "select")
+        return select is not None and self._names.roles[select] == "combobox"
+
     def _node(self, number: int) -> AccessNode | None:
         """Return an element's node without its children, None where its texts belong to the element around it."""
         page, tag, attributes = self.page, self.page.tags[number], self.page.attributes[number]
@@ -202,10 +211,12 @@ class PageView:
         if role == "generic" and self.look.inline[number] and len(page.children[number]) == 1 and isinstance(
                 page.children[number][0], str):
             return None
-        node = self.nodes[number] = AccessNode(role, "" if role in ("generic", "iframe") else self._names.name(number), number)
+        node = self.nodes[number] = AccessNode(role, "" if role == "iframe" else self._names.name(number), number)
         node.states = self._states(node, {})
         if role == "link" and "href" in attributes:
-            node.properties.append(("url", attributes["href"]))
+            reference = attributes["href"]
+            is_data = reference[:5].lower() == "data:" and "," in reference
+            node.properties.append(("url", f"{reference.partition(',')[0]},…" if is_data else reference))
         if attributes.get("aria-hidden", "").lower() == "true":
             node.properties.append(("aria-hidden", "true"))
         placeholder = attributes.get("placeholder")
@@ -220,9 +231,7 @@ class PageView:
         if page.tags[number] not in ("input", "textarea"):
             return []
         kind = forms.kind_of(page, number)
-        if kind == "file":
-            return [", ".join(forms.file_names(edits, number))]
-        if kind in ("checkbox", "radio"):
+        if kind in ("checkbox", "file", "radio"):
             return []
         text = forms.value(page, edits, number)
         return ["•" * len(text) if kind == "password" else text]
@@ -250,14 +259,15 @@ class PageView:
             pending.difference_update(sources)
         if node.role != "generic" or parent is None:
             return [node]
-        if len(node.children) == 1 and isinstance(inner := node.children[0], AccessNode) and inner.is_text() and len(
-                inner.children) == 1 and not inner.properties and not node.properties:
+        if len(node.children) == 1 and isinstance(inner := node.children[0], AccessNode) and inner.is_text() and not (
+                inner.name) and len(inner.children) == 1 and not inner.properties and not node.properties:
             self._without(inner)
             node.children = inner.children
-        if parent.name and node.children == [parent.name] and not node.properties:
+        repeats = node.children == [parent.name] if not node.name else not node.children and node.name == parent.name
+        if parent.name and repeats and not node.properties:
             pending.add(node.number)
             return self._without(node)
-        if len(node.children) > 1 or any(
+        if node.name or len(node.children) > 1 or any(
                 isinstance(child, str) or child.number in self.look.untouched for child in node.children):
             return [node]
         self._without(node)
@@ -274,10 +284,7 @@ class PageView:
         edited = AccessNode(node.role, node.name, number)
         edited.properties, edited.states = node.properties, self._states(node, edits)
         edited.is_repeated = node.is_repeated
-        if self.page.tags[number] == "select":
-            edited.children = [self._edited(child.number, edits) if isinstance(child, AccessNode) and child.role in (
-                "option", "group") else child for child in node.children]
-        elif node.role in ("option", "group"):
+        if self.page.tags[number] == "select" or node.role not in _FIELDS:
             edited.children = [self._edited(child.number, edits) if isinstance(child, AccessNode) else child
                                for child in node.children]
         else:

@@ -62,6 +62,8 @@ class StyleRule(NamedTuple):
     declarations: tuple[tuple[str, Any, int], ...]
     """Property, value, importance."""
     specificity: tuple[int, ...]
+    around: frozenset[str]
+    """Ids, classes and tags that must stand around the element: most rules fail by these."""
 
 
 class Styles:
@@ -70,9 +72,7 @@ class Styles:
     def __init__(self, plain: Mapping[str, Any] | None = None, width: int = 1280, height: int = 720) -> None:
         self._size = {"width": width, "height": height}
         self._sheets: dict[str, list[StyleRule]] = {
-            key: [StyleRule(tuple((how, what) for how, what in rule["selector"]), rule["pseudo"],
-                            tuple((name, value, heavy) for name, value, heavy in rule["set"]), tuple(rule["specificity"]))
-                  for rule in rules if self._applies(rule["media"])]
+            key: [_style_rule(rule) for rule in rules if self._applies(rule["media"])]
             for key, rules in (plain or {}).get("sheets", {}).items()}
         self._indexes: dict[tuple[str, ...], _RuleIndex] = {}
 
@@ -112,20 +112,33 @@ def sheet_key(text: str) -> str:
     return f"text:{digest(text)[:16]}"
 
 
+def _style_rule(plain: Mapping[str, Any]) -> StyleRule:
+    compounds = _pairs(plain["selector"])
+    around = frozenset(_mark(what) for how, what in compounds[1:] if how in (" ", ">"))
+    return StyleRule(compounds, plain["pseudo"], tuple((name, value, heavy) for name, value, heavy in plain["set"]),
+                     tuple(plain["specificity"]), around - {"*"})
+
+
+def _mark(what: Mapping[str, Any]) -> str:
+    """Return what an element must have to be a compound selector, as one word."""
+    classes = what.get("classes")
+    return f"#{what['id']}" if "id" in what else f".{classes[0]}" if classes else str(what.get("tag", "*"))
+
+
 class _RuleIndex:
     """Rules by what the element itself must be, and for each kind of element (tag, id, classes) those that may match."""
 
     def __init__(self, rules: list[StyleRule]) -> None:
         self._by: dict[str, list[tuple[int, StyleRule]]] = {}
         for order, rule in enumerate(rules):
-            what = rule.compounds[0][1]
-            classes = what.get("classes")
-            key = f"#{what['id']}" if "id" in what else f".{classes[0]}" if classes else what.get("tag", "*")
-            self._by.setdefault(key, []).append((order, rule))
+            self._by.setdefault(_mark(rule.compounds[0][1]), []).append((order, rule))
         self._memo: dict[tuple[str, str, str], tuple[list[tuple[int, StyleRule]], dict[str, Winner]]] = {}
 
-    def of(self, page: FlatPage, number: int) -> dict[str, Winner]:
-        """Return what the sheets set for an element: property -> winner; of ::before and ::after under `before content` etc."""
+    def of(self, page: FlatPage, number: int, around: dict[int, frozenset[str]]) -> dict[str, Winner]:
+        """Return what the sheets set for an element: property -> winner; of ::before and ::after under `before content` etc.
+
+        `around` keeps the marks of an element and of all around it, by its number.
+        """
         attributes = page.attributes[number]
         key = page.tags[number], attributes.get("id", ""), attributes.get("class", "")
         if key not in self._memo:
@@ -133,10 +146,20 @@ class _RuleIndex:
         maybe, winners = self._memo[key]
         if maybe:
             winners = dict(winners)
+            marks = self._marks(page, page.parents[number], around)
             for order, rule in maybe:
-                if _matches(page, number, rule.compounds):
+                if rule.around <= marks and _matches(page, number, rule.compounds):
                     _enter(winners, rule, order)
         return winners
+
+    def _marks(self, page: FlatPage, number: int, around: dict[int, frozenset[str]]) -> frozenset[str]:
+        marks = around.get(number)
+        if marks is None:
+            attributes = page.attributes[number]
+            own = [page.tags[number], f"#{attributes.get('id', '')}"]
+            own += [f".{each}" for each in attributes.get("class", "").split()]
+            marks = around[number] = self._marks(page, page.parents[number], around).union(own)
+        return marks
 
     def _kind(self, page: FlatPage, number: int, tag: str, name: str, classes: str) -> tuple[
             list[tuple[int, StyleRule]], dict[str, Winner]]:
@@ -245,12 +268,13 @@ def _look(page: FlatPage, index: _RuleIndex, opened: Mapping[int, bool]) -> Look
     n = len(page.tags)
     displays, visibilities = [""] * n, ["visible"] * n
     look = Look([False] * n, [False] * n, [True] * n, {}, {}, set())
+    around: dict[int, frozenset[str]] = {-1: frozenset()}
     for number in range(n):
         parent = page.parents[number]
         if parent >= 0 and (look.removed[parent] or _folded(page, number, parent, opened)):
             look.removed[number] = True
             continue
-        winners = _with_inline(index.of(page, number), page.attributes[number].get("style"))
+        winners = _with_inline(index.of(page, number, around), page.attributes[number].get("style"))
         default = _default(page, number)
         display = winners["display"][1] if "display" in winners else default
         if display in ("inherit", "revert", "revert-layer"):
