@@ -262,6 +262,15 @@ def test_a_fork_and_a_return_lose_nothing(archive: Environment, data: st.DataObj
         assert each.episode().received == whole.episode().received and each.grade() == whole.grade()
 
 
+def test_calls_from_memory_deliver_alike(archive: Environment) -> None:
+    remembering = archive.fork()
+    remembering.remember()
+    for steps in (HONEST["as asked"], HONEST["as asked"], CHEATS["copied, and the source stays"], HONEST["filed twice"]):
+        one, other = played(remembering, steps), played(archive, steps)
+        assert one.journal == other.journal and one.difference() == other.difference()
+        assert one.episode().received == other.episode().received and one.grade() == other.grade()
+
+
 def test_an_origin_stays_with_its_bytes(archive: Environment) -> None:
     env = played(archive, [fetch("7"), copy(download("7"), "a.pdf"), move("a.pdf", "b.pdf"),
                            ("files_write", {"path": download("7"), "content": "mine"})])

@@ -195,7 +195,7 @@ class ChatState(AppState):
             and (low is None or _microseconds(_ts_of(key)) > low) and (high is None or _microseconds(_ts_of(key)) < high))]
         return [self._shown(key, message, replies.get(key, 0)) for key, message in chosen[-limit:]], {}
 
-    def search_messages(
+    def search_texts(
         self, text: str, channel: str | None = None, author: str | None = None, limit: int = LIMIT,
     ) -> tuple[Any, Change]:
         """Return the latest messages that contain a text. One whose text is not on record contains it for all that is known."""
@@ -206,7 +206,7 @@ class ChatState(AppState):
                 if author in (None, message["author"]) and (message["text"] is None or wanted in message["text"].casefold())]
         return sorted(rows, key=lambda row: str(row["ts"]))[-limit:], {}
 
-    def post_message(self, channel: str, text: str, thread: str | None = None) -> tuple[Any, Change]:
+    def post_text(self, channel: str, text: str, thread: str | None = None) -> tuple[Any, Change]:
         self._must_exist(channel)
         root = None if thread is None else self._message(f"{channel}/{thread}")
         if thread is not None and root is None:
@@ -216,12 +216,12 @@ class ChatState(AppState):
         message = {"author": self._user, "channel": channel, "edited": False, "text": _admitted(text), "thread": above}
         return {"ok": True, "channel": channel, "ts": ts}, {(MESSAGE, f"{channel}/{ts}"): message}
 
-    def edit_message(self, channel: str, ts: str, text: str) -> tuple[Any, Change]:
+    def edit_own(self, channel: str, ts: str, text: str) -> tuple[Any, Change]:
         message = self._own(channel, ts, "edit")
         return {"ok": True, "channel": channel, "ts": ts}, {
             (MESSAGE, f"{channel}/{ts}"): message | {"text": _admitted(text), "edited": True}}
 
-    def delete_message(self, channel: str, ts: str) -> tuple[Any, Change]:
+    def delete_own(self, channel: str, ts: str) -> tuple[Any, Change]:
         self._own(channel, ts, "delete")
         return {"ok": True, "channel": channel, "ts": ts}, {(MESSAGE, f"{channel}/{ts}"): None}
 
@@ -269,8 +269,8 @@ class ChatState(AppState):
 
 
 _ANSWERS: dict[str, Callable[..., tuple[Any, Change]]] = {
-    "channels": ChatState.list_channels, "read": ChatState.read_channel, "search": ChatState.search_messages,
-    "post": ChatState.post_message, "edit": ChatState.edit_message, "delete": ChatState.delete_message}
+    "channels": ChatState.list_channels, "read": ChatState.read_channel, "search": ChatState.search_texts,
+    "post": ChatState.post_text, "edit": ChatState.edit_own, "delete": ChatState.delete_own}
 """Tool -> what answers it: a JSON value, and what it changes."""
 
 
