@@ -95,4 +95,5 @@ def written_instant(at: datetime) -> Iterator[tuple[str, str]]:
     yield "time 24", f"{at.hour:02}:{at.minute:02}"
     yield "time seconds", f"{at.hour:02}:{at.minute:02}:{at.second:02}"
     yield "time dotted", f"{hour}:{at.minute:02} {half}.m." if at.minute else f"{hour} {half}.m."
+    yield "time 12", f"{hour:02}:{at.minute:02}"
     yield "time half", f"{hour}:{at.minute:02} {half.upper()}M"
