@@ -37,6 +37,8 @@ _RIGHT = 0.97
 """A place that is right more often needs no other place beside it."""
 _N_BESIDE, _LEAST_BESIDE = 2, 3
 """Places beside it that a place may go by, and how often such a one has to have been right."""
+_N_CHOICES, _CHOSEN = 12, 0.7
+"""Values that a choice has at most, and which share of them several sessions posted."""
 _Trial: TypeAlias = dict[str, tuple[bool, bool]]
 """Sources that had a value for a place: whether it was right, and right to the letter."""
 
@@ -109,7 +111,9 @@ class SourceLearner:
         self._trials: dict[SourceKey, list[_Trial]] = defaultdict(list)
         self._contexts_of: dict[SourceKey, list[SourceContext]] = defaultdict(list)
         self._beside: dict[SourceKey, list[Place]] = {}
-        contexts = self._contexts([list(session) for session in sessions])
+        recorded = [list(session) for session in sessions]
+        self.choices = choices_of(recorded)
+        contexts = self._contexts(recorded)
         for number, visit, context in contexts:
             self._count_texts(number, visit, context)
         for number, visit, context in contexts:
@@ -132,7 +136,7 @@ class SourceLearner:
         for place, value in visit.values.items():
             rows = list(_added_rows(context.last_look(place), value, context))
             names = _named(value, context)
-            for key in _keys(visit, place, context):
+            for key in _keys(visit, place, context, self.choices):
                 self._texts[key].add(session, ("constant", value))
                 self._patterns[key].add(session, ("pattern", context.abstracted(value)))
                 for name in names:
@@ -143,7 +147,7 @@ class SourceLearner:
     def _count_sources(self, session: int, visit: SiteVisit, context: SourceContext) -> None:
         for place, value in visit.values.items():
             kind = None if place == KIND else visit.kind
-            for key in _keys(visit, place, context):
+            for key in _keys(visit, place, context, self.choices):
                 trial: _Trial = {}
                 for source in self._possible(key, session):
                     candidate = context.value(source, place, kind)
@@ -224,7 +228,7 @@ class SourceLearner:
 
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
-        return LearntSources(self.places, self.sources, self.visits, self.least_trust)
+        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust)
 
 
 class _Votes:
@@ -273,7 +277,7 @@ def _tried_beside(context: SourceContext, beside: Place, key: SourceKey) -> _Tri
 def _rates(name: str, trials: Sequence[_Trial]) -> tuple[float, float]:
     """Return how often a source is right where it has a value, and how often to the letter."""
     results = [trial[name] for trial in trials if name in trial]
-    return ((sum(right for right, _ in results) + 1) / (len(results) + 2),
+    return ((sum(right for right, _ in results) + 0.5) / (len(results) + 2),
             sum(exact for _, exact in results) / max(len(results), 1))
 
 
@@ -284,6 +288,22 @@ def lower_bound(n_right: int, n_tried: int) -> float:
     share = n_right / n_tried
     centre, spread = share + 1 / (2 * n_tried), math.sqrt(share * (1 - share) / n_tried + 1 / (4 * n_tried ** 2))
     return round((centre - spread) / (1 + 1 / n_tried), 4)
+
+
+def choices_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, list[str]]:
+    """Return the fields of forms that are choices: of few values, most of which several sessions posted."""
+    values: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for number, session in enumerate(sessions):
+        for visit in session:
+            for name, value in visit.arguments.items() if visit.is_write else ():
+                if name.startswith("form "):
+                    values[visit.route, name][value].add(number)
+    choices: dict[str, list[str]] = defaultdict(list)
+    for (route, name), by_value in sorted(values.items()):
+        is_shared = sum(len(posted) > 1 for posted in by_value.values()) >= _CHOSEN * len(by_value)
+        if 1 < len(by_value) <= _N_CHOICES and is_shared:
+            choices[route].append(name)
+    return dict(choices)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -297,11 +317,11 @@ def are_same(one: Value, other: Value) -> bool:
     return one == other or masked_value(one) == masked_value(other)
 
 
-def _keys(visit: SiteVisit, place: Place, context: SourceContext) -> Iterator[SourceKey]:
+def _keys(visit: SiteVisit, place: Place, context: SourceContext, choices: Mapping[str, Sequence[str]]) -> Iterator[SourceKey]:
     """Yield what counts are kept for: the place in all cases, and in its case."""
     key = SourceKey(visit.route, None if place == KIND else visit.kind, place)
     yield key
-    yield key._replace(case=context.kind_case if place == KIND else context.case)
+    yield from (key._replace(case=case) for case in context.cases(place, choices))
 
 
 def _named(value: Value, context: SourceContext) -> list[str]:
@@ -339,7 +359,7 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     _write(folder / "routes.json", dict(sorted(site.paths.items())))
     _write(folder / "templates.json", [[*key, plain_template(site.templates[key])] for key in sorted(site.templates)])
     _write(folder / "sources.json", {
-        "routes": names, "least_trust": learner.least_trust,
+        "routes": names, "least_trust": learner.least_trust, "choices": learner.choices,
         "places": [[numbers[route], kind, learner.places[route, kind]] for route, kind in sorted(learner.places)],
         "sources": [[numbers[key.route], key.kind, key.place, key.case,
                      [[trust, *source] for trust, source in sources[key]]]

@@ -147,14 +147,15 @@ class LearntSources:
     """Answers requests by the sources that places learnt."""
 
     def __init__(self, places: Mapping[tuple[str, str], Sequence[Place]], sources: Mapping[SourceKey, Sequence[LearntSource]],
-                 visits: Iterable[SiteVisit], least_trust: float = 0.0) -> None:
-        """Take the places of each route's answers by kind, the sources of each place, the recorded visits, and the trust below
-        which a place is unknown."""
+                 visits: Iterable[SiteVisit], choices: Mapping[str, Sequence[str]], least_trust: float = 0.0) -> None:
+        """Take the places of each route's answers by kind, the sources of each place, the recorded visits, the fields that are
+        choices by the route that they are posted to, and the trust below which a place is unknown."""
         self._places = places
         self._sources = sources
+        self._choices = choices
         self._least_trust = least_trust
         self._index = VisitIndex(visits)
-        self._plans: dict[tuple[str, Value, str], list[tuple[Place, Sequence[LearntSource]]]] = {}
+        self._plans: dict[tuple[str, Value, tuple[str, ...]], list[tuple[Place, Sequence[LearntSource]]]] = {}
 
     def answer(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime | None = None) -> LearntValues | None:
         """Return places and values for a request, given its session's visits so far; None for a route never requested."""
@@ -170,10 +171,10 @@ class LearntSources:
 
     def _fill(self, context: SourceContext, kind: Value, places: Sequence[Place], values: dict[Place, Value],
               unknown: list[Place]) -> None:
-        route, case = context.request.route, context.case if kind is not None else context.kind_case
-        if (route, kind, case) not in self._plans:
-            self._plans[route, kind, case] = [(place, self._learnt(SourceKey(route, kind, place, case))) for place in places]
-        for place, sources in self._plans[route, kind, case]:
+        route, cases = context.request.route, context.cases(places[0] if places else KIND, self._choices)
+        if (route, kind, cases) not in self._plans:
+            self._plans[route, kind, cases] = [(place, self._learnt(SourceKey(route, kind, place), cases)) for place in places]
+        for place, sources in self._plans[route, kind, cases]:
             values[place] = None
             is_reliable = False
             for trust, source in sources:
@@ -187,7 +188,6 @@ class LearntSources:
             else:
                 unknown.append(place)
 
-    def _learnt(self, key: SourceKey) -> Sequence[LearntSource]:
-        if key in self._sources:
-            return self._sources[key]
-        return self._sources.get(key._replace(case=None), ())
+    def _learnt(self, key: SourceKey, cases: Sequence[str]) -> Sequence[LearntSource]:
+        keys = (key._replace(case=case) for case in cases)
+        return next((self._sources[each] for each in keys if each in self._sources), self._sources.get(key, ()))

@@ -49,7 +49,7 @@ class InducedPages:
         visits = [_visit(json.loads(line), names, plain["values"])
                   for line in (folder / "visits.jsonl").read_text("utf-8").splitlines()]
         return cls(SiteRoutes(plain["routes"]), templates, LearntSources(
-            places, sources, visits, plain["sources"]["least_trust"]))
+            places, sources, visits, plain["sources"]["choices"], plain["sources"]["least_trust"]))
 
     def answer(self, request: PortRequest, user: str, at: datetime, own: Sequence[SiteVisit],
                until: datetime | None = None) -> tuple[PortAnswer, SiteVisit] | None:

@@ -102,7 +102,7 @@ class SourceContext:
         last = next((visit for visit in reversed(self.own) if visit.is_write or visit.is_page), None)
         return last if last is not None and last.is_write else None
 
-    @property
+    @cached_property
     def case(self) -> str:
         """Return the case that an answer may be of: the route of what was posted since the last page, the empty text if
         nothing was, `start` for a session's first request."""
@@ -110,16 +110,28 @@ class SourceContext:
             return "start"
         return self.posted.route if self.posted is not None else ""
 
+    def cases(self, place: Place, choices: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        """Return the cases of a place, the narrowest first.
+
+        Narrower than `case`: with the values of the fields that are choices (`choices`: fields by route), of what was posted
+        or is; for an answer's kind, whether the request names something that nobody met."""
+        visit = self.request if self.request.is_write else self.posted
+        case = self.case
+        fields = choices.get(visit.route, ()) if visit is not None else ()
+        values = [f"{name}={visit.arguments.get(name, '')}" for name in fields] if visit is not None else []
+        if place == KIND and self._is_new:
+            case = f"{case} new"
+        return (" ".join([case, *values]), case) if values else (case,)
+
     @cached_property
-    def kind_case(self) -> str:
-        """Return the case that an answer's kind may be of: also, whether the request names something that nobody met."""
+    def _is_new(self) -> bool:
         words = {word for word in words_with_digits(self.request.url) if not self._others.is_known(word)}
         if words:
             for visit in self.own:
                 words.difference_update(words_with_digits(visit.url))
                 for value in visit.values.values():
                     words.difference_update(words_with_digits(value or ""))
-        return f"{self.case} new" if words else self.case
+        return bool(words)
 
     def visits(self, name: str, kind: Value) -> list[SiteVisit]:
         """Return the visits that a kind of look may use, the last first; `kind`: of answers of this kind alone."""

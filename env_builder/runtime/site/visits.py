@@ -61,7 +61,7 @@ def arguments_of(request: PortRequest, parameters: Mapping[str, str]) -> dict[st
     for name, value in request.form or ():
         fields.setdefault(name, []).append(value)
     numbers = {f"{name} number": match[1] for name, value in parameters.items() if (match := _NUMBER_BEHIND.fullmatch(value))}
-    return {"url": local_url(request.url), "path": address.path or "/", **numbers, **parameters,
+    return {"url": local_url(request.url), "path": address.path or "/", "query": address.query, **numbers, **parameters,
             **{f"query {name}": value for name, value in parse_qsl(address.query)},
             **{f"form {name}": values[0] for name, values in fields.items() if len(values) == 1}}
 
