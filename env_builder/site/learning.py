@@ -195,16 +195,14 @@ class SourceLearner:
     def sources(self) -> dict[SourceKey, list[LearntSource]]:
         """Return the sources of each place, the best first; a case of its own is left out where nothing vouches for it.
 
-        The second is the best where the first has no value, and so on."""
+        Of two, the one goes first that is right more often where both have a value (`_ordered`)."""
         learnt: dict[SourceKey, list[LearntSource]] = {}
         for key, trials in self._trials.items():
             if key.case is None or any(trials):
-                possible, learnt[key] = list(self._possible(key)), []
-                while possible:
-                    best = max(possible, key=lambda source: _rates(_label(source), trials))
+                learnt[key] = []
+                for best in _ordered(list(self._possible(key)), trials):
                     n_right, n_tried = sum(trial.get(_label(best), _NOT)[0] for trial in trials), sum(_label(best) in t for t in trials)
                     learnt[key].append(LearntSource(lower_bound(n_right, n_tried), best))
-                    possible.remove(best)
                     trials = [trial for trial in trials if _label(best) not in trial]
         return learnt
 
@@ -264,7 +262,7 @@ def _label(source: SiteSource) -> str:
 
 def _rate(trials: Sequence[_Trial], sources: Sequence[SiteSource]) -> float:
     """Return how often the sources, the best first, give the right value."""
-    names = sorted(map(_label, sources), key=lambda name: _rates(name, trials), reverse=True)
+    names = [_label(source) for source in _ordered(sources, trials)]
     first = [next((trial[name][0] for name in names if name in trial), False) for trial in trials]
     return sum(first) / max(len(first), 1)
 
@@ -272,6 +270,19 @@ def _rate(trials: Sequence[_Trial], sources: Sequence[SiteSource]) -> float:
 def _tried_beside(context: SourceContext, beside: Place, key: SourceKey) -> _Trial:
     value, candidate = context.given[key.place], context.value(("same", beside), key.place, key.kind)
     return {} if candidate == ABSENT else {f"same {beside}": (are_same(candidate, value), candidate == value)}
+
+
+def _ordered(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> list[SiteSource]:
+    """Return sources by how often they are right; neighbours change places where the second is right instead of the first
+    more often than the other way round."""
+    ordered = sorted(sources, key=lambda source: _rates(_label(source), trials), reverse=True)
+    for _ in ordered:
+        for index in range(len(ordered) - 1):
+            one, other = _label(ordered[index]), _label(ordered[index + 1])
+            joint = [(trial[one][0], trial[other][0]) for trial in trials if one in trial and other in trial]
+            if sum(second - first for first, second in joint) > 0:
+                ordered[index], ordered[index + 1] = ordered[index + 1], ordered[index]
+    return ordered
 
 
 def _rates(name: str, trials: Sequence[_Trial]) -> tuple[float, float]:
