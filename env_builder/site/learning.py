@@ -22,17 +22,23 @@ from typing import Any, TypeAlias
 from env_builder.runtime.site.learnt import LearntSource, LearntSources, SourceKey, VisitIndex
 from env_builder.runtime.site.port import PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
-from env_builder.runtime.site.sources import ABSENT, LOOKS, SiteSource, SourceContext, rows_of
+from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, SourceContext, rows_of
 from env_builder.runtime.site.trees import Element
 from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url
 from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
-_NAMES = ("pattern", "constant", *LOOKS, "own page", "page of the same user", "row added")
+_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "row added")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
+_RIGHT = 0.97
+"""A place that is right more often needs no other place beside it."""
+_N_BESIDE, _LEAST_BESIDE = 2, 3
+"""Places beside it that a place may go by, and how often such a one has to have been right."""
+_N_CHOICES, _CHOSEN = 12, 0.7
+"""Values that a choice has at most, and which share of them several sessions posted."""
 _Trial: TypeAlias = dict[str, tuple[bool, bool]]
 """Sources that had a value for a place: whether it was right, and right to the letter."""
 
@@ -100,13 +106,19 @@ class SourceLearner:
         self.visits: list[SiteVisit] = []
         self._texts: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._patterns: dict[SourceKey, _Votes] = defaultdict(_Votes)
+        self._names: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._rows: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._trials: dict[SourceKey, list[_Trial]] = defaultdict(list)
-        contexts = self._contexts([list(session) for session in sessions])
+        self._contexts_of: dict[SourceKey, list[SourceContext]] = defaultdict(list)
+        self._beside: dict[SourceKey, list[Place]] = {}
+        recorded = [list(session) for session in sessions]
+        self.choices = choices_of(recorded)
+        contexts = self._contexts(recorded)
         for number, visit, context in contexts:
             self._count_texts(number, visit, context)
         for number, visit, context in contexts:
             self._count_sources(number, visit, context)
+        self._count_beside()
 
     def _contexts(self, sessions: Sequence[Sequence[SiteVisit]]) -> list[tuple[int, SiteVisit, SourceContext]]:
         """Return each visit with its session's number and what its sources may see: earlier visits of it, others of others."""
@@ -123,46 +135,75 @@ class SourceLearner:
         self.places.setdefault((visit.route, visit.kind or ""), tuple(place for place in visit.values if place != KIND))
         for place, value in visit.values.items():
             rows = list(_added_rows(context.last_look(place), value, context))
-            for key in _keys(visit, place, context):
+            names = _named(value, context)
+            for key in _keys(visit, place, context, self.choices):
                 self._texts[key].add(session, ("constant", value))
                 self._patterns[key].add(session, ("pattern", context.abstracted(value)))
+                for name in names:
+                    self._names[key].add(session, ("argument", name))
                 for row in rows:
                     self._rows[key].add(session, row)
 
     def _count_sources(self, session: int, visit: SiteVisit, context: SourceContext) -> None:
         for place, value in visit.values.items():
             kind = None if place == KIND else visit.kind
-            for key in _keys(visit, place, context):
+            for key in _keys(visit, place, context, self.choices):
                 trial: _Trial = {}
                 for source in self._possible(key, session):
                     candidate = context.value(source, place, kind)
                     if candidate != ABSENT:
                         trial[source[0]] = are_same(candidate, value), candidate == value
                 self._trials[key].append(trial)
+                self._contexts_of[key].append(context)
+                context.given[place] = value
+
+    def _count_beside(self) -> None:
+        """Try, for each place, what stood beside the same value of a place that is right more often: the best few of these."""
+        rates = {key: _rate(trials, list(self._possible(key))) for key, trials in self._trials.items()}
+        for (route, kind), places in list(self.places.items()):
+            general = {place: SourceKey(route, kind, place) for place in places}
+            self.places[route, kind] = tuple(sorted(places, key=lambda place: -rates[general[place]]))
+            for key in general.values():
+                if rates[key] < _RIGHT:
+                    better = [each for each in places if rates[general[each]] > rates[key]]
+                    self._beside[key] = self._best_beside(key, better, rates)
+        for key, contexts in self._contexts_of.items():
+            for beside in self._beside.get(key._replace(case=None), ()):
+                for context, trial in zip(contexts, self._trials[key], strict=True):
+                    trial |= _tried_beside(context, beside, key)
+
+    def _best_beside(self, key: SourceKey, places: Sequence[Place], rates: Mapping[SourceKey, float]) -> list[Place]:
+        scored = []
+        for place in places:
+            trials = [_tried_beside(context, place, key) for context in self._contexts_of[key]]
+            n_tried, n_right = sum(map(bool, trials)), sum(each[0] for trial in trials for each in trial.values())
+            if n_right >= _LEAST_BESIDE:
+                scored.append((lower_bound(n_right, n_tried) * rates[key._replace(place=place)], n_right, place))
+        return [place for *_, place in sorted(scored, reverse=True)[:_N_BESIDE]]
 
     def _possible(self, key: SourceKey, without: int | None = None) -> Iterator[SiteSource]:
         """Yield the sources that a place may have; `without`: the session that must not vouch for itself."""
         for name in _NAMES:
-            votes = {"pattern": self._patterns, "constant": self._texts, "row added": self._rows}.get(name)
-            source = votes[key].first(without) if votes is not None else (name,)
+            counted = {"pattern": self._patterns, "argument": self._names, "constant": self._texts, "row added": self._rows}.get(name)
+            source = counted[key].first(without) if counted is not None else (name,)
             if source is not None and not (key.kind is None and name in ("own page", "page of the same user")):
                 yield source
+        if without is None:
+            yield from (("same", place) for place in self._beside.get(key._replace(case=None), ()))
 
     @cached_property
     def sources(self) -> dict[SourceKey, list[LearntSource]]:
         """Return the sources of each place, the best first; a case of its own is left out where nothing vouches for it.
 
-        The second is the best where the first has no value, and so on."""
+        Of two, the one goes first that is right more often where both have a value (`_ordered`)."""
         learnt: dict[SourceKey, list[LearntSource]] = {}
         for key, trials in self._trials.items():
             if key.case is None or any(trials):
-                possible, learnt[key] = list(self._possible(key)), []
-                while possible:
-                    best = max(possible, key=lambda source: _rates(source[0], trials))
-                    n_right, n_tried = sum(trial.get(best[0], _NOT)[0] for trial in trials), sum(best[0] in t for t in trials)
+                learnt[key] = []
+                for best in _ordered(list(self._possible(key)), trials):
+                    n_right, n_tried = sum(trial.get(_label(best), _NOT)[0] for trial in trials), sum(_label(best) in t for t in trials)
                     learnt[key].append(LearntSource(lower_bound(n_right, n_tried), best))
-                    possible.remove(best)
-                    trials = [trial for trial in trials if best[0] not in trial]
+                    trials = [trial for trial in trials if _label(best) not in trial]
         return learnt
 
     @cached_property
@@ -174,8 +215,8 @@ class SourceLearner:
         for key, sources in self.sources.items():
             trials = self._trials[key] if key.case is not None and key.kind is not None and key.kind.endswith("page") else []
             for trust, source in sources:
-                wrong[trust] += sum(source[0] in trial and not trial[source[0]][0] for trial in trials)
-                trials = [trial for trial in trials if source[0] not in trial]
+                wrong[trust] += sum(_label(source) in trial and not trial[_label(source)][0] for trial in trials)
+                trials = [trial for trial in trials if _label(source) not in trial]
         budget = _WRONG * self._n_places
         for trust in sorted(wrong, reverse=True):
             budget -= wrong[trust]
@@ -185,7 +226,7 @@ class SourceLearner:
 
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
-        return LearntSources(self.places, self.sources, self.visits, self.least_trust)
+        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust)
 
 
 class _Votes:
@@ -214,10 +255,40 @@ class _Votes:
 _NOT = False, False
 
 
+def _label(source: SiteSource) -> str:
+    """Return what trials call a source."""
+    return " ".join(source) if source[0] == "same" else source[0]
+
+
+def _rate(trials: Sequence[_Trial], sources: Sequence[SiteSource]) -> float:
+    """Return how often the sources, the best first, give the right value."""
+    names = [_label(source) for source in _ordered(sources, trials)]
+    first = [next((trial[name][0] for name in names if name in trial), False) for trial in trials]
+    return sum(first) / max(len(first), 1)
+
+
+def _tried_beside(context: SourceContext, beside: Place, key: SourceKey) -> _Trial:
+    value, candidate = context.given[key.place], context.value(("same", beside), key.place, key.kind)
+    return {} if candidate == ABSENT else {f"same {beside}": (are_same(candidate, value), candidate == value)}
+
+
+def _ordered(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> list[SiteSource]:
+    """Return sources by how often they are right; neighbours change places where the second is right instead of the first
+    more often than the other way round."""
+    ordered = sorted(sources, key=lambda source: _rates(_label(source), trials), reverse=True)
+    for _ in ordered:
+        for index in range(len(ordered) - 1):
+            one, other = _label(ordered[index]), _label(ordered[index + 1])
+            joint = [(trial[one][0], trial[other][0]) for trial in trials if one in trial and other in trial]
+            if sum(second - first for first, second in joint) > 0:
+                ordered[index], ordered[index + 1] = ordered[index + 1], ordered[index]
+    return ordered
+
+
 def _rates(name: str, trials: Sequence[_Trial]) -> tuple[float, float]:
     """Return how often a source is right where it has a value, and how often to the letter."""
     results = [trial[name] for trial in trials if name in trial]
-    return ((sum(right for right, _ in results) + 1) / (len(results) + 2),
+    return ((sum(right for right, _ in results) + 0.5) / (len(results) + 2),
             sum(exact for _, exact in results) / max(len(results), 1))
 
 
@@ -228,6 +299,22 @@ def lower_bound(n_right: int, n_tried: int) -> float:
     share = n_right / n_tried
     centre, spread = share + 1 / (2 * n_tried), math.sqrt(share * (1 - share) / n_tried + 1 / (4 * n_tried ** 2))
     return round((centre - spread) / (1 + 1 / n_tried), 4)
+
+
+def choices_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, list[str]]:
+    """Return the fields of forms that are choices: of few values, most of which several sessions posted."""
+    values: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for number, session in enumerate(sessions):
+        for visit in session:
+            for name, value in visit.arguments.items() if visit.is_write else ():
+                if name.startswith("form "):
+                    values[visit.route, name][value].add(number)
+    choices: dict[str, list[str]] = defaultdict(list)
+    for (route, name), by_value in sorted(values.items()):
+        is_shared = sum(len(posted) > 1 for posted in by_value.values()) >= _CHOSEN * len(by_value)
+        if 1 < len(by_value) <= _N_CHOICES and is_shared:
+            choices[route].append(name)
+    return dict(choices)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -241,11 +328,18 @@ def are_same(one: Value, other: Value) -> bool:
     return one == other or masked_value(one) == masked_value(other)
 
 
-def _keys(visit: SiteVisit, place: Place, context: SourceContext) -> Iterator[SourceKey]:
+def _keys(visit: SiteVisit, place: Place, context: SourceContext, choices: Mapping[str, Sequence[str]]) -> Iterator[SourceKey]:
     """Yield what counts are kept for: the place in all cases, and in its case."""
     key = SourceKey(visit.route, None if place == KIND else visit.kind, place)
     yield key
-    yield key._replace(case=context.kind_case if place == KIND else context.case)
+    yield from (key._replace(case=case) for case in context.cases(place, choices))
+
+
+def _named(value: Value, context: SourceContext) -> list[str]:
+    """Return the patterns of one name that give a value, its spaces aside."""
+    if not value or not (text := value.strip()):
+        return []
+    return [value.replace(text, f"{MARK}{name}{MARK}") for name, argument in context.arguments.items() if argument == text]
 
 
 def _added_rows(before: Value, value: Value, context: SourceContext) -> Iterator[SiteSource]:
@@ -276,7 +370,7 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     _write(folder / "routes.json", dict(sorted(site.paths.items())))
     _write(folder / "templates.json", [[*key, plain_template(site.templates[key])] for key in sorted(site.templates)])
     _write(folder / "sources.json", {
-        "routes": names, "least_trust": learner.least_trust,
+        "routes": names, "least_trust": learner.least_trust, "choices": learner.choices,
         "places": [[numbers[route], kind, learner.places[route, kind]] for route, kind in sorted(learner.places)],
         "sources": [[numbers[key.route], key.kind, key.place, key.case,
                      [[trust, *source] for trust, source in sources[key]]]

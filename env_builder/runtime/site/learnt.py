@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
-from .sources import ABSENT, SiteSource, SourceContext
+from .sources import ABSENT, SiteSource, SourceContext, linked_rows, rows_to
 from .visits import KIND, Place, SiteVisit, Value, words_with_digits
 
 __all__ = ["LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
@@ -62,56 +63,99 @@ class VisitIndex:
 
     def __init__(self, visits: Iterable[SiteVisit]) -> None:
         """Take visits of whole sessions."""
-        self._by_url: dict[tuple[str, bool], list[SiteVisit]] = defaultdict(list)
-        self._of_user: dict[tuple[str, Place], list[SiteVisit]] = defaultdict(list)
-        self._words: dict[str, list[SiteVisit]] = {}
+        self.by_url: dict[tuple[str, bool], list[SiteVisit]] = defaultdict(list)
+        self.of_user: dict[tuple[str, Place], list[SiteVisit]] = defaultdict(list)
+        self.words: dict[str, list[SiteVisit]] = {}
+        self.linking: dict[str, dict[str, list[SiteVisit]]] = {}
+        """Pages by the path that a row of them links to, then by the list."""
+        self._of_kind: dict[tuple[str, Value], list[SiteVisit]] = defaultdict(list)
+        self._with_value: dict[tuple[str, Value, Place], Mapping[Value, Sequence[SiteVisit]]] = {}
         for visit in sorted(visits, key=lambda each: each.at):
             self._add_words(visit)
-            self._by_url[visit.url, visit.is_write].append(visit)
+            self._add_rows(visit)
+            self._of_kind[visit.route, visit.kind].append(visit)
+            self.by_url[visit.url, visit.is_write].append(visit)
             for place in visit.values if visit.is_page else ():
-                self._of_user[visit.user, place].append(visit)
+                self.of_user[visit.user, place].append(visit)
 
     def _add_words(self, visit: SiteVisit) -> None:
         """Keep the first visits that hold a word, of two sessions if there are."""
         for value in (visit.url, *visit.values.values()):
             for word in words_of(value or ""):
-                met = self._words.setdefault(word, [])
+                met = self.words.setdefault(word, [])
                 if len(met) < _N_MET and (not met or met[-1] is not visit):
                     met.append(visit)
+
+    def _add_rows(self, visit: SiteVisit) -> None:
+        for place, value in visit.values.items():
+            for path in linked_rows(value) if value and value[0] == "[" else ():
+                self.linking.setdefault(path, {}).setdefault(f"{visit.route} {place}", []).append(visit)
 
     def context(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime,
                 without: frozenset[int] = frozenset()) -> SourceContext:
         """Return what the sources of a request may see; `without`: ids of visits that do not count, those of its session."""
-        def before(visits: Sequence[SiteVisit]) -> list[SiteVisit]:
-            earlier = visits[:bisect_left(visits, until, key=lambda each: each.at)]
-            return [visit for visit in earlier if id(visit) not in without] if without else list(earlier)
+        others = _IndexBefore(self, request, until, without)
+        before = list(others.before(self.by_url.get((request.url, request.is_write), ())))
+        return SourceContext(request, own, before[::-1], others)
 
-        def last_page(place: Place) -> SiteVisit | None:
-            visits = self._of_user.get((request.user, place), ())
-            for index in range(bisect_left(visits, until, key=lambda each: each.at) - 1, -1, -1):
-                if id(visits[index]) not in without:
-                    return visits[index]
-            return None
+    def with_value(self, route: str, kind: Value, place: Place) -> Mapping[Value, Sequence[SiteVisit]]:
+        """Return the answers of a route and kind by what a place has, in order of time."""
+        key = route, kind, place
+        if key not in self._with_value:
+            visits: dict[Value, list[SiteVisit]] = defaultdict(list)
+            for visit in self._of_kind.get((route, kind), ()):
+                if place in visit.values:
+                    visits[visit.values[place]].append(visit)
+            self._with_value[key] = visits
+        return self._with_value[key]
 
-        def is_known(word: str) -> bool:
-            return any(visit.at < until and id(visit) not in without for visit in self._words.get(word, ()))
 
-        visits = before(self._by_url.get((request.url, request.is_write), ()))
-        return SourceContext(request, own, visits, last_page, is_known)
+class _IndexBefore:
+    """Visits of an index before an instant, without those of one session."""
+
+    def __init__(self, index: VisitIndex, request: SiteVisit, until: datetime, without: frozenset[int]) -> None:
+        self._index = index
+        self._request = request
+        self._until = until
+        self._without = without
+
+    def before(self, visits: Sequence[SiteVisit]) -> Iterator[SiteVisit]:
+        """Yield the visits that count, the last first."""
+        for index in range(bisect_left(visits, self._until, key=lambda each: each.at) - 1, -1, -1):
+            if id(visits[index]) not in self._without:
+                yield visits[index]
+
+    def last_page(self, place: Place) -> SiteVisit | None:
+        return next(self.before(self._index.of_user.get((self._request.user, place), ())), None)
+
+    def is_known(self, word: str) -> bool:
+        return next(self.before(self._index.words.get(word, ())), None) is not None
+
+    def rows(self, url: str) -> dict[str, Mapping[str, str]]:
+        linked: dict[str, Mapping[str, str]] = {}
+        for place, visits in self._index.linking.get(urlsplit(url).path, {}).items():
+            if (last := next(self.before(visits), None)) is not None:
+                linked[place] = rows_to(last, url)[place]
+        return linked
+
+    def last_with(self, route: str, kind: Value, beside: Place, value: Value, place: Place) -> SiteVisit | None:
+        visits = self._index.with_value(route, kind, beside).get(value, ())
+        return next((visit for visit in self.before(visits) if place in visit.values), None)
 
 
 class LearntSources:
     """Answers requests by the sources that places learnt."""
 
     def __init__(self, places: Mapping[tuple[str, str], Sequence[Place]], sources: Mapping[SourceKey, Sequence[LearntSource]],
-                 visits: Iterable[SiteVisit], least_trust: float = 0.0) -> None:
-        """Take the places of each route's answers by kind, the sources of each place, the recorded visits, and the trust below
-        which a place is unknown."""
+                 visits: Iterable[SiteVisit], choices: Mapping[str, Sequence[str]], least_trust: float = 0.0) -> None:
+        """Take the places of each route's answers by kind, the sources of each place, the recorded visits, the fields that are
+        choices by the route that they are posted to, and the trust below which a place is unknown."""
         self._places = places
         self._sources = sources
+        self._choices = choices
         self._least_trust = least_trust
         self._index = VisitIndex(visits)
-        self._plans: dict[tuple[str, Value, str], list[tuple[Place, Sequence[LearntSource]]]] = {}
+        self._plans: dict[tuple[str, Value, tuple[str, ...]], list[tuple[Place, Sequence[LearntSource]]]] = {}
 
     def answer(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime | None = None) -> LearntValues | None:
         """Return places and values for a request, given its session's visits so far; None for a route never requested."""
@@ -127,10 +171,10 @@ class LearntSources:
 
     def _fill(self, context: SourceContext, kind: Value, places: Sequence[Place], values: dict[Place, Value],
               unknown: list[Place]) -> None:
-        route, case = context.request.route, context.case if kind is not None else context.kind_case
-        if (route, kind, case) not in self._plans:
-            self._plans[route, kind, case] = [(place, self._learnt(SourceKey(route, kind, place, case))) for place in places]
-        for place, sources in self._plans[route, kind, case]:
+        route, cases = context.request.route, context.cases(places[0] if places else KIND, self._choices)
+        if (route, kind, cases) not in self._plans:
+            self._plans[route, kind, cases] = [(place, self._learnt(SourceKey(route, kind, place), cases)) for place in places]
+        for place, sources in self._plans[route, kind, cases]:
             values[place] = None
             is_reliable = False
             for trust, source in sources:
@@ -139,10 +183,11 @@ class LearntSources:
                     values[place] = value
                     is_reliable = trust >= self._least_trust
                     break
-            if not is_reliable:
+            if is_reliable:
+                context.given[place] = values[place]
+            else:
                 unknown.append(place)
 
-    def _learnt(self, key: SourceKey) -> Sequence[LearntSource]:
-        if key in self._sources:
-            return self._sources[key]
-        return self._sources.get(key._replace(case=None), ())
+    def _learnt(self, key: SourceKey, cases: Sequence[str]) -> Sequence[LearntSource]:
+        keys = (key._replace(case=case) for case in cases)
+        return next((self._sources[each] for each in keys if each in self._sources), self._sources.get(key, ()))

@@ -52,7 +52,7 @@ class InducedPages:
         visits = [_visit(json.loads(line), names, plain["values"])
                   for line in (folder / "visits.jsonl").read_text("utf-8").splitlines()]
         return cls(SiteRoutes(plain["routes"]), templates, LearntSources(
-            places, sources, visits, plain["sources"]["least_trust"]), visits)
+            places, sources, visits, plain["sources"]["choices"], plain["sources"]["least_trust"]), visits)
 
     def path_of(self, method: str, url: str) -> tuple[str, tuple[str, ...]] | None:
         """Return the template of a request's path and what stands in its varying segments; None for no path like this."""

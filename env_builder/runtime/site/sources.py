@@ -1,8 +1,9 @@
 """What can give a place of an answer its value: a source and a request's context in, the value out.
 
 A source is one value for all (`constant`), a text with values of the request in it (`pattern`: path, query, form, the form
-posted just before, day and time, the url of the page before), the own session's last visit of the route or of the url, the last
-visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the last look
+posted just before, day and time, the url of the page before, texts of the last row that linked to what is requested), what
+stood beside the same value of another place the last time (`same`), the own session's last visit of the route or of the url,
+the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the last look
 at a list with a row more (`row added`).
 Sees: visits before the request. Does not see: facts behind rows, sums, counters.
 """
@@ -11,39 +12,59 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Protocol, TypeAlias
+from urllib.parse import urlsplit
 
-from .trees import decode, encode
+from .trees import Element, decode, encode
 from .visits import KIND, Place, SiteVisit, Value, words_with_digits, written_instant
 
-__all__ = ["ABSENT", "LOOKS", "MARK", "SiteSource", "SourceContext", "has_value", "rows_of", "with_row", "write_pattern"]
+__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "rows_of", "rows_to", "with_row", "write_pattern"]
 
 SiteSource: TypeAlias = tuple[str, ...]
-"""Its name, then what it needs: the text of a constant or a pattern, side, position and pattern of a row."""
+"""Its name, then what it needs: a constant's or a pattern's text (an `argument` is a pattern of one name), another place, or
+side, position and pattern of a row."""
 MARK = "\x00"
 ABSENT = "\x01"
 """What a source gives that has no value; no page holds it."""
 LOOKS = ("own route", "own url", "same user", "anybody")
 _LONGEST = 40
 """A value of more characters is no word that another text repeats."""
+_LEAST_ROW = 20
+"""Characters of the least list with a row that links."""
 _SHORTEST = 2
 """A value of fewer characters stands in too many texts to say that it came from the request."""
+
+
+class OtherVisits(Protocol):
+    """What other sessions did before an instant."""
+
+    def last_page(self, place: Place) -> SiteVisit | None:
+        """Return the last page of the same user that has a place."""
+
+    def is_known(self, word: str) -> bool:
+        """Return whether a visit holds a word."""
+
+    def rows(self, url: str) -> dict[str, Mapping[str, str]]:
+        """Return the texts of the last rows that link to an address, by route and place."""
+
+    def last_with(self, route: str, kind: Value, beside: Place, value: Value, place: Place) -> SiteVisit | None:
+        """Return the last answer of a route and kind that has a place, and this value in another one."""
 
 
 class SourceContext:
     """What the sources of one request may see."""
 
     def __init__(self, request: SiteVisit, own: Sequence[SiteVisit], before: Sequence[SiteVisit],
-                 of_user: Callable[[Place], SiteVisit | None], is_known: Callable[[str], bool]) -> None:
-        """Take a request, its session's visits so far, visits of the same url by others before, what returns the last page
-        of the same user in another session that has a place, and whether others' visits before hold a word."""
+                 others: OtherVisits) -> None:
+        """Take a request, its session's visits so far, visits of the same url by others before, and what others did before."""
         self.request = request
         self.own = own
         self.before = before
-        self._of_user = of_user
-        self._is_known = is_known
+        self.given: dict[Place, Value] = {}
+        """Values of the answer's places so far; of those that can be relied on."""
+        self._others = others
         self._looks: dict[tuple[str, Value], list[SiteVisit]] = {}
 
     @cached_property
@@ -52,7 +73,11 @@ class SourceContext:
         pages = [visit for visit in reversed(self.own) if visit.is_page]
         posted = self.posted.arguments if self.posted is not None else {}
         look = next((visit.values for visit in pages if visit.url == self.request.url), {})
-        return {**{f"look {place}": text.strip() for place, text in look.items()
+        rows = self._others.rows(self.request.url)
+        for visit in self.own:
+            rows |= rows_to(visit, self.request.url)
+        return {**{f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()},
+                **{f"look {place}": text.strip() for place, text in look.items()
                    if place != KIND and text and len(text) <= _LONGEST and text[0] != "["},
                 **{f"posted {name}": text for name, text in posted.items()}, "user": self.request.user,
                 **self.request.arguments, **dict(written_instant(self.request.at)),
@@ -77,7 +102,7 @@ class SourceContext:
         last = next((visit for visit in reversed(self.own) if visit.is_write or visit.is_page), None)
         return last if last is not None and last.is_write else None
 
-    @property
+    @cached_property
     def case(self) -> str:
         """Return the case that an answer may be of: the route of what was posted since the last page, the empty text if
         nothing was, `start` for a session's first request."""
@@ -85,16 +110,28 @@ class SourceContext:
             return "start"
         return self.posted.route if self.posted is not None else ""
 
+    def cases(self, place: Place, choices: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        """Return the cases of a place, the narrowest first.
+
+        Narrower than `case`: with the values of the fields that are choices (`choices`: fields by route), of what was posted
+        or is; for an answer's kind, whether the request names something that nobody met."""
+        visit = self.request if self.request.is_write else self.posted
+        case = self.case
+        fields = choices.get(visit.route, ()) if visit is not None else ()
+        values = [f"{name}={visit.arguments.get(name, '')}" for name in fields] if visit is not None else []
+        if place == KIND and self._is_new:
+            case = f"{case} new"
+        return (" ".join([case, *values]), case) if values else (case,)
+
     @cached_property
-    def kind_case(self) -> str:
-        """Return the case that an answer's kind may be of: also, whether the request names something that nobody met."""
-        words = {word for word in words_with_digits(self.request.url) if not self._is_known(word)}
+    def _is_new(self) -> bool:
+        words = {word for word in words_with_digits(self.request.url) if not self._others.is_known(word)}
         if words:
             for visit in self.own:
                 words.difference_update(words_with_digits(visit.url))
                 for value in visit.values.values():
                     words.difference_update(words_with_digits(value or ""))
-        return f"{self.case} new" if words else self.case
+        return bool(words)
 
     def visits(self, name: str, kind: Value) -> list[SiteVisit]:
         """Return the visits that a kind of look may use, the last first; `kind`: of answers of this kind alone."""
@@ -120,7 +157,19 @@ class SourceContext:
         if name == "own page":
             last = next((visit for visit in reversed(self.own) if visit.is_page and place in visit.values), None)
         else:
-            last = self._of_user(place)
+            last = self._others.last_page(place)
+        return last.values[place] if last is not None else ABSENT
+
+    def _beside(self, beside: Place, place: Place, kind: Value) -> Value:
+        """Return what a place had the last time that another one had the value that it has now."""
+        value = self.given.get(beside, ABSENT)
+        if value == ABSENT:
+            return ABSENT
+        for visit in reversed(self.own):
+            if visit.route == self.request.route and visit.kind == kind and visit.values.get(beside, ABSENT) == value and (
+                    place in visit.values):
+                return visit.values[place]
+        last = self._others.last_with(self.request.route, kind, beside, value, place)
         return last.values[place] if last is not None else ABSENT
 
     def last_look(self, place: Place) -> Value:
@@ -135,8 +184,10 @@ class SourceContext:
         name = source[0]
         if name == "constant":
             return source[1]
-        if name == "pattern":
+        if name in ("argument", "pattern"):
             return write_pattern(source[1], self.arguments)
+        if name == "same":
+            return self._beside(source[1], place, kind)
         if name in LOOKS:
             return self.look(name, place, kind)
         if name == "row added":
@@ -145,9 +196,30 @@ class SourceContext:
         return self.of_frame(name, place)
 
 
-def has_value(value: Value) -> bool:
-    """Return whether a source has a value; an attribute that the page lacks is one."""
-    return value != ABSENT
+@lru_cache(maxsize=1 << 15)
+def linked_rows(value: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the texts of the rows of a list by their ordinals, for each path that a row links to the first row that does.
+
+    Of a text with commas, each part has an ordinal of its own."""
+    linked: dict[str, Mapping[str, str]] = {}
+    for row in decode(value) if len(value) > _LEAST_ROW else ():
+        if isinstance(row, Element):
+            elements = list(row.elements())
+            written = [child.strip() for each in elements for child in each.children if isinstance(child, str)]
+            texts = {f"{index}": text for index, text in enumerate(written)}
+            texts |= {f"{index}.{number}": part for index, text in enumerate(written) if ", " in text
+                      for number, part in enumerate(text.split(", "))}
+            for each in elements:
+                if href := each.attributes.get("href"):
+                    linked.setdefault(urlsplit(href).path, texts)
+    return linked
+
+
+def rows_to(visit: SiteVisit, url: str) -> dict[str, Mapping[str, str]]:
+    """Return the texts of the rows of a visit's page that link to the path of an address, by route and place."""
+    path = urlsplit(url).path
+    return {f"{visit.route} {place}": texts for place, value in visit.values.items()
+            if value and value[0] == "[" and path in value and (texts := linked_rows(value).get(path))}
 
 
 def with_row(look: Value, side: str, at: int, row: Value) -> Value:

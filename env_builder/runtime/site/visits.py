@@ -61,7 +61,7 @@ def arguments_of(request: PortRequest, parameters: Mapping[str, str]) -> dict[st
     for name, value in request.form or ():
         fields.setdefault(name, []).append(value)
     numbers = {f"{name} number": match[1] for name, value in parameters.items() if (match := _NUMBER_BEHIND.fullmatch(value))}
-    return {"url": local_url(request.url), "path": address.path or "/", **numbers, **parameters,
+    return {"url": local_url(request.url), "path": address.path or "/", "query": address.query, **numbers, **parameters,
             **{f"query {name}": value for name, value in parse_qsl(address.query)},
             **{f"form {name}": values[0] for name, values in fields.items() if len(values) == 1}}
 
@@ -95,4 +95,5 @@ def written_instant(at: datetime) -> Iterator[tuple[str, str]]:
     yield "time 24", f"{at.hour:02}:{at.minute:02}"
     yield "time seconds", f"{at.hour:02}:{at.minute:02}:{at.second:02}"
     yield "time dotted", f"{hour}:{at.minute:02} {half}.m." if at.minute else f"{hour} {half}.m."
+    yield "time 12", f"{hour:02}:{at.minute:02}"
     yield "time half", f"{hour}:{at.minute:02} {half.upper()}M"
