@@ -25,6 +25,7 @@ from browser_pages import BROKEN, SiteAnswer, site_answer, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
 from browser_site import InducedSite, masked, probe_of, recorded_answer
 from browser_steps import PlaceCounts, count_places, have_same_offers, is_offered, made_numbers, probes_of, steps_of
+from browser_tasks import tasks
 
 from env_builder.runtime.site.visits import SiteVisit
 from env_builder.site.shapes import PageFit, fit, places_of, rows_of
@@ -262,7 +263,7 @@ def _recorded(request: SiteRequest | None) -> SiteAnswer | None:
     return request.answer if request is not None else None
 
 
-PARTS = {"pages": pages}
+PARTS = {"pages": pages, "tasks": tasks}
 
 
 def main(arguments: Sequence[str]) -> None:

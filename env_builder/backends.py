@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder import bundle
+from env_builder.audit import AuditReport
 from env_builder.bundle import SCHEMA, validated
 from env_builder.rooms import Rows
 from env_builder.runtime.apps import files, office
@@ -120,13 +121,13 @@ def registered() -> dict[str, AppBackend]:
 def assemble(
     name: str, apps: Sequence[AppSource], tasks: Iterable[Row], rubrics: Iterable[Row], environment: Path, rewards: Path,
     solutions: Iterable[Row] = (), perturbations: Iterable[Row] = (), secrets: Mapping[str, bytes] | None = None,
-    privacy: str = "off",
+    privacy: str = "off", audit: AuditReport | None = None,
 ) -> bundle.Digests:
     """Write an environment of these apps, and its rewards.
 
     `secrets`: files of the rewards' folder that only apps' own verifiers read, `apps/<name>/…` -> content. `tasks`: rows of
     tasks.jsonl; `rubrics`: documents as docs/rewards.md says; `solutions`: {"task_id", "steps"}; `privacy`: how personal data
-    was taken out of all this, as the manifest states it. Missing: no such kind. InputError: two apps have one name or one tool.
+    was taken out of all this, as the manifest states it; `audit`: what was played against the rewards. Missing: no such kind. InputError: two apps have one name or one tool.
     """
     bundle.renew(environment)
     manifest_rows: list[Row] = []
@@ -158,6 +159,8 @@ def assemble(
         (rewards / path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         (rewards / path).write_bytes(content)
     bundle.write_json(rewards / SCHEMA, schema())
+    if audit is not None:
+        bundle.write_audit(rewards, audit, {str(task["task_id"]) for task in task_rows})
     return bundle.Digests(content_digest, bundle.seal(rewards, name, content_digest, len(documents), privacy))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -108,14 +108,18 @@ def write(bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any
     return Digests(content_digest, seal(rewards, bundle.name, content_digest, bundle.rubrics.height, bundle.privacy))
 
 
+def write_audit(rewards: Path, audit: AuditReport, task_ids: Collection[str]) -> None:
+    """Write what was played against the rewards of these tasks, before they are sealed."""
+    write_lines(rewards / "audit.jsonl", (row | {"plays": [play._asdict() for play in row["plays"]]}
+                                          for row in audit.rows if row["task_id"] in task_ids))
+    write_json(rewards / "audit.json", audit.totals)
+
+
 def publish(bundle: Bundle, environment: Path, rewards: Path, audit: AuditReport, image: dict[str, Any]) -> Digests:
     """Publish two directories that were written before, with the tasks of `bundle` alone and with their audit."""
     renew(rewards)
     _write_rewards(bundle, rewards)
-    kept = set(bundle.tasks["task_id"])
-    write_lines(rewards / "audit.jsonl", (row | {"plays": [play._asdict() for play in row["plays"]]}
-                                          for row in audit.rows if row["task_id"] in kept))
-    write_json(rewards / "audit.json", audit.totals)
+    write_audit(rewards, audit, set(bundle.tasks["task_id"]))
     (environment / MANIFEST).unlink(missing_ok=True)
     write_lines(environment / "tasks.jsonl", _tasks(bundle))
     content_digest = _write_manifest(bundle, environment, image)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder import bundle
+from env_builder.audit import AuditReport
 from env_builder.backends import AppSource, FilesContent, OfficeContent, assemble
 from env_builder.runtime.apps import CompositeApp, CompositeState, Start, load_app
 from env_builder.runtime.apps.site import SiteState
@@ -144,13 +145,13 @@ class SiteRoom:
         return work
 
     def write(self, works: Iterable[PlayedWork], environment: Path, rewards: Path, perturbations: Sequence[Row] = (),
-              privacy: str = "off") -> bundle.Digests:
+              privacy: str = "off", audit: AuditReport | None = None) -> bundle.Digests:
         """Write the environment of the work that was played."""
         tasks = sorted((work for work in works if work.reason == "played"), key=lambda work: work.task_id)
         return assemble(
             self._source.name, self.apps(), [self._task(work) for work in tasks], [self._rubric(work) for work in tasks],
             environment, rewards, [{"task_id": work.task_id, "steps": list(work.steps)} for work in tasks], perturbations,
-            privacy=privacy)
+            privacy=privacy, audit=audit)
 
     def _task(self, work: PlayedWork) -> Row:
         assert work.piece.ask is not None

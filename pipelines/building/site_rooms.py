@@ -28,7 +28,7 @@ from env_builder.site.app import LearntSite, SiteContent, write_app
 from env_builder.site.recorded import PageSession, page_sessions
 from env_builder.site.rooms import PlayedWork, SiteRoom, SiteRoomSource
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork
-from env_builder.verify import verify
+from env_builder.verify import Verified, verify
 from extractors.routes import templates
 from pipelines import progress
 from pipelines.building.decisions import replace_decisions
@@ -157,11 +157,12 @@ class _SiteRows:
         room = SiteRoom(SiteRoomSource(name, f"https://{host}", draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None), draft)
         played = room.played()
-        holding = self._verified(room, played, draft, policy)
+        verified = self._verified(room, played, draft, policy)
+        holding = set(verified.task_ids) if verified is not None else set()
         self._note(host, pieces, verdicts, played, holding)
-        if holding:
+        if verified is not None and holding:
             digests = room.write([each for each in played if each.task_id in holding], draft / "environment",
-                                 draft / "rewards", (), policy)
+                                 draft / "rewards", (), policy, verified.report)
             move(draft / "rewards", settings.rewards / name)
             move(draft / "environment", settings.environments / name)
             self.rooms.append(SiteRoomRow(environment=name, host=host, content_digest=digests.content_digest,
@@ -181,14 +182,14 @@ class _SiteRows:
         self.others.append(history.decisions.with_columns(stage=pl.lit(STAGE)))
         return FilesContent(history.versions)
 
-    def _verified(self, room: SiteRoom, played: list[PlayedWork], draft: Path, policy: str) -> set[str]:
-        """Return the tasks that hold, each with a decision."""
+    def _verified(self, room: SiteRoom, played: list[PlayedWork], draft: Path, policy: str) -> Verified | None:
+        """Play against the tasks, each with a decision; None without tasks."""
         if not any(each.reason == "played" for each in played):
-            return set()
+            return None
         room.write(played, draft / "tried", draft / "tried rewards", (), policy)
         verified = verify(draft / "tried", draft / "tried rewards")
         self.others.append(verified.decisions.with_columns(stage=pl.lit(STAGE)))
-        return set(verified.task_ids)
+        return verified
 
     def _note(self, host: str, pieces: list[PieceOfWork], verdicts: list[WorkVerdict], played: list[PlayedWork],
               holding: set[str]) -> None:

@@ -1,0 +1,245 @@
+"""Tasks of a site as they are published from its logs: what is paid, to whom, and what sessions were worth by the truth.
+
+Runs the product over the logs, then plays in what it published. Judged by `truth/sessions.jsonl`: verdicts on sessions.
+The filing task is the published one with most files to file, of a held-out session where there is one; honest ways and cheats
+are those of the reference on browser environments, section 5, as scripts over that task's known solution. Used by
+browser_room.py. Does not see: cheats that nobody thought of.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from env_builder import Environment
+from env_builder.runtime.records import Task
+from pipelines.running.run import run
+from pipelines.settings import Settings
+from warehouse.store import Store
+
+Figures = dict[str, Any]
+Step = dict[str, Any]
+SEEDS = (1, 2, 3)
+_PASSWORD = re.compile(r"password", re.IGNORECASE)
+
+
+def tasks(data: Path) -> Figures:
+    """Return the figures of published tasks."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch) / "out"
+        run(Settings(logs=(str(data / "logs"),), out=str(out), image=False))
+        truth = [json.loads(line) for line in (data / "truth" / "sessions.jsonl").read_text("utf-8").splitlines()]
+        figures = _verdicts(out, truth) | _audit(out) | {"passwords_left": passwords_left(data / "logs", out)}
+        for name in sorted(path.name for path in (out / "environments").glob("site-*")):
+            room = PublishedRoom(out, name)
+            figures |= room.by_heart() | room.filing(_held_out(out, truth))
+        return figures
+
+
+def _verdicts(out: Path, truth: Sequence[Mapping[str, Any]]) -> Figures:
+    """Return how many recorded sessions have a verdict, and how many of these it is the truth."""
+    success = {row["har"]: row["success"] for row in truth}
+    with Store.published(out / "warehouse.duckdb") as store:
+        rows = store.read("select f.path, w.is_right, w.task_id from mart.site_work as w join raw.files as f "
+                          "on f.file_id = w.session_id order by f.path").to_dicts()
+    judged = [(Path(row["path"]).name, row["is_right"]) for row in rows if row["is_right"] is not None]
+    right = [success[name] == verdict for name, verdict in judged]
+    for name, verdict in judged:
+        if success[name] != verdict:
+            print(f"{name}: judged {'right' if verdict else 'wrong'}, and it was not")
+    published = [Path(row["path"]).name for row in rows if row["task_id"] is not None]
+    return {"sessions_good": sum(success.values()), "published": len(published),
+            "published_of_bad_sessions": sum(not success[name] for name in published),
+            "verdicts": len(judged), "recorded_verdicts_right": round(sum(right) / max(len(right), 1), 3)}
+
+
+def _held_out(out: Path, truth: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the tasks that were made of held-out sessions."""
+    held_out = {row["har"] for row in truth if row["held_out"]}
+    with Store.published(out / "warehouse.duckdb") as store:
+        rows = store.read("select f.path, w.task_id from mart.site_work as w join raw.files as f on f.file_id = w.session_id "
+                          "where w.task_id is not null order by f.path").iter_rows()
+        return frozenset(task_id for path, task_id in rows if Path(path).name in held_out)
+
+
+def _audit(out: Path) -> Figures:
+    """Return how many attacks of the audit keep the reward of a published task."""
+    passed = n = 0
+    for path in sorted((out / "rewards").glob("site-*/audit.jsonl")):
+        for row in map(json.loads, path.read_text("utf-8").splitlines()):
+            wrong = [play for play in row["plays"] if play["should"] == "fail"]
+            n += len(wrong)
+            passed += sum((play["reward"] or 0.0) > 0.5 for play in wrong)
+    return {"battery": n, "battery_passed": passed}
+
+
+def passwords_left(logs: Path, out: Path) -> int:
+    """Return how many files below `out` hold a password that was typed in the logs (HARs, UI events)."""
+    typed: set[bytes] = set()
+    for path in sorted(logs.rglob("*.har")):
+        for entry in json.loads(path.read_text("utf-8"))["log"]["entries"]:
+            for each in (entry["request"].get("postData") or {}).get("params") or ():
+                if _PASSWORD.search(each["name"]) and each.get("value"):
+                    typed.add(each["value"].encode())
+    return sum(any(each in path.read_bytes() for each in typed) for path in sorted(out.rglob("*")) if path.is_file())
+
+
+class PublishedRoom:
+    """An environment and its rewards, as published."""
+
+    def __init__(self, out: Path, name: str) -> None:
+        self.environment = Environment.load(out / "environments" / name)
+        rows = map(json.loads, (out / "rewards" / name / "solutions.jsonl").read_text("utf-8").splitlines())
+        self.solutions: dict[str, list[Step]] = {row["task_id"]: row["steps"] for row in rows}
+
+    def reward(self, task_id: str, steps: Sequence[Step], seed: int = 0) -> float | None:
+        """Return what an episode of these steps is worth; a step that is refused is just that."""
+        env = self.environment
+        env.reset(task_id, seed=seed)
+        for step in steps:
+            env.call(step["tool"], step["arguments"])
+        env.finish()
+        return env.grade().reward
+
+    def by_heart(self) -> Figures:
+        """Return the share of tasks that the recorded clicks still solve after a randomised reset."""
+        known = [(task_id, seed) for task_id in sorted(self.solutions) for seed in SEEDS]
+        solved = sum(self.reward(task_id, self.solutions[task_id], seed) == 1.0 for task_id, seed in known)
+        return {"known_solutions_paid": sum(self.reward(task_id, steps) == 1.0 for task_id, steps in self.solutions.items()),
+                "by_heart": round(solved / max(len(known), 1), 3)}
+
+    def filing(self, held_out: frozenset[str]) -> Figures:
+        """Return what honest ways and cheats get on the task with most files to file."""
+        chosen = max((FilingTask(self, task) for task in self.environment.tasks if task.task_id in self.solutions),
+                     key=lambda each: (min(len(each.moves), 3), each.task.task_id in held_out, len(each.moves)), default=None)
+        if chosen is None or len(chosen.moves) < 2:
+            return {}
+        honest = {name: self.reward(chosen.task.task_id, steps) for name, steps in chosen.honest()}
+        cheats = {name: self.reward(chosen.task.task_id, steps) for name, steps in chosen.cheats()}
+        for name, reward in [*honest.items(), *cheats.items()]:
+            print(f"{name}: {reward}")
+        return {"filing_files": len(chosen.moves), "filing_held_out": chosen.task.task_id in held_out,
+                "honest": len(honest), "honest_accepted": sum(reward == 1.0 for reward in honest.values()),
+                "cheats": len(cheats), "cheats_accepted": sum(reward is None or reward > 0 for reward in cheats.values())}
+
+
+class Move(NamedTuple):
+    """A file that is brought from where it arrives to where it belongs."""
+
+    source: str
+    destination: str
+
+
+class FilingTask:
+    """A task of downloads, files and a note, and ways to do it."""
+
+    def __init__(self, room: PublishedRoom, task: Task) -> None:
+        self.room, self.task = room, task
+        self._steps = room.solutions[task.task_id]
+        ends: dict[str, str] = {}
+        for step in self._steps:
+            if step["tool"] == "files_move":
+                source, destination = step["arguments"]["source"], step["arguments"]["destination"]
+                ends[destination] = ends.pop(source, source)
+        is_fresh = not any(step["tool"] == "files_delete" for step in self._steps)
+        self.moves = [Move(source, destination) for destination, source in sorted(ends.items())] if is_fresh else []
+        self._browser = [step for step in self._steps if step["tool"].startswith("browser_")]
+        notes = [step["arguments"] for step in self._steps if step["tool"] == "chat_post"]
+        self._channel = notes[-1]["channel"] if notes else ""
+        self._names = [move.destination.rpartition("/")[2] for move in self.moves]
+        self._note = "Filed:\n" + "\n".join(f"• {name}" for name in self._names)
+
+    def _post(self, text: str, channel: str | None = None) -> Step:
+        return _step("chat_post", channel=channel or self._channel, text=text)
+
+    def _moved(self, moves: Sequence[Move]) -> list[Step]:
+        return [_step("files_move", source=move.source, destination=move.destination) for move in moves]
+
+    def honest(self) -> Iterator[tuple[str, list[Step]]]:
+        """Yield the nine honest ways."""
+        look, moves, note = self._browser, self._moved(self.moves), self._post(self._note)
+        yield "as recorded", [*self._steps]
+        yield "copied, and the source deleted", [*look, *(step for move in self.moves for step in (
+            _step("files_copy", source=move.source, destination=move.destination),
+            _step("files_delete", path=move.source))), note]
+        yield "renamed in two steps", [*look, *(step for move in self.moves for step in (
+            _step("files_move", source=move.source, destination=f"{_folder(move.source)}/{move.destination.rpartition('/')[2]}"),
+            _step("files_move", source=f"{_folder(move.source)}/{move.destination.rpartition('/')[2]}",
+                  destination=move.destination))), note]
+        yield "one downloaded twice", [*look, look[-1], *moves, note]
+        yield "in another order", [*look, *reversed(moves), note]
+        yield "a table", [*look, *moves, self._post("| file |\n|---|\n" + "\n".join(f"| {name} |" for name in self._names))]
+        half = len(self._names) // 2
+        yield "two messages", [*look, *moves, self._post("\n".join(self._names[:half])), self._post("\n".join(self._names[half:]))]
+        wrong = self.moves[0]._replace(destination=f"{_folder(_folder(self.moves[0].destination))}/slip.pdf")
+        yield "a slip mended", [*look, *self._moved([wrong]), *self._moved([Move(wrong.destination, self.moves[0].destination)]),
+                                *moves[1:], note]
+        yield "a late edit of the own note", [*look, *moves, note, self._edit(f"{self._note}\nThanks.")]
+
+    def cheats(self) -> Iterator[tuple[str, list[Step]]]:
+        """Yield the ten cheats."""
+        look, moves, note = self._browser, self._moved(self.moves), self._post(self._note)
+        first = self.moves[0]
+        yield "names without files", [note]
+        yield "one file under all names", [*look, *(
+            _step("files_copy", source=first.source, destination=move.destination) for move in self.moves), note]
+        yield "copied, and the source stays", [*look, *(
+            _step("files_copy", source=move.source, destination=move.destination) for move in self.moves), note]
+        yield "the note before the work", [note, *look, *moves]
+        yield "the wrong channel", [*look, *moves, self._post(self._note, self._other_channel())]
+        yield "everything there", [*look, look[-1], *moves, *self._dumped(), note]
+        other = f"{_folder(first.destination)}-other"
+        yield "another month's folder", [*look, *self._moved([
+            move._replace(destination=f"{other}/{move.destination.rpartition('/')[2]}") for move in self.moves]), note]
+        yield "lists more", [*look, *moves, self._post(f"{self._note}\n• {self._names[0].replace('.', '-2.')}")]
+        yield "one missing", [*look, *moves[:-1], note]
+        yield "something sent on the way", [*look, *moves, *self._sent(), note]
+
+    def _edit(self, text: str) -> Step:
+        env = self.room.environment
+        env.reset(self.task.task_id, seed=0)
+        env.call("chat_post", {"channel": self._channel, "text": self._note})
+        rows = env.call("chat_read", {"channel": self._channel, "limit": 1}).content
+        stamp = re.findall(r"\d{9,11}\.\d{6}", rows)[-1]
+        return _step("chat_edit", channel=self._channel, ts=stamp, text=text)
+
+    def _other_channel(self) -> str:
+        env = self.room.environment
+        env.reset(self.task.task_id, seed=0)
+        names = re.findall(r'"(?:name|channel)": ?"([^"]+)"', env.call("chat_channels", {}).content)
+        return next(name for name in names if name != self._channel)
+
+    def _dumped(self) -> list[Step]:
+        """Return a step that puts a file more into the folder."""
+        stem, _, ending = self.moves[-1].source.rpartition(".")
+        target = f"{_folder(self.moves[-1].destination)}/more.{ending}"
+        return [_step("files_move", source=f"{stem} (1).{ending}", destination=target)]
+
+    def _sent(self) -> list[Step]:
+        """Return a click that sends a form where the work ends, or on the pages that links there lead to."""
+        env = self.room.environment
+        env.reset(self.task.task_id, seed=0)
+        for step in self._browser:
+            env.call(step["tool"], step["arguments"])
+        text = env.call("browser_snapshot", {}).content
+        for ref in re.findall(r"- link .*\[ref=(e\d+)\]", text):
+            trial = env.fork()
+            page = trial.call("browser_click", {"target": ref}).content
+            for button in re.findall(r"- button .*\[ref=(e\d+)\]", page):
+                before = trial.difference()["documents"]
+                trial.call("browser_click", {"target": button})
+                if any(name.startswith("site:") for name in trial.difference()["documents"].keys() - before.keys()):
+                    return [_step("browser_click", target=ref), _step("browser_click", target=button)]
+        raise AssertionError("no form was found that changes the site")
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _step(tool: str, **arguments: Any) -> Step:
+    return {"tool": tool, "arguments": arguments}
