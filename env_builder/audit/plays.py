@@ -9,7 +9,7 @@ act; so whatever gets through is played once more as a whole (`whole`), and only
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from env_builder.runtime import Environment
@@ -73,7 +73,12 @@ def play_through(environment: Environment, task_id: str, steps: Iterable[Mapping
 class Replayed:
     """The known solution, played as the grader plays it, and the room as it stood before each of its acts."""
 
-    def __init__(self, environment: Environment, task: Task, journal: Journal, presumed_reads: frozenset[str]) -> None:
+    def __init__(
+        self, environment: Environment, task: Task, journal: Journal, presumed_reads: frozenset[str],
+        essential: Callable[[Episode], Mapping[str, Any]] = lambda episode: episode.difference,
+    ) -> None:
+        self._essential = essential
+        """Gives what of an episode's difference counts."""
         self.environment = environment
         self.task = task
         self.writes = environment.writes
@@ -155,6 +160,6 @@ class Replayed:
                 if len(values) >= VALUES:
                     loose.setdefault(tool, set()).add(name)
             self._loose = {tool: sorted(names) for tool, names in sorted(loose.items())}
-            self._ends = [end_state(right.difference, {"ignored_arguments": self._loose}) for right in self._right]
-        reached: EndState = end_state(episode.difference, {"ignored_arguments": self._loose})
+            self._ends = [end_state(self._essential(right), {"ignored_arguments": self._loose}) for right in self._right]
+        reached: EndState = end_state(self._essential(episode), {"ignored_arguments": self._loose})
         return any(not unreached(end, reached) and not unreached(reached, end) for end in self._ends)
