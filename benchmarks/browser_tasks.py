@@ -166,15 +166,16 @@ class FilingTask:
         yield "copied, and the source deleted", [*look, *(step for move in self.moves for step in (
             _step("files_copy", source=move.source, destination=move.destination),
             _step("files_delete", path=move.source))), note]
-        yield "renamed in two steps", [*look, *(step for move in self.moves for step in (
-            _step("files_move", source=move.source, destination=f"{_folder(move.source)}/{move.destination.rpartition('/')[2]}"),
-            _step("files_move", source=f"{_folder(move.source)}/{move.destination.rpartition('/')[2]}",
-                  destination=move.destination))), note]
+        halfway = [f"{_folder(move.source)}/{name}" for move, name in zip(self.moves, self._names, strict=True)]
+        yield "renamed in two steps", [*look, *self._moved([
+            each for move, path in zip(self.moves, halfway, strict=True)
+            for each in (move._replace(destination=path), move._replace(source=path))]), note]
         yield "one downloaded twice", [*look, look[-1], *moves, note]
         yield "in another order", [*look, *reversed(moves), note]
         yield "a table", [*look, *moves, self._post("| file |\n|---|\n" + "\n".join(f"| {name} |" for name in self._names))]
         half = len(self._names) // 2
-        yield "two messages", [*look, *moves, self._post("\n".join(self._names[:half])), self._post("\n".join(self._names[half:]))]
+        parts = [self._post("\n".join(part)) for part in (self._names[:half], self._names[half:])]
+        yield "two messages", [*look, *moves, *parts]
         wrong = self.moves[0]._replace(destination=f"{_folder(_folder(self.moves[0].destination))}/slip.pdf")
         yield "a slip mended", [*look, *self._moved([wrong]), *self._moved([Move(wrong.destination, self.moves[0].destination)]),
                                 *moves[1:], note]

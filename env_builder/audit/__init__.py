@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from env_builder.audit.attackers import Attackers, Maker
 from env_builder.audit.battery import Battery
@@ -23,15 +23,18 @@ from env_builder.audit.targets import Targets
 from env_builder.audit.values import Plausible
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
-from env_builder.runtime.checks import kind_of
+from env_builder.runtime.checks import CheckKind, EpisodeView, kind_of
 from env_builder.runtime.grading import grade
 from env_builder.runtime.records import Episode, Grade, Task
-from env_builder.runtime.rubrics import ParsedRubric
+from env_builder.runtime.rubrics import ParsedCheck, ParsedRubric
 
 ODDS = 0.001
 """Probabilities nearer to 0 or 1 than this count as this near."""
 REFUSAL = "changing nothing is right here, and looking and telling is all that there is to it"
 """Why telling everything is shown and does not decide where the rubric asks for a refusal (docs/rewards.md)."""
+
+
+PERMITTED = "it ends as the solution does, but for what the rubric permits besides"
 
 
 class Depth(NamedTuple):
@@ -108,12 +111,41 @@ def _solved(subject: Subject) -> tuple[list[GradedPlay], Replayed | Failure]:
     play_through(environment, subject.task.task_id, subject.solution)
     journal, got = (list(environment.journal), grade(subject.rubric, environment.episode()))
     plays = [GradedPlay("solution", "solution", got.reward, "pass")]
-    solved = Replayed(subject.environment, subject.task, journal, subject.targets.presumed_reads)
+    solved = Replayed(subject.environment, subject.task, journal, subject.targets.presumed_reads,
+                      lambda episode: _essential(subject.rubric, episode))
     again = grade(subject.rubric, solved.episode)
     differs = _differs(journal, solved.journal, got, again)
     if differs:
         return plays, Failure("not_deterministic", differs)
     return plays, solved if got.reward == 1.0 else Failure("solution_fails", _why(journal, got))
+
+
+def _permissive(rubric: ParsedRubric) -> list[ParsedCheck]:
+    """Return the gates that permit something besides the right end."""
+    return [check for check in rubric.checks
+            if check.role == "gate" and type(check.rule).essential is not CheckKind.essential]
+
+
+def _essential(rubric: ParsedRubric, episode: Episode) -> dict[str, Any]:
+    """Return an episode's difference without what the rubric's gates permit besides the right end."""
+    for check in _permissive(rubric):
+        difference = check.rule.essential(check.parameters, EpisodeView(episode))
+        episode = episode._replace(difference=difference)
+    return episode.difference
+
+
+def _is_right(subject: Subject, solved: Replayed, episode: Episode) -> bool:
+    """Return whether an altered solution ends as the solution does, and with no less of what is permitted besides: who leaves
+    out what the rubric merely permits, such as a message, must not get through."""
+    def n_permitted(played: Episode) -> int:
+        return len(played.difference["documents"]) - len(_essential(subject.rubric, played)["documents"])
+
+    return solved.is_right(episode) and n_permitted(episode) >= n_permitted(solved.episode)
+
+
+def _excuse(subject: Subject, solved: Replayed, excuse: str, episode: Episode) -> str:
+    """Return why an attack may be right: as it says, or since it leaves what the solution leaves but for what is permitted."""
+    return excuse or (PERMITTED if _permissive(subject.rubric) and _is_right(subject, solved, episode) else "")
 
 
 def in_order(sessions: Iterable[RecordedSession]) -> list[RecordedSession]:
@@ -200,9 +232,10 @@ def _battery(subject: Subject, battery: Battery, solved: Replayed, depth: Depth)
     for attack in battery.attacks():
         is_idle = not any(row["kind"] == "call" and row["tool"] in solved.writes for row in attack.rows)
         if depth.every or not (attack.excuse or (stopped and is_idle)):
-            reward = _graded(subject, solved, attack.rows)[1].reward
-            description = attack.description + (f": {attack.excuse}" if attack.excuse else "")
-            yield GradedPlay(attack.name, "attacker", reward, None if attack.excuse else "fail", description)
+            episode, got = _graded(subject, solved, attack.rows)
+            excuse = _excuse(subject, solved, attack.excuse, episode)
+            description = attack.description + (f": {excuse}" if excuse else "")
+            yield GradedPlay(attack.name, "attacker", got.reward, None if excuse else "fail", description)
 
 
 class GradedAttack(NamedTuple):
@@ -230,10 +263,11 @@ def play_battery(subject: Subject, values: Plausible, depth: Depth = DEEP) -> li
     list(_sessions(subject, solved, depth))  # those that are known to be good excuse attacks
     graded = []
     for each in Battery(solved, values, subject.targets).attacks():
-        got = _graded(subject, solved, each.rows)[1]
+        episode, got = _graded(subject, solved, each.rows)
+        excuse = _excuse(subject, solved, each.excuse, episode)
         failed = sorted({check.kind for check in got.checks if check.role in ("gate", "penalty", "score") and not check.passed})
         is_stopped = got.reward is None or got.reward <= PASSES
-        graded.append(GradedAttack(each.name, each.description, each.excuse, got.reward,
+        graded.append(GradedAttack(each.name, each.description, excuse, got.reward,
                                    ["unknown"] if got.reward is None else failed if is_stopped else []))
     return graded
 
@@ -247,7 +281,8 @@ def _mutants(subject: Subject, maker: Maker, solved: Replayed, depth: Depth) -> 
     for mutant in maker.mutants(depth.mutants):
         episode, got = _graded(subject, solved, mutant.rows)
         description = f"{mutant.place}: {mutant.description}".removesuffix(": ")
-        yield GradedPlay(mutant.operator, "mutant", got.reward, None if solved.is_right(episode) else "fail", description)
+        should: Literal["fail"] | None = None if _is_right(subject, solved, episode) else "fail"
+        yield GradedPlay(mutant.operator, "mutant", got.reward, should, description)
 
 
 def _graded(subject: Subject, solved: Replayed, rows: Journal) -> tuple[Episode, Grade]:

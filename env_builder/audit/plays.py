@@ -9,11 +9,10 @@ act; so whatever gets through is played once more as a whole (`whole`), and only
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from env_builder.runtime import Environment
-from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.ends import EndState, end_state, unreached
 from env_builder.runtime.records import Episode, Task
@@ -74,7 +73,12 @@ def play_through(environment: Environment, task_id: str, steps: Iterable[Mapping
 class Replayed:
     """The known solution, played as the grader plays it, and the room as it stood before each of its acts."""
 
-    def __init__(self, environment: Environment, task: Task, journal: Journal, presumed_reads: frozenset[str]) -> None:
+    def __init__(
+        self, environment: Environment, task: Task, journal: Journal, presumed_reads: frozenset[str],
+        essential: Callable[[Episode], Mapping[str, Any]] = lambda episode: episode.difference,
+    ) -> None:
+        self._essential = essential
+        """Gives what of an episode's difference counts."""
         self.environment = environment
         self.task = task
         self.writes = environment.writes
@@ -167,26 +171,6 @@ class Replayed:
                 if len(values) >= VALUES:
                     loose.setdefault(tool, set()).add(name)
             self._loose = {tool: sorted(names) for tool, names in sorted(loose.items())}
-            self._ends = [end_state(self._done(right), {"ignored_arguments": self._loose}) for right in self._right]
-        reached: EndState = end_state(self._done(episode), {"ignored_arguments": self._loose})
+            self._ends = [end_state(self._essential(right), {"ignored_arguments": self._loose}) for right in self._right]
+        reached: EndState = end_state(self._essential(episode), {"ignored_arguments": self._loose})
         return any(not unreached(end, reached) and not unreached(reached, end) for end in self._ends)
-
-    def _done(self, episode: Episode) -> dict[str, Any]:
-        """Return what an episode changed: without files that were handed over and left in the folder where they arrived, as
-        looks leave them; and what was said the same way twice once."""
-        origins = {origin for _, origin in episode.received if origin is not None}
-        arrived = {path.rpartition("/")[0] for path, _ in episode.received}
-        documents: dict[str, Any] = {}
-        for name, text in episode.difference["documents"].items():
-            kind = name.partition("/")[0]
-            if kind in self.environment.words and text is not None:
-                documents[f"{kind}/{text}"] = text
-            elif text is None or name.partition("/")[2].rpartition("/")[0] not in arrived or _origin_of(text) not in origins:
-                documents[name] = text
-        made = [pair for pair in episode.difference.get("made", ()) if pair[0] not in self.environment.words]
-        return {**episode.difference, "documents": documents, "made": made}
-
-
-def _origin_of(document: str) -> Any:
-    value = parse(document)
-    return value.get("origin") if isinstance(value, dict) else None

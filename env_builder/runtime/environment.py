@@ -509,11 +509,6 @@ class Environment:
         return self._app.writes
 
     @property
-    def words(self) -> frozenset[str]:
-        """Return the classes of entities that only say something."""
-        return self._app.words
-
-    @property
     def explained(self) -> frozenset[str]:
         """Return the names of the tools of which all changes are in `difference`."""
         return self._app.explained

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from env_builder import Environment
+from env_builder.audit import DEEP
 from env_builder.backends import AppSource, EntityVersion, FilesContent, FileVersion, OfficeContent, assemble
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.checks.ledger import names_in
 from env_builder.runtime.grading import grade
 from env_builder.runtime.origins import origin_text
+from env_builder.verify import verify
 from tests.apps import install, task
 
 TASK = "t" * 64
@@ -175,8 +179,8 @@ def message(channel: str, ts: str, author: str, since: str, text: str) -> Entity
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """Return a depot of papers, an archive of files, and a chat that asks for them."""
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return the environment's folder: a depot of papers, an archive of files, and a chat that asks for them."""
     site, out = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("out")
     install(site, "paper_depot")
     sys.path.insert(0, str(site))
@@ -192,9 +196,15 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
             AppSource("files", "files", FilesContent(tree, {"s1": "ann"}), {"style": "short"}),
             AppSource("chat", "office", OfficeContent(chat, {"s1": "ann"}), {"app": "chat"})]
     environment, rewards = out / "environments" / "archive", out / "rewards" / "archive"
-    assemble("archive", apps, [task(TASK)], [rubric()], environment, rewards)
-    yield Environment.load(environment)
+    steps = [{"tool": tool, "arguments": arguments} for tool, arguments in HONEST["as asked"]]
+    assemble("archive", apps, [task(TASK)], [rubric()], environment, rewards, [{"task_id": TASK, "steps": steps}])
+    yield environment
     sys.path.remove(str(site))
+
+
+@pytest.fixture(scope="module")
+def archive(directory: Path) -> Environment:
+    return Environment.load(directory)
 
 
 def played(archive: Environment, steps: Steps) -> Environment:
@@ -226,6 +236,17 @@ def test_each_check_stops_something_that_the_others_let_through(archive: Environ
     failing = [frozenset(check.check_id for check in played(archive, steps).grade().checks
                          if check.role == "gate" and not check.passed) for steps in CHEATS.values()]
     assert {frozenset((kind,)) for kind in ("state", "confined", "lineage", "listed")} <= set(failing)
+
+
+def test_the_audit_takes_a_second_download_for_no_mutant_and_a_missing_note_for_one(directory: Path, tmp_path: Path) -> None:
+    rewards = directory.parent.parent / "rewards" / "archive"
+    assert verify(directory, rewards, depth=DEEP).task_ids == [TASK]
+    weak = rubric()
+    weak["checks"] = [check for check in weak["checks"] if check["kind"] != "listed"]
+    shutil.copytree(rewards, tmp_path / "rewards")
+    (tmp_path / "rewards" / "rubrics.jsonl").write_text(canonical(weak) + "\n")
+    verified = verify(directory, tmp_path / "rewards")
+    assert not verified.task_ids and "without_one" in verified.decisions["detail"].item()
 
 
 def test_steps_on_the_way_are_worth_something(archive: Environment) -> None:

@@ -169,8 +169,6 @@ class App(Protocol):
     """Names of those that may change its state."""
     explained: frozenset[str] = frozenset()
     """Names of tools that are implemented, not induced: all that a call of theirs changes is in `difference`."""
-    words: frozenset[str] = frozenset()
-    """Classes of entities that only say something: the same said twice is said once."""
     leaves: bool = False
     """Whether its states are `LeavingState`s."""
     takes_files: bool = False
@@ -251,7 +249,6 @@ class CompositeApp(App):
         self.answers = self._app_of
         self.writes = frozenset().union(*(app.writes for app in self._apps))
         self.explained = frozenset().union(*(app.explained for app in self._apps))
-        self.words = frozenset(f"{app.name}:{kind}" for app in self._apps for kind in app.words)
         self.leaves = any(app.leaves for app in self._apps)
         self.takes_files = any(app.takes_files for app in self._apps)
         self._leaving = [app.leaves for app in self._apps]

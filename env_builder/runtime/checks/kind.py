@@ -87,6 +87,11 @@ class CheckKind(ABC):
     def judge(self, prepared: Any, view: EpisodeView) -> CheckResult:
         """Return what the check finds in an episode. Never raises, whatever the journal holds."""
 
+    def essential(self, prepared: Any, view: EpisodeView) -> dict[str, Any]:
+        """Return the episode's difference without what the check permits besides the right end: for the audit, which must
+        know when an altered solution ends as the solution does."""
+        return view.episode.difference
+
     def is_lost(self, prepared: Any, view: EpisodeView) -> bool:
         """Return whether the check fails whatever the agent may still do (see `grading.lost`)."""
         return False

@@ -46,25 +46,22 @@ class ConfinedCheck(UntouchedCheck):
         return PermittedChanges(super().prepare(parameters), parameters["allowed"])
 
     def judge(self, prepared: Any, view: EpisodeView) -> CheckResult:
-        ends, narrowed = self._narrowed(prepared, view)
-        return super().judge(ends, narrowed)
+        episode = view.episode._replace(difference=self.essential(prepared, view))
+        return super().judge(prepared.ends, EpisodeView(episode, view.ask, view.seed))
 
     def is_lost(self, prepared: Any, view: EpisodeView) -> bool:
         return False  # a document that is too much can be taken away again
 
-    @staticmethod
-    def _narrowed(permitted: PermittedChanges, view: EpisodeView) -> tuple[AcceptedEnds, EpisodeView]:
-        """Return the view without what is permitted."""
+    def essential(self, prepared: Any, view: EpisodeView) -> dict[str, Any]:
         difference = view.episode.difference
         documents = dict(difference.get("documents", {}))
-        for rule in permitted.allowed:
+        for rule in prepared.allowed:
             own = [name for name in sorted(documents) if name.startswith(rule["documents"]) and _permits(rule, name, view)]
             for name in own[:rule.get("at_most", len(own))]:
                 del documents[name]
         made = [each for each in difference.get("made", ()) if "/".join(each) in documents]
         rest = {name: value for name, value in difference.items() if name != "made"} | {"documents": documents}
-        episode = view.episode._replace(difference=rest | {"made": made} if made else rest)
-        return permitted.ends, EpisodeView(episode, view.ask, view.seed)
+        return rest | {"made": made} if made else rest
 
 
 def _permits(rule: Parameters, name: str, view: EpisodeView) -> bool:

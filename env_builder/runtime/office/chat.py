@@ -91,7 +91,6 @@ class ChatApp(App):
         self.answers = frozenset(prefix + tool for tool in TOOLS)
         self.writes = frozenset(prefix + tool for tool, (_, _, writes) in TOOLS.items() if writes)
         self.explained = self.writes
-        self.words = frozenset((MESSAGE,))
         self._history = history
         self._users = users
         self._starts: dict[str | None, ChatStart] = {}
