@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 from env_builder import Environment
 from env_builder.runtime.records import Task
@@ -33,7 +34,7 @@ def tasks(data: Path) -> Figures:
         out = Path(scratch) / "out"
         run(Settings(logs=(str(data / "logs"),), out=str(out), image=False))
         truth = [json.loads(line) for line in (data / "truth" / "sessions.jsonl").read_text("utf-8").splitlines()]
-        figures = _verdicts(out, truth) | _audit(out) | {"passwords_left": passwords_left(data / "logs", out)}
+        figures = _verdicts(out, truth) | _audit(out) | passwords(data / "logs", out)
         for name in sorted(path.name for path in (out / "environments").glob("site-*")):
             room = PublishedRoom(out, name)
             figures |= room.by_heart() | room.filing(_held_out(out, truth))
@@ -77,15 +78,26 @@ def _audit(out: Path) -> Figures:
     return {"battery": n, "battery_passed": passed}
 
 
-def passwords_left(logs: Path, out: Path) -> int:
-    """Return how many files below `out` hold a password that was typed in the logs (HARs, UI events)."""
-    typed: set[bytes] = set()
-    for path in sorted(logs.rglob("*.har")):
-        for entry in json.loads(path.read_text("utf-8"))["log"]["entries"]:
-            for each in (entry["request"].get("postData") or {}).get("params") or ():
-                if _PASSWORD.search(each["name"]) and each.get("value"):
-                    typed.add(each["value"].encode())
-    return sum(any(each in path.read_bytes() for each in typed) for path in sorted(out.rglob("*")) if path.is_file())
+def passwords(logs: Path, out: Path) -> Figures:
+    """Return how many passwords were typed in the HARs of the logs, and how many files and columns below `out` hold one."""
+    typed = {value for path in sorted(logs.rglob("*.har")) for value in _typed(path)}
+    files = sum(any(each.encode() in path.read_bytes() for each in typed) for path in sorted(out.rglob("*")) if path.is_file())
+    with Store.published(out / "warehouse.duckdb") as store:
+        columns = store.read("select table_schema, table_name, column_name from information_schema.columns "
+                             "where data_type = 'VARCHAR' order by all").iter_rows()
+        left = sum(store.read(f'select count(*) from "{schema}"."{table}" where regexp_matches("{column}", $typed)',
+                              typed="|".join(map(re.escape, sorted(typed)))).item() > 0 for schema, table, column in columns)
+    return {"passwords_typed": len(typed), "passwords_left": files + left}
+
+
+def _typed(path: Path) -> Iterator[str]:
+    """Yield the passwords that a HAR holds."""
+    for entry in json.loads(path.read_text("utf-8"))["log"]["entries"]:
+        posted = entry["request"].get("postData") or {}
+        pairs = [(each["name"], each.get("value") or "") for each in posted.get("params") or ()]
+        for name, value in [*pairs, *parse_qsl(posted.get("text") or "")]:
+            if _PASSWORD.search(name) and value:
+                yield value
 
 
 class PublishedRoom:
@@ -124,7 +136,8 @@ class PublishedRoom:
             print(f"{name}: {reward}")
         return {"filing_files": len(chosen.moves), "filing_held_out": chosen.task.task_id in held_out,
                 "honest": len(honest), "honest_accepted": sum(reward == 1.0 for reward in honest.values()),
-                "cheats": len(cheats), "cheats_accepted": sum(reward is None or reward > 0 for reward in cheats.values())}
+                "cheats": len(cheats), "cheats_accepted": sum((reward or 0.0) > 0 for reward in cheats.values()),
+                "cheats_unscored": sum(reward is None for reward in cheats.values())}
 
 
 class Move(NamedTuple):
@@ -176,9 +189,9 @@ class FilingTask:
         half = len(self._names) // 2
         parts = [self._post("\n".join(part)) for part in (self._names[:half], self._names[half:])]
         yield "two messages", [*look, *moves, *parts]
-        wrong = self.moves[0]._replace(destination=f"{_folder(_folder(self.moves[0].destination))}/slip.pdf")
-        yield "a slip mended", [*look, *self._moved([wrong]), *self._moved([Move(wrong.destination, self.moves[0].destination)]),
-                                *moves[1:], note]
+        slip = f"{_folder(_folder(self.moves[0].destination))}/slip.pdf"
+        mended = self._moved([self.moves[0]._replace(destination=slip), self.moves[0]._replace(source=slip)])
+        yield "a slip mended", [*look, *mended, *moves[1:], note]
         yield "a late edit of the own note", [*look, *moves, note, self._edit(f"{self._note}\nThanks.")]
 
     def cheats(self) -> Iterator[tuple[str, list[Step]]]:
@@ -221,20 +234,24 @@ class FilingTask:
         return [_step("files_move", source=f"{stem} (1).{ending}", destination=target)]
 
     def _sent(self) -> list[Step]:
-        """Return a click that sends a form where the work ends, or on the pages that links there lead to."""
+        """Return clicks that send a form, where the work ends or on a page that a link there leads to."""
         env = self.room.environment
         env.reset(self.task.task_id, seed=0)
         for step in self._browser:
             env.call(step["tool"], step["arguments"])
         text = env.call("browser_snapshot", {}).content
-        for ref in re.findall(r"- link .*\[ref=(e\d+)\]", text):
+        for way in ([], *([_step("browser_click", target=ref)] for ref in re.findall(r"- link .*\[ref=(e\d+)\]", text))):
+            page = text
             trial = env.fork()
-            page = trial.call("browser_click", {"target": ref}).content
+            for step in way:
+                page = trial.call(step["tool"], step["arguments"]).content
+            before = trial.difference()["documents"].keys()
             for button in re.findall(r"- button .*\[ref=(e\d+)\]", page):
-                before = trial.difference()["documents"]
-                trial.call("browser_click", {"target": button})
-                if any(name.startswith("site:") for name in trial.difference()["documents"].keys() - before.keys()):
-                    return [_step("browser_click", target=ref), _step("browser_click", target=button)]
+                tried = trial.fork()
+                clicked = tried.call("browser_click", {"target": button})
+                after = tried.difference()["documents"].keys() - before
+                if clicked.tier == "unknown" or any(name.startswith("site:") for name in after):
+                    return [*way, _step("browser_click", target=button)]
         raise AssertionError("no form was found that changes the site")
 
 

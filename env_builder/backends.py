@@ -127,7 +127,8 @@ def assemble(
 
     `secrets`: files of the rewards' folder that only apps' own verifiers read, `apps/<name>/…` -> content. `tasks`: rows of
     tasks.jsonl; `rubrics`: documents as docs/rewards.md says; `solutions`: {"task_id", "steps"}; `privacy`: how personal data
-    was taken out of all this, as the manifest states it; `audit`: what was played against the rewards. Missing: no such kind. InputError: two apps have one name or one tool.
+    was taken out of all this, as the manifest states it; `audit`: what was played against the rewards.
+    Missing: no such kind. InputError: two apps have one name or one tool.
     """
     bundle.renew(environment)
     manifest_rows: list[Row] = []
