@@ -138,8 +138,8 @@ class _IndexBefore:
                 linked[place] = rows_to(last, url)[place]
         return linked
 
-    def last_with(self, route: str, kind: Value, beside: Place, value: Value, place: Place) -> SiteVisit | None:
-        visits = self._index.with_value(route, kind, beside).get(value, ())
+    def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
+        visits = self._index.with_value(route, kind, partner).get(value, ())
         return next((visit for visit in self.before(visits) if place in visit.values), None)
 
 

@@ -3,9 +3,9 @@
 A source is one value for all (`constant`), a text with values of the request in it (`pattern`: path, query, form, the form
 posted just before, day and time, the url of the page before, texts of the last row that linked to what is requested), what
 stood beside the same value of another place the last time (`same`), the own session's last visit of the route or of the url,
-the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the last look
-at a list with a row more (`row added`).
-Sees: visits before the request. Does not see: facts behind rows, sums, counters.
+the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
+last look at a list with a row more (`row added`).
+Sees: visits before the request. Does not see: sums, counters, which rows a search finds, changes of a row on another page.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from .trees import Element, decode, encode
-from .visits import KIND, Place, SiteVisit, Value, words_with_digits, written_instant
+from .visits import KIND, Place, SiteVisit, Value, words_with_digits, written_days, written_instant
 
-__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "rows_of", "rows_to", "with_row", "write_pattern"]
+__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "rows_of", "rows_to",
+           "with_row", "write_pattern"]
 
 SiteSource: TypeAlias = tuple[str, ...]
 """Its name, then what it needs: a constant's or a pattern's text (an `argument` is a pattern of one name), another place, or
@@ -49,7 +50,7 @@ class OtherVisits(Protocol):
     def rows(self, url: str) -> dict[str, Mapping[str, str]]:
         """Return the texts of the last rows that link to an address, by route and place."""
 
-    def last_with(self, route: str, kind: Value, beside: Place, value: Value, place: Place) -> SiteVisit | None:
+    def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
         """Return the last answer of a route and kind that has a place, and this value in another one."""
 
 
@@ -76,12 +77,13 @@ class SourceContext:
         rows = self._others.rows(self.request.url)
         for visit in self.own:
             rows |= rows_to(visit, self.request.url)
-        return {**{f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()},
-                **{f"look {place}": text.strip() for place, text in look.items()
+        return {**{f"look {place}": text.strip() for place, text in look.items()
                    if place != KIND and text and len(text) <= _LONGEST and text[0] != "["},
                 **{f"posted {name}": text for name, text in posted.items()}, "user": self.request.user,
-                **self.request.arguments, **dict(written_instant(self.request.at)),
-                **({"page before": pages[0].url} if pages else {})}
+                **self.request.arguments, **written_days(self.request.arguments),
+                **dict(written_instant(self.request.at)),
+                **({"page before": pages[0].url} if pages else {}),
+                **{f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()}}
 
     @cached_property
     def _named(self) -> tuple[re.Pattern[str] | None, dict[str, str]]:
@@ -114,14 +116,12 @@ class SourceContext:
         """Return the cases of a place, the narrowest first.
 
         Narrower than `case`: with the values of the fields that are choices (`choices`: fields by route), of what was posted
-        or is; for an answer's kind, whether the request names something that nobody met."""
+        or is, all of them or one; for an answer's kind, whether the request names something that nobody met."""
         visit = self.request if self.request.is_write else self.posted
-        case = self.case
+        case = f"{self.case} new" if place == KIND and self._is_new else self.case
         fields = choices.get(visit.route, ()) if visit is not None else ()
-        values = [f"{name}={visit.arguments.get(name, '')}" for name in fields] if visit is not None else []
-        if place == KIND and self._is_new:
-            case = f"{case} new"
-        return (" ".join([case, *values]), case) if values else (case,)
+        values = [f"{case} {name}={visit.arguments.get(name, '')}" for name in fields] if visit is not None else []
+        return (" ".join(values), *values, case) if len(values) > 1 else (*values, case)
 
     @cached_property
     def _is_new(self) -> bool:
@@ -160,16 +160,16 @@ class SourceContext:
             last = self._others.last_page(place)
         return last.values[place] if last is not None else ABSENT
 
-    def _beside(self, beside: Place, place: Place, kind: Value) -> Value:
+    def _with_partner(self, partner: Place, place: Place, kind: Value) -> Value:
         """Return what a place had the last time that another one had the value that it has now."""
-        value = self.given.get(beside, ABSENT)
+        value = self.given.get(partner, ABSENT)
         if value == ABSENT:
             return ABSENT
         for visit in reversed(self.own):
-            if visit.route == self.request.route and visit.kind == kind and visit.values.get(beside, ABSENT) == value and (
+            if visit.route == self.request.route and visit.kind == kind and visit.values.get(partner, ABSENT) == value and (
                     place in visit.values):
                 return visit.values[place]
-        last = self._others.last_with(self.request.route, kind, beside, value, place)
+        last = self._others.last_with(self.request.route, kind, partner, value, place)
         return last.values[place] if last is not None else ABSENT
 
     def last_look(self, place: Place) -> Value:
@@ -187,7 +187,7 @@ class SourceContext:
         if name in ("argument", "pattern"):
             return write_pattern(source[1], self.arguments)
         if name == "same":
-            return self._beside(source[1], place, kind)
+            return self._with_partner(source[1], place, kind)
         if name in LOOKS:
             return self.look(name, place, kind)
         if name == "row added":
@@ -225,10 +225,17 @@ def rows_to(visit: SiteVisit, url: str) -> dict[str, Mapping[str, str]]:
 def with_row(look: Value, side: str, at: int, row: Value) -> Value:
     """Return a list with a row more, at a position from this side."""
     rows = rows_of(look)
-    if rows is None or row is None:
+    if rows is None or row is None or row == ABSENT:
         return ABSENT
+    if rows and structure_of(json.loads(row)) not in map(structure_of, rows):
+        return ABSENT   # a row that says that there are none, or a list of something else
     position = min(at, len(rows)) if side == "start" else max(len(rows) - at, 0)
     return encode([*decode(look or "[]")[:position], *decode(f"[{row}]"), *decode(look or "[]")[position:]])
+
+
+def structure_of(row: Any) -> Any:
+    """Return the tags of a row, given as JSON, without its texts and attributes."""
+    return (row[0], *map(structure_of, row[2])) if isinstance(row, list) else ""
 
 
 def rows_of(value: Value) -> list[object] | None:
@@ -246,13 +253,15 @@ _NAMED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 
 
 def write_pattern(pattern: Value, arguments: Mapping[str, str]) -> Value:
-    """Return a pattern's text for a request; a name that the request lacks is empty. In nodes, texts are written as JSON."""
+    """Return a pattern's text for a request, `ABSENT` if the request lacks a name. In nodes, texts are written as JSON."""
     if pattern is None or MARK not in pattern:
         return pattern
+    if any(name not in arguments for name in _NAMED.findall(pattern)):
+        return ABSENT
     is_json = pattern[:1] == "["
 
     def text(match: re.Match[str]) -> str:
-        value = arguments.get(match[1], "")
+        value = arguments[match[1]]
         return json.dumps(value, ensure_ascii=False)[1:-1] if is_json else value
 
     return _NAMED.sub(text, pattern)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from .port import PortRequest
 
-__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "words_with_digits",
+__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "words_with_digits", "written_days",
            "written_instant"]
 
 Place: TypeAlias = str
@@ -64,6 +64,22 @@ def arguments_of(request: PortRequest, parameters: Mapping[str, str]) -> dict[st
     return {"url": local_url(request.url), "path": address.path or "/", "query": address.query, **numbers, **parameters,
             **{f"query {name}": value for name, value in parse_qsl(address.query)},
             **{f"form {name}": values[0] for name, values in fields.items() if len(values) == 1}}
+
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def written_days(arguments: Mapping[str, str]) -> dict[str, str]:
+    """Return each day among the values of a request as pages write days, by name and way of writing."""
+    written: dict[str, str] = {}
+    for name, value in arguments.items():
+        if _DAY.fullmatch(value):
+            try:
+                at = datetime.fromisoformat(value)
+            except ValueError:
+                continue
+            written |= {f"{name} {way}": text for way, text in written_instant(at) if way.startswith("day")}
+    return written
 
 
 _NUMBER_BEHIND = re.compile(r".*\D(\d+)", re.DOTALL)
