@@ -161,23 +161,29 @@ class _Words:
 def ceiling(training: Sequence[Sequence[SiteRequest]], held_out: Sequence[Sequence[SiteRequest]]) -> Figures:
     """Return the share of held-out pages of which every word was recorded before: by then, or at any time.
 
+    The same of next steps: those of whose link or form every word of the address was recorded before the page that offers it.
     Words of the own session count up to the request, what it asks for with them; everything that is no page counts as right."""
     words = _Words(each for session in training for each in session)
-    n_pages = n_before = n_ever = n_requests = 0
+    n_pages = n_before = n_ever = n_requests = n_steps = n_offered = n_walkable = 0
     for session in held_out:
         own: set[str] = set()
-        for request in session:
+        steps = [(page, set(words_of([step.address]))) for page, step in steps_of(session)]
+        n_known = 0
+        for index, request in enumerate(session):
             n_requests += 1
             own.update(_asked_words(request))
+            n_known += sum(words.are_known(each - own, request.at) for page, each in steps if page == index)
             if request.is_page:
                 unknown = request.answer.words - own
                 n_pages += 1
                 n_before += words.are_known(unknown, request.at)
                 n_ever += words.are_known(unknown, None)
             own.update(_words(request))
+        n_steps, n_offered, n_walkable = n_steps + len(steps), n_offered + n_known, n_walkable + (n_known == len(steps))
     n_others = n_requests - n_pages
     return {"pages_before": _share(n_before, n_pages), "pages_ever": _share(n_ever, n_pages),
-            "requests_before": _share(n_before + n_others, n_requests), "requests_ever": _share(n_ever + n_others, n_requests)}
+            "requests_before": _share(n_before + n_others, n_requests), "requests_ever": _share(n_ever + n_others, n_requests),
+            "next_step_offered": _share(n_offered, n_steps), "sessions_walkable": _share(n_walkable, len(held_out))}
 
 
 def _asked_words(request: SiteRequest) -> Iterable[str]:

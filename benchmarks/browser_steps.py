@@ -22,6 +22,7 @@ from browser_replay import SiteRequest
 from env_builder.runtime.site.trees import Element, encode
 
 UNKNOWN = "data-unknown"
+_ROW_MARK = f"{UNKNOWN} rows"
 _ROWS = frozenset({"tr", "li", "option"})
 _FIELDS = ("input", "select", "textarea", "button")
 _NUMBER = re.compile(r"\d{2,}")
@@ -46,9 +47,10 @@ class Offer(NamedTuple):
 def count_places(recorded: Element, answered: Element | None, *, in_rows: bool) -> PlaceCounts:
     """Return how many places (`in_rows`: values) of a recorded page are answered right, in order; a surplus one is wrong.
 
-    A mark of rows covers all that is missing or surplus where it stands, another mark one place."""
-    right = list(_places(recorded, in_rows))
-    answer = list(_places(answered, in_rows)) if answered is not None else []
+    A mark of rows covers what is missing or surplus between these rows and what differs in them, another mark one place."""
+    right = [place[:2] for place in _places(recorded, in_rows)]
+    marked = list(_places(answered, in_rows)) if answered is not None else []
+    answer = [place[:2] for place in marked]
     n_same = 0
     while n_same < min(len(right), len(answer)) and right[n_same] == answer[n_same]:
         n_same += 1
@@ -56,38 +58,37 @@ def count_places(recorded: Element, answered: Element | None, *, in_rows: bool) 
     n_all = n_right = n_same
     n_unmarked = 0
     for name, begin, end, own_begin, own_end in matcher.get_opcodes():
-        marks = [value for _, value in answer[n_same + own_begin:n_same + own_end] if value.startswith(UNKNOWN)]
-        n_places = max(end - begin, own_end - own_begin - marks.count(f"{UNKNOWN} rows"))
+        block = marked[n_same + own_begin:n_same + own_end]
+        n_places = max(end - begin, sum(value != _ROW_MARK for _, value, _ in block))
         n_all += n_places
         if name == "equal":
             n_right += n_places
-            continue
-        if f"{UNKNOWN} rows" not in marks:
-            n_unmarked += max(n_places - len(marks), 0)
+        elif not any(is_covered or value == _ROW_MARK for _, value, is_covered in block):
+            n_unmarked += max(n_places - sum(value.startswith(UNKNOWN) for _, value, _ in block), 0)
     return PlaceCounts(n_all, n_right, n_unmarked)
 
 
-def _places(root: Element, in_rows: bool) -> Iterator[tuple[str, str]]:
-    waiting: list[tuple[Element | str, str]] = [(root, "")]
+def _places(root: Element, in_rows: bool) -> Iterator[tuple[str, str, bool]]:
+    """Yield the place of each text and attribute, its value, and whether it stands in a row that is marked."""
+    waiting: list[tuple[Element | str, str, bool]] = [(root, "", False)]
     while waiting:
-        node, path = waiting.pop()
+        node, path, is_covered = waiting.pop()
         if isinstance(node, str):
-            yield path, node
+            yield path, node, is_covered
             continue
         marks = node.attributes.get(UNKNOWN, "").split()
+        is_covered |= "row" in marks
         below = f"{path}/{node.tag}"
-        yield from ((f"{below}@{name}", value) for name, value in node.attributes.items() if name != UNKNOWN)
-        yield from ((f"{below}@{mark}", f"{UNKNOWN} {mark}") for mark in marks if mark != "rows")
+        yield from ((f"{below}@{name}", value, is_covered) for name, value in node.attributes.items() if name != UNKNOWN)
+        yield from ((f"{below}@{mark}", f"{UNKNOWN} {mark}", False) for mark in marks if mark not in ("row", "rows"))
         if not in_rows and any(isinstance(child, Element) and child.tag in _ROWS for child in node.children):
             text = encode(node.children)
-            yield f"{below}/rows", f"{UNKNOWN} rows" if UNKNOWN in text or "rows" in marks else text
+            yield f"{below}/rows", text, is_covered or UNKNOWN in text or "rows" in marks
             continue
         children = [child for child in node.children if not (marks and _is_unknown(child))]
-        if "rows" in marks:   # a mark between all children, so that it stands beside each that differs
-            for child in reversed(children):
-                waiting += [(child, below), (f"{UNKNOWN} rows", below)]
-        else:
-            waiting += [(child, below) for child in reversed(children)]
+        if "rows" in marks:   # a mark between all children, so that it stands beside each that is missing or surplus
+            children = [each for child in children for each in (_ROW_MARK, child)] + [_ROW_MARK]
+        waiting += [(child, below, is_covered) for child in reversed(children)]
 
 
 def _is_unknown(node: Element | str) -> bool:

@@ -1,9 +1,10 @@
 """Recorded answers of a site in, the files out of which the runtime answers: routes, templates, sources, visits.
 
 A template is learnt for each route and status. Each of its places learns by counting which source gives its value
-(`env_builder.runtime.site.sources`), in all cases and after each form that was posted just before. A session vouches neither
-for its own values nor for texts that it alone holds. Values count as equal where they differ in volatile parts alone; of
-sources that are right as often, the one that is right to the letter more often goes first.
+(`env_builder.runtime.site.sources`), in all cases and in each case: what was posted just before, with which choices. A session
+vouches neither for its own values nor for texts that it alone holds. Values count as equal where they differ in volatile parts
+alone; of sources that are right as often, the one that is right to the letter more often goes first. How far each source can
+be relied on is written with it, and the trust below which a place is unknown.
 Sees: whole sessions. Does not see: an order of requests that were made at once; pages that fit no template of their route.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,10 +37,10 @@ _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
 _RIGHT = 0.97
 """A place that is right more often needs no other place beside it."""
-_N_BESIDE, _LEAST_BESIDE = 2, 3
+_N_PARTNERS, _LEAST_RIGHT = 2, 3
 """Places beside it that a place may go by, and how often such a one has to have been right."""
-_N_CHOICES, _CHOSEN = 12, 0.7
-"""Values that a choice has at most, and which share of them several sessions posted."""
+_N_CHOICES, _CHOSEN, _N_FIELDS = 12, 0.7, 3
+"""Values that a choice has at most, which share of them several sessions posted, and how many fields of a form count."""
 _Trial: TypeAlias = dict[str, tuple[bool, bool]]
 """Sources that had a value for a place: whether it was right, and right to the letter."""
 
@@ -108,9 +110,11 @@ class SourceLearner:
         self._patterns: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._names: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._rows: dict[SourceKey, _Votes] = defaultdict(_Votes)
+        self._counted = {
+            "pattern": self._patterns, "argument": self._names, "constant": self._texts, "row added": self._rows}
         self._trials: dict[SourceKey, list[_Trial]] = defaultdict(list)
         self._contexts_of: dict[SourceKey, list[SourceContext]] = defaultdict(list)
-        self._beside: dict[SourceKey, list[Place]] = {}
+        self._partners: dict[SourceKey, list[Place]] = {}
         recorded = [list(session) for session in sessions]
         self.choices = choices_of(recorded)
         contexts = self._contexts(recorded)
@@ -118,7 +122,7 @@ class SourceLearner:
             self._count_texts(number, visit, context)
         for number, visit, context in contexts:
             self._count_sources(number, visit, context)
-        self._count_beside()
+        self._count_partners()
 
     def _contexts(self, sessions: Sequence[Sequence[SiteVisit]]) -> list[tuple[int, SiteVisit, SourceContext]]:
         """Return each visit with its session's number and what its sources may see: earlier visits of it, others of others."""
@@ -157,7 +161,7 @@ class SourceLearner:
                 self._contexts_of[key].append(context)
                 context.given[place] = value
 
-    def _count_beside(self) -> None:
+    def _count_partners(self) -> None:
         """Try, for each place, what stood beside the same value of a place that is right more often: the best few of these."""
         rates = {key: _rate(trials, list(self._possible(key))) for key, trials in self._trials.items()}
         for (route, kind), places in list(self.places.items()):
@@ -166,30 +170,30 @@ class SourceLearner:
             for key in general.values():
                 if rates[key] < _RIGHT:
                     better = [each for each in places if rates[general[each]] > rates[key]]
-                    self._beside[key] = self._best_beside(key, better, rates)
+                    self._partners[key] = self._best_partners(key, better, rates)
         for key, contexts in self._contexts_of.items():
-            for beside in self._beside.get(key._replace(case=None), ()):
+            for partner in self._partners.get(key._replace(case=None), ()):
                 for context, trial in zip(contexts, self._trials[key], strict=True):
-                    trial |= _tried_beside(context, beside, key)
+                    trial |= _tried_partner(context, partner, key)
 
-    def _best_beside(self, key: SourceKey, places: Sequence[Place], rates: Mapping[SourceKey, float]) -> list[Place]:
+    def _best_partners(self, key: SourceKey, places: Sequence[Place], rates: Mapping[SourceKey, float]) -> list[Place]:
         scored = []
         for place in places:
-            trials = [_tried_beside(context, place, key) for context in self._contexts_of[key]]
+            trials = [_tried_partner(context, place, key) for context in self._contexts_of[key]]
             n_tried, n_right = sum(map(bool, trials)), sum(each[0] for trial in trials for each in trial.values())
-            if n_right >= _LEAST_BESIDE:
+            if n_right >= _LEAST_RIGHT:
                 scored.append((lower_bound(n_right, n_tried) * rates[key._replace(place=place)], n_right, place))
-        return [place for *_, place in sorted(scored, reverse=True)[:_N_BESIDE]]
+        return [place for *_, place in sorted(scored, reverse=True)[:_N_PARTNERS]]
 
     def _possible(self, key: SourceKey, without: int | None = None) -> Iterator[SiteSource]:
         """Yield the sources that a place may have; `without`: the session that must not vouch for itself."""
         for name in _NAMES:
-            counted = {"pattern": self._patterns, "argument": self._names, "constant": self._texts, "row added": self._rows}.get(name)
+            counted = self._counted.get(name)
             source = counted[key].first(without) if counted is not None else (name,)
             if source is not None and not (key.kind is None and name in ("own page", "page of the same user")):
                 yield source
         if without is None:
-            yield from (("same", place) for place in self._beside.get(key._replace(case=None), ()))
+            yield from (("same", place) for place in self._partners.get(key._replace(case=None), ()))
 
     @cached_property
     def sources(self) -> dict[SourceKey, list[LearntSource]]:
@@ -201,8 +205,8 @@ class SourceLearner:
             if key.case is None or any(trials):
                 learnt[key] = []
                 for best in _ordered(list(self._possible(key)), trials):
-                    n_right, n_tried = sum(trial.get(_label(best), _NOT)[0] for trial in trials), sum(_label(best) in t for t in trials)
-                    learnt[key].append(LearntSource(lower_bound(n_right, n_tried), best))
+                    results = [trial[_label(best)][0] for trial in trials if _label(best) in trial]
+                    learnt[key].append(LearntSource(lower_bound(sum(results), len(results)), best))
                     trials = [trial for trial in trials if _label(best) not in trial]
         return learnt
 
@@ -252,9 +256,6 @@ class _Votes:
         return max(self._written[best], key=lambda source: self._written[best][source])
 
 
-_NOT = False, False
-
-
 def _label(source: SiteSource) -> str:
     """Return what trials call a source."""
     return " ".join(source) if source[0] == "same" else source[0]
@@ -267,9 +268,9 @@ def _rate(trials: Sequence[_Trial], sources: Sequence[SiteSource]) -> float:
     return sum(first) / max(len(first), 1)
 
 
-def _tried_beside(context: SourceContext, beside: Place, key: SourceKey) -> _Trial:
-    value, candidate = context.given[key.place], context.value(("same", beside), key.place, key.kind)
-    return {} if candidate == ABSENT else {f"same {beside}": (are_same(candidate, value), candidate == value)}
+def _tried_partner(context: SourceContext, partner: Place, key: SourceKey) -> _Trial:
+    value, candidate = context.given[key.place], context.value(("same", partner), key.place, key.kind)
+    return {} if candidate == ABSENT else {f"same {partner}": (are_same(candidate, value), candidate == value)}
 
 
 def _ordered(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> list[SiteSource]:
@@ -302,19 +303,29 @@ def lower_bound(n_right: int, n_tried: int) -> float:
 
 
 def choices_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, list[str]]:
-    """Return the fields of forms that are choices: of few values, most of which several sessions posted."""
+    """Return the fields of forms that are choices: of few values, most of which several sessions posted.
+
+    Of each form the few that tell most of what is answered, those first."""
     values: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    kinds: dict[tuple[str, str], dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for number, session in enumerate(sessions):
         for visit in session:
             for name, value in visit.arguments.items() if visit.is_write else ():
                 if name.startswith("form "):
                     values[visit.route, name][value].add(number)
-    choices: dict[str, list[str]] = defaultdict(list)
+                    kinds[visit.route, name][value][f"{visit.kind} {mask_numbers(visit.values.get('location') or '')}"] += 1
+    choices: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for (route, name), by_value in sorted(values.items()):
         is_shared = sum(len(posted) > 1 for posted in by_value.values()) >= _CHOSEN * len(by_value)
         if 1 < len(by_value) <= _N_CHOICES and is_shared:
-            choices[route].append(name)
-    return dict(choices)
+            n_explained = sum(max(each.values()) for each in kinds[route, name].values())
+            choices[route].append((-n_explained, len(by_value), name))
+    return {route: [name for *_, name in sorted(fields)[:_N_FIELDS]] for route, fields in choices.items()}
+
+
+def mask_numbers(text: str) -> str:
+    """Return a text without the numbers in it, so that where two forms of one kind lead is the same."""
+    return re.sub(r"\d+", "#", text)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -11,12 +11,12 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from .sources import ABSENT, SiteSource, SourceContext, linked_rows, rows_to
-from .visits import KIND, Place, SiteVisit, Value, words_with_digits
+from .visits import KIND, Place, SiteVisit, Value, words_of
 
 __all__ = ["LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
 
@@ -36,12 +36,6 @@ _N_MET = 30
 """Visits that are kept of those that hold a word: more than one session has."""
 
 
-@lru_cache(maxsize=1 << 14)
-def words_of(value: str) -> tuple[str, ...]:
-    """Return the words of a value that may be ids, each once."""
-    return tuple(dict.fromkeys(words_with_digits(value)))
-
-
 class LearntSource(NamedTuple):
     """A source of a place, and how far it can be relied on."""
 
@@ -58,6 +52,9 @@ class LearntValues(NamedTuple):
     """Places whose value cannot be relied on."""
 
 
+_instant_of = attrgetter("at")
+
+
 class VisitIndex:
     """Recorded visits by url and by user, in order of time."""
 
@@ -70,7 +67,7 @@ class VisitIndex:
         """Pages by the path that a row of them links to, then by the list."""
         self._of_kind: dict[tuple[str, Value], list[SiteVisit]] = defaultdict(list)
         self._with_value: dict[tuple[str, Value, Place], Mapping[Value, Sequence[SiteVisit]]] = {}
-        for visit in sorted(visits, key=lambda each: each.at):
+        for visit in sorted(visits, key=_instant_of):
             self._add_words(visit)
             self._add_rows(visit)
             self._of_kind[visit.route, visit.kind].append(visit)
@@ -95,8 +92,9 @@ class VisitIndex:
                 without: frozenset[int] = frozenset()) -> SourceContext:
         """Return what the sources of a request may see; `without`: ids of visits that do not count, those of its session."""
         others = _IndexBefore(self, request, until, without)
-        before = list(others.before(self.by_url.get((request.url, request.is_write), ())))
-        return SourceContext(request, own, before[::-1], others)
+        visits = self.by_url.get((request.url, request.is_write), ())
+        before = [*others.before(visits)][::-1] if without else visits[:bisect_left(visits, until, key=_instant_of)]
+        return SourceContext(request, own, before, others)
 
     def with_value(self, route: str, kind: Value, place: Place) -> Mapping[Value, Sequence[SiteVisit]]:
         """Return the answers of a route and kind by what a place has, in order of time."""
@@ -121,7 +119,7 @@ class _IndexBefore:
 
     def before(self, visits: Sequence[SiteVisit]) -> Iterator[SiteVisit]:
         """Yield the visits that count, the last first."""
-        for index in range(bisect_left(visits, self._until, key=lambda each: each.at) - 1, -1, -1):
+        for index in range(bisect_left(visits, self._until, key=_instant_of) - 1, -1, -1):
             if id(visits[index]) not in self._without:
                 yield visits[index]
 
@@ -138,8 +136,8 @@ class _IndexBefore:
                 linked[place] = rows_to(last, url)[place]
         return linked
 
-    def last_with(self, route: str, kind: Value, beside: Place, value: Value, place: Place) -> SiteVisit | None:
-        visits = self._index.with_value(route, kind, beside).get(value, ())
+    def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
+        visits = self._index.with_value(route, kind, partner).get(value, ())
         return next((visit for visit in self.before(visits) if place in visit.values), None)
 
 

@@ -3,24 +3,26 @@
 A source is one value for all (`constant`), a text with values of the request in it (`pattern`: path, query, form, the form
 posted just before, day and time, the url of the page before, texts of the last row that linked to what is requested), what
 stood beside the same value of another place the last time (`same`), the own session's last visit of the route or of the url,
-the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the last look
-at a list with a row more (`row added`).
-Sees: visits before the request. Does not see: facts behind rows, sums, counters.
+the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
+last look at a list with a row more (`row added`).
+Sees: visits before the request. Does not see: sums, counters, which rows a search finds, changes of a row on another page.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property, lru_cache
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from .trees import Element, decode, encode
-from .visits import KIND, Place, SiteVisit, Value, words_with_digits, written_instant
+from .visits import KIND, Place, SiteVisit, Value, words_of, written_days, written_instant
 
-__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "rows_of", "rows_to", "with_row", "write_pattern"]
+__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "rows_of", "rows_to",
+           "with_row", "write_pattern"]
 
 SiteSource: TypeAlias = tuple[str, ...]
 """Its name, then what it needs: a constant's or a pattern's text (an `argument` is a pattern of one name), another place, or
@@ -37,6 +39,11 @@ _SHORTEST = 2
 """A value of fewer characters stands in too many texts to say that it came from the request."""
 
 
+@lru_cache(maxsize=256)
+def _instant(at: datetime) -> dict[str, str]:
+    return dict(written_instant(at))
+
+
 class OtherVisits(Protocol):
     """What other sessions did before an instant."""
 
@@ -49,7 +56,7 @@ class OtherVisits(Protocol):
     def rows(self, url: str) -> dict[str, Mapping[str, str]]:
         """Return the texts of the last rows that link to an address, by route and place."""
 
-    def last_with(self, route: str, kind: Value, beside: Place, value: Value, place: Place) -> SiteVisit | None:
+    def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
         """Return the last answer of a route and kind that has a place, and this value in another one."""
 
 
@@ -65,27 +72,49 @@ class SourceContext:
         self.given: dict[Place, Value] = {}
         """Values of the answer's places so far; of those that can be relied on."""
         self._others = others
-        self._looks: dict[tuple[str, Value], list[SiteVisit]] = {}
+        self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """Return what a text may be made of, by name; of equal texts the first is meant."""
+        return {**self._of_look, **self._of_request, **_instant(self.request.at), **self._of_rows}
+
+    def argument(self, name: str) -> str | None:
+        """Return what a text may be made of, None if there is nothing of this name."""
+        if name.startswith("row "):
+            return self._of_rows.get(name)
+        if name.startswith("look "):
+            return self._of_look.get(name)
+        if name.startswith(("day ", "time ")):
+            return _instant(self.request.at).get(name)
+        return self._of_request.get(name)
 
     @cached_property
-    def arguments(self) -> dict[str, str]:
-        """Return what a text may be made of."""
-        pages = [visit for visit in reversed(self.own) if visit.is_page]
+    def _of_look(self) -> dict[str, str]:
+        url = self.request.url
+        look = next((visit.values for visit in reversed(self.own) if visit.is_page and visit.url == url), {})
+        return {f"look {place}": text.strip() for place, text in look.items()
+                if place != KIND and text and len(text) <= _LONGEST and text[0] != "["}
+
+    @cached_property
+    def _of_request(self) -> dict[str, str]:
         posted = self.posted.arguments if self.posted is not None else {}
-        look = next((visit.values for visit in pages if visit.url == self.request.url), {})
+        page = next((visit for visit in reversed(self.own) if visit.is_page), None)
+        return {**{f"posted {name}": text for name, text in posted.items()}, "user": self.request.user,
+                **self.request.arguments, **written_days(self.request.arguments),
+                **({"page before": page.url} if page is not None else {})}
+
+    @cached_property
+    def _of_rows(self) -> dict[str, str]:
         rows = self._others.rows(self.request.url)
         for visit in self.own:
             rows |= rows_to(visit, self.request.url)
-        return {**{f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()},
-                **{f"look {place}": text.strip() for place, text in look.items()
-                   if place != KIND and text and len(text) <= _LONGEST and text[0] != "["},
-                **{f"posted {name}": text for name, text in posted.items()}, "user": self.request.user,
-                **self.request.arguments, **dict(written_instant(self.request.at)),
-                **({"page before": pages[0].url} if pages else {})}
+        return {f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()}
 
     @cached_property
     def _named(self) -> tuple[re.Pattern[str] | None, dict[str, str]]:
-        names = {text: name for name, text in reversed(self.arguments.items()) if len(text) >= _SHORTEST}
+        arguments = self.arguments
+        names = {text: name for name, text in reversed(arguments.items()) if len(text) >= _SHORTEST}
         alternatives = "|".join(re.escape(text) for text in sorted(names, key=lambda text: (-len(text), text)))
         return (re.compile(rf"(?:(?<!\w)|(?!\w))(?:{alternatives})(?:(?!\w)|(?<!\w))") if names else None), names
 
@@ -114,43 +143,42 @@ class SourceContext:
         """Return the cases of a place, the narrowest first.
 
         Narrower than `case`: with the values of the fields that are choices (`choices`: fields by route), of what was posted
-        or is; for an answer's kind, whether the request names something that nobody met."""
+        or is, all of them or one; for an answer's kind, whether the request names something that nobody met."""
         visit = self.request if self.request.is_write else self.posted
-        case = self.case
+        case = f"{self.case} new" if place == KIND and self._is_new else self.case
         fields = choices.get(visit.route, ()) if visit is not None else ()
-        values = [f"{name}={visit.arguments.get(name, '')}" for name in fields] if visit is not None else []
-        if place == KIND and self._is_new:
-            case = f"{case} new"
-        return (" ".join([case, *values]), case) if values else (case,)
+        values = [f"{case} {name}={visit.arguments.get(name, '')}" for name in fields] if visit is not None else []
+        return (" ".join(values), *values, case) if len(values) > 1 else (*values, case)
 
     @cached_property
     def _is_new(self) -> bool:
-        words = {word for word in words_with_digits(self.request.url) if not self._others.is_known(word)}
+        words = {word for word in words_of(self.request.url) if not self._others.is_known(word)}
         if words:
             for visit in self.own:
-                words.difference_update(words_with_digits(visit.url))
+                words.difference_update(words_of(visit.url))
                 for value in visit.values.values():
-                    words.difference_update(words_with_digits(value or ""))
+                    words.difference_update(words_of(value or ""))
         return bool(words)
 
-    def visits(self, name: str, kind: Value) -> list[SiteVisit]:
-        """Return the visits that a kind of look may use, the last first; `kind`: of answers of this kind alone."""
-        key = name, kind
-        if key not in self._looks:
-            request = self.request
-            visits: Sequence[SiteVisit] = self.own if name.startswith("own") else self.before
-            self._looks[key] = [visit for visit in reversed(visits) if (kind is None or visit.kind == kind) and (
-                visit.route == request.route if name == "own route" else
-                (visit.url, visit.is_write) == (request.url, request.is_write) if name == "own url" else
-                name == "anybody" or visit.user == request.user)]
-        return self._looks[key]
+    def _visits(self, name: str, kind: Value) -> Iterator[SiteVisit]:
+        """Yield the visits that a kind of look may use, the last first; `kind`: of answers of this kind alone."""
+        request = self.request
+        for visit in reversed(self.own if name.startswith("own") else self.before):
+            if (kind is None or visit.kind == kind) and (
+                    visit.route == request.route if name == "own route" else
+                    (visit.url, visit.is_write) == (request.url, request.is_write) if name == "own url" else
+                    name == "anybody" or visit.user == request.user):
+                yield visit
 
     def look(self, name: str, place: Place, kind: Value) -> Value:
         """Return a place's value at the last look of this kind."""
-        for visit in self.visits(name, kind):
-            if place in visit.values:
-                return visit.values[place]
-        return ABSENT
+        key = name, kind
+        if key not in self._looks:
+            self._looks[key] = next(self._visits(name, kind), None)
+        last = self._looks[key]
+        if last is None or place in last.values:
+            return ABSENT if last is None else last.values[place]
+        return next((visit.values[place] for visit in self._visits(name, kind) if place in visit.values), ABSENT)
 
     def of_frame(self, name: str, place: Place) -> Value:
         """Return what stood at the same place of other pages, as what frames all pages of a site does: whose session it is."""
@@ -160,16 +188,16 @@ class SourceContext:
             last = self._others.last_page(place)
         return last.values[place] if last is not None else ABSENT
 
-    def _beside(self, beside: Place, place: Place, kind: Value) -> Value:
+    def _with_partner(self, partner: Place, place: Place, kind: Value) -> Value:
         """Return what a place had the last time that another one had the value that it has now."""
-        value = self.given.get(beside, ABSENT)
+        value = self.given.get(partner, ABSENT)
         if value == ABSENT:
             return ABSENT
         for visit in reversed(self.own):
-            if visit.route == self.request.route and visit.kind == kind and visit.values.get(beside, ABSENT) == value and (
+            if visit.route == self.request.route and visit.kind == kind and visit.values.get(partner, ABSENT) == value and (
                     place in visit.values):
                 return visit.values[place]
-        last = self._others.last_with(self.request.route, kind, beside, value, place)
+        last = self._others.last_with(self.request.route, kind, partner, value, place)
         return last.values[place] if last is not None else ABSENT
 
     def last_look(self, place: Place) -> Value:
@@ -185,14 +213,14 @@ class SourceContext:
         if name == "constant":
             return source[1]
         if name in ("argument", "pattern"):
-            return write_pattern(source[1], self.arguments)
+            return write_pattern(source[1], self.argument)
         if name == "same":
-            return self._beside(source[1], place, kind)
+            return self._with_partner(source[1], place, kind)
         if name in LOOKS:
             return self.look(name, place, kind)
         if name == "row added":
             look = self.last_look(place)
-            return with_row(look, source[1], int(source[2]), write_pattern(source[3], self.arguments)) if look else ABSENT
+            return with_row(look, source[1], int(source[2]), write_pattern(source[3], self.argument)) if look else ABSENT
         return self.of_frame(name, place)
 
 
@@ -225,10 +253,17 @@ def rows_to(visit: SiteVisit, url: str) -> dict[str, Mapping[str, str]]:
 def with_row(look: Value, side: str, at: int, row: Value) -> Value:
     """Return a list with a row more, at a position from this side."""
     rows = rows_of(look)
-    if rows is None or row is None:
+    if rows is None or row is None or row == ABSENT:
         return ABSENT
+    if rows and structure_of(json.loads(row)) not in map(structure_of, rows):
+        return ABSENT   # a row that says that there are none, or a list of something else
     position = min(at, len(rows)) if side == "start" else max(len(rows) - at, 0)
     return encode([*decode(look or "[]")[:position], *decode(f"[{row}]"), *decode(look or "[]")[position:]])
+
+
+def structure_of(row: Any) -> Any:
+    """Return the tags of a row, given as JSON, without its texts and attributes."""
+    return (row[0], *map(structure_of, row[2])) if isinstance(row, list) else ""
 
 
 def rows_of(value: Value) -> list[object] | None:
@@ -242,17 +277,15 @@ def rows_of(value: Value) -> list[object] | None:
     return rows if isinstance(rows, list) else None
 
 
-_NAMED = re.compile(f"{MARK}([^{MARK}]*){MARK}")
-
-
-def write_pattern(pattern: Value, arguments: Mapping[str, str]) -> Value:
-    """Return a pattern's text for a request; a name that the request lacks is empty. In nodes, texts are written as JSON."""
+def write_pattern(pattern: Value, argument: Callable[[str], str | None]) -> Value:
+    """Return a pattern's text for a request, `ABSENT` if the request lacks a name. In nodes, texts are written as JSON."""
     if pattern is None or MARK not in pattern:
         return pattern
     is_json = pattern[:1] == "["
-
-    def text(match: re.Match[str]) -> str:
-        value = arguments.get(match[1], "")
-        return json.dumps(value, ensure_ascii=False)[1:-1] if is_json else value
-
-    return _NAMED.sub(text, pattern)
+    parts = pattern.split(MARK)
+    for index in range(1, len(parts), 2):
+        value = argument(parts[index])
+        if value is None:
+            return ABSENT
+        parts[index] = json.dumps(value, ensure_ascii=False)[1:-1] if is_json else value
+    return "".join(parts)

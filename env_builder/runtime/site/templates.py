@@ -4,7 +4,7 @@ A template as JSON: an element is `{"tag", "constants", "places", "children"}`, 
 is an element, a constant text, `null` (a text that is a place) or `[]` (optional children or rows, a place whose value holds
 them as JSON). What stands for a secret is replaced in attributes, whose value it is alone. Of an unknown place, an attribute is
 left away, a text reads `[unknown]`, and rows, which are shown as they were known last, get one more that reads so; its
-element's attribute `data-unknown` holds the attributes' names, `text` and `rows`.
+element's attribute `data-unknown` holds the attributes' names, `text` and `rows`, and that of each such row is `row`.
 """
 
 from __future__ import annotations
@@ -79,10 +79,11 @@ class PageTemplate:
                 children.append(child)
             elif child[1]:
                 rows = values[child[0]] or "[]"
-                children += decoded_rows(rows.replace(f'"{SECRET}"', f'"{secret}"') if SECRET in rows else rows)
+                nodes = decoded_rows(rows.replace(f'"{SECRET}"', f'"{secret}"') if SECRET in rows else rows)
                 if child[0] in unknown:
                     marks.append("rows")
-                    children.append(_unknown_row(self._tag))
+                    nodes = [*map(_marked, nodes), _unknown_row(self._tag)]
+                children += nodes
             elif child[0] in unknown:
                 marks.append("text")
                 children.append(UNKNOWN)
@@ -91,6 +92,10 @@ class PageTemplate:
         if marks:
             attributes = {**attributes, _MARK: " ".join(dict.fromkeys(marks))}
         return Element(self._tag, attributes, children)
+
+
+def _marked(row: Node) -> Node:
+    return Element(row.tag, {**row.attributes, _MARK: "row"}, row.children) if isinstance(row, Element) else row
 
 
 def _unknown_row(tag: str) -> Node:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import product
 from typing import TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from .port import PortRequest
 
-__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "words_with_digits",
+__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "words_of", "written_days",
            "written_instant"]
 
 Place: TypeAlias = str
@@ -62,17 +63,34 @@ def arguments_of(request: PortRequest, parameters: Mapping[str, str]) -> dict[st
         fields.setdefault(name, []).append(value)
     numbers = {f"{name} number": match[1] for name, value in parameters.items() if (match := _NUMBER_BEHIND.fullmatch(value))}
     return {"url": local_url(request.url), "path": address.path or "/", "query": address.query, **numbers, **parameters,
-            **{f"query {name}": value for name, value in parse_qsl(address.query)},
+            **{f"query {name}": value for name, value in parse_qsl(address.query, keep_blank_values=True)},
             **{f"form {name}": values[0] for name, values in fields.items() if len(values) == 1}}
+
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def written_days(arguments: Mapping[str, str]) -> dict[str, str]:
+    """Return each day among the values of a request as pages write days, by name and way of writing."""
+    written: dict[str, str] = {}
+    for name, value in arguments.items():
+        if _DAY.fullmatch(value):
+            try:
+                at = datetime.fromisoformat(value)
+            except ValueError:
+                continue
+            written |= {f"{name} {way}": text for way, text in written_instant(at) if way.startswith("day")}
+    return written
 
 
 _NUMBER_BEHIND = re.compile(r".*\D(\d+)", re.DOTALL)
 _WORD = re.compile(r"[^\s/?&=#\"',;:()<>\[\]{}]+")
 
 
-def words_with_digits(text: str) -> Iterator[str]:
-    """Yield the words of a text that may be ids, each part of an address a word of its own."""
-    return (word for word in _WORD.findall(text) if any(map(str.isdigit, word)))
+@lru_cache(maxsize=1 << 15)
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a text that may be ids, for they have digits; each part of an address is a word of its own."""
+    return frozenset(word for word in _WORD.findall(text) if any(map(str.isdigit, word)))
 
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from env_builder.runtime.site.templates import SECRET, PageTemplate
-from env_builder.runtime.site.trees import Element, decode, encode, squeeze
+from env_builder.runtime.site.trees import Element, decode, encode, render, squeeze
 from env_builder.site.filling import extract, plain_template
 from env_builder.site.parsing import parse
 from env_builder.site.shapes import learn_template
@@ -55,3 +55,15 @@ def test_parts_without_places_are_shared_and_secrets_are_drawn() -> None:
     assert [list(each.elements())[-1].attributes["value"] for each in (first, second)] == ["x1", "y2"]
     navs = [next(each for each in page.elements() if each.tag == "nav") for page in (first, second)]
     assert navs[0] is navs[1]
+
+
+def test_an_unknown_place_is_marked_where_people_and_programs_look() -> None:
+    filling = extract(TEMPLATE, PAGES[1])
+    assert filling is not None
+    heading, identity, rows = "1/0/0", "1/0/id", "1/1/0"
+    assert {heading, identity, rows} <= set(filling)
+    page = render(PAGE_TEMPLATE.fill(filling, "", frozenset({heading, identity, rows})))
+    assert '<h1 data-unknown="id text">[unknown]</h1>' in page
+    assert '<ul data-unknown="rows"><li data-unknown="row"><a href="/1/">saw</a>3.00</li>' in page
+    assert '<li>[unknown]</li></ul>' in page
+    assert '<p>Closed <b>' in page or "<p>Closed<b>" in page, "nothing else is marked"

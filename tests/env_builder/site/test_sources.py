@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -38,7 +38,7 @@ def visit(session: str, minute: int, value: Value, url: str = "/box/1", *, user:
 def text(model: LearntSources, request: SiteVisit, *own: SiteVisit) -> Value:
     answer = model.answer(request, own)
     assert answer is not None
-    return answer[TEXT]
+    return answer.values[TEXT]
 
 
 def test_what_is_mostly_the_same_is_constant() -> None:
@@ -111,7 +111,7 @@ def test_of_several_kinds_of_answers_the_kind_is_predicted_first() -> None:
     training = [visit(f"s{n}", 10 * n, "x", f"/box/{n % 2}", kind=f"{404 if n % 2 else 200} page") for n in range(12)]
     answer = learnt(training).answer(visit("new", 300, None, "/box/1"), [])
     assert answer is not None
-    assert answer[KIND] == "404 page"
+    assert answer.values[KIND] == "404 page"
 
 
 def test_the_frame_of_all_pages_says_whose_session_it_is() -> None:
@@ -140,3 +140,51 @@ def test_a_row_that_a_form_adds_stands_behind_those_of_the_last_look() -> None:
     expected = after.values[TEXT]
     assert text(learnt(training), visit("new", 92, None, "/box/new", user="gus"), *own) == (
         expected or "").replace('quite "new"', 'quite \\"new\\"')
+
+
+def test_what_belongs_to_a_name_is_as_on_the_last_page_of_that_name() -> None:
+    mails = {"Ann Lee": "ann@x.test", "Bea Fox": "bea@y.test", "Cid Ray": "cid@z.test"}
+    training = []
+    for n in range(12):
+        name, mail = list(mails.items())[n % 3]
+        page = visit(f"s{n}", 10 * n, name, f"/order/{n}", arguments={"query name": name})
+        training.append(replace(page, values={**page.values, "1": mail}))
+    answer = learnt(training).answer(visit("new", 500, None, "/order/88", arguments={"query name": "Bea Fox"}), [])
+    assert answer is not None
+    assert (answer.values[TEXT], answer.values["1"]) == ("Bea Fox", "bea@y.test")
+
+
+def test_a_page_repeats_what_the_row_that_led_to_it_said() -> None:
+    def listed(session: str, minute: int, number: int) -> list[VisitOfSession]:
+        name = f"Person {session}"
+        rows = f'[["tr",{{}},[["td",{{}},["{name}"]],["td",{{}},[["a",{{"href":"/order/{number}/"}},["open"]]]]]]]'
+        return [visit(session, minute, rows, "/orders/", route="orders"), visit(session, minute + 1, name, f"/order/{number}/")]
+
+    training = [each for n in range(5) for each in listed(f"s{n}", 10 * n, n)]
+    rows, page = listed("new", 90, 77)
+    assert text(learnt(training), replace(page, values={}), rows) == "Person new"
+
+
+def test_two_forms_at_one_address_are_told_apart_by_the_choice_that_they_post() -> None:
+    training = []
+    for n in range(8):
+        form = {"form action": "open" if n % 2 else "shut", "form note": f"note {n}"}
+        training += [visit(f"s{n}", 10 * n, "", "/box"),
+                     visit(f"s{n}", 10 * n + 1, "/box", "/box", route="act", is_write=True, arguments=form),
+                     visit(f"s{n}", 10 * n + 2, "The box is open." if n % 2 else "The box is shut.", "/box")]
+    model = learnt(training)
+    for action in ("open", "shut"):
+        own = visit("new", 90, "", "/box"), visit("new", 91, "/box", "/box", route="act", is_write=True,
+                                                  arguments={"form action": action, "form note": "new"})
+        assert text(model, visit("new", 92, None, "/box"), *own) == f"The box is {action}."
+
+
+def test_a_request_for_something_that_nobody_met_has_an_answer_of_its_own() -> None:
+    training = []
+    for n in range(6):
+        training += [visit(f"s{n}", 10 * n, "box 17", "/boxes/", route="boxes"),
+                     visit(f"s{n}", 10 * n + 1, "none" if n % 2 else "box", f"/find?box={n}99" if n % 2 else "/find?box=17",
+                           route="find", kind="404 page" if n % 2 else "200 page")]
+    model, first = learnt(training), visit("new", 299, "box 17", "/boxes/", route="boxes")
+    kinds = [model.answer(visit("new", 300, None, f"/find?box={box}", route="find"), [first]) for box in ("17", "555")]
+    assert [each.values[KIND] for each in kinds if each is not None] == ["200 page", "404 page"]
