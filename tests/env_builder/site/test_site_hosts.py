@@ -168,7 +168,8 @@ def test_the_server_asks_the_port_for_pages_alone_and_knows_no_other_host() -> N
 
 def test_posted_forms_are_read_in_every_encoding() -> None:
     body = (b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n2\r\n--b\r\n'
-            b'Content-Disposition: form-data; name="f"; filename="x.pdf"\r\nContent-Type: application/pdf\r\n\r\n%PDF\r\n--b\r\n'
+            b'Content-Disposition: form-data; name="f"; filename="x.pdf"\r\nContent-Type: application/pdf\r\n'
+            b'\r\n%PDF\r\n--b\r\n'
             b'Content-Disposition: form-data; name="g"; filename=""\r\n\r\n\r\n--b--\r\n')
     assert posted_form("multipart/form-data; boundary=b", body) == (("a", "1\r\n2"), ("f", "x.pdf"), ("g", ""))
     assert posted_form("text/plain", b"a=1\r\nb=x=y\r\n") == (("a", "1"), ("b", "x=y"))
