@@ -65,10 +65,10 @@ def compile_styles(sheets: Mapping[str, str], inline: tuple[str, ...] | list[str
 
 def compile_sheet(text: str) -> list[dict[str, Any]]:
     """Return the rules of one sheet that concern what is shown, in order."""
-    return list(_Sheet().rules(_TOKEN.findall(_COMMENT.sub(" ", text)), _Context()))
+    return list(_SheetCompiler().rules(_TOKEN.findall(_COMMENT.sub(" ", text)), _RulePlace()))
 
 
-class _Context(NamedTuple):
+class _RulePlace(NamedTuple):
     """Where a rule stands."""
 
     media: Media = None
@@ -78,13 +78,13 @@ class _Context(NamedTuple):
     depth: int = 0
 
 
-class _Sheet:
+class _SheetCompiler:
     """One sheet while it is compiled: the order of its cascade layers."""
 
     def __init__(self) -> None:
         self._layers: dict[str, int] = {}
 
-    def rules(self, tokens: list[str], context: _Context) -> Iterator[dict[str, Any]]:
+    def rules(self, tokens: list[str], context: _RulePlace) -> Iterator[dict[str, Any]]:
         """Yield the rules of a sheet, or of the block of an at-rule."""
         position = 0
         while position < len(tokens):
@@ -102,7 +102,7 @@ class _Sheet:
             yield from self._block(prelude, _inside(tokens, position, end), context)
             position = end
 
-    def _block(self, prelude: str, body: list[str], context: _Context) -> Iterator[dict[str, Any]]:
+    def _block(self, prelude: str, body: list[str], context: _RulePlace) -> Iterator[dict[str, Any]]:
         """Yield the rules of a block with its prelude: a rule with selectors, or an at-rule."""
         if context.depth > _MOST_DEPTH:
             return
@@ -131,7 +131,7 @@ class _Sheet:
             for name in prelude.removeprefix("@layer").split(","):
                 self._layers.setdefault(name.strip(), len(self._layers))
 
-    def _style_rules(self, prelude: str, body: list[str], context: _Context) -> Iterator[dict[str, Any]]:
+    def _style_rules(self, prelude: str, body: list[str], context: _RulePlace) -> Iterator[dict[str, Any]]:
         """Yield a rule for each of its selectors, then the rules that are nested in it."""
         declarations, nested = _parted(body)
         own, content = [], []

@@ -194,7 +194,8 @@ def _is_kind(page: FlatPage, number: int, what: Mapping[str, Any]) -> bool:
 def _is(page: FlatPage, number: int, what: Mapping[str, Any]) -> bool:
     attributes = page.attributes[number]
     return _is_kind(page, number, what) and all(
-        name in attributes and _compares(attributes[name], how, value) for name, how, value in what.get("attributes", ())) and all(
+        name in attributes and _compares(attributes[name], how, value)
+        for name, how, value in what.get("attributes", ())) and all(
         _PSEUDOS[name](page, number, argument) for name, argument in what.get("pseudos", ()))
 
 
