@@ -6,7 +6,8 @@ Serves pages as recorded, with the style sheets and scripts that the HARs hold. 
 interactive items (role and name) that Chromium's snapshot shows, up to two pages of each path, how many the other host shows;
 and of these, how many Chromium shows. `journals_equal`: the share of recorded sessions (all that a browser recorded, a dozen
 that a proxy did) which, played as clicks and forms, ask for the same in both hosts. Plays in which a script of the page wrote a
-field otherwise than it was typed (an input mask) cannot be equal; they are counted apart, as `plays_rewritten`. `steps_s` is on
+field otherwise than it was typed (an input mask) cannot be equal; they are counted apart, as `plays_rewritten`.
+`toggles_equal`: the share of menus, tabs and windows of pages whose opening shows the same items in both. `steps_s` is on
 one core with snapshot, pages parsed before; `cold_steps_s` sees every page for the first time. Prints one JSON object last.
 """
 
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from env_builder.runtime.site import forms
+from env_builder.runtime.site.activation import is_toggle
 from env_builder.runtime.site.addresses import resolve
 from env_builder.runtime.site.browser import SiteBrowser
 from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
@@ -182,6 +184,31 @@ def compare_items(site: RecordedSite, host: ChromiumHost) -> dict[str, Any]:
     real.close()
     return {"pages": len(pages), "items": n_chromium, "items_recall": round(n_both / n_chromium, 4),
             "items_precision": round(n_both / n_own, 4)}
+
+
+def compare_toggles(site: RecordedSite, host: ChromiumHost) -> dict[str, Any]:
+    """Return whether both hosts show the same items after a click on what a page marks as showing something, each name once."""
+    pages = pages_of(site)
+    port, names, n_equal = PagesPort(pages), set[tuple[str, str]](), 0
+    own = SiteBrowser(port, site.origin, styles=Styles(site.styles))
+    real = host.open(port, site.origin, files=site.files)
+    for number in range(len(pages)):
+        own.call("browser_navigate", {"url": f"/{number}"})
+        page = own.page
+        view = own.view(page) if page is not None else None
+        for element, node in list(view.nodes.items()) if view is not None else ():
+            if view is None or page is None or not is_toggle(view.page, element) or not node.name or (
+                    node.role, node.name) in names or node.role not in INTERACTIVE:
+                continue
+            names.add((node.role, node.name))
+            calls: list[Call] = [("browser_navigate", {"url": f"/{number}"}),
+                                 ("browser_click", {"target": _selector(own, page, element)})]
+            shown, theirs = ([items_of(browser.call(*call).content) for call in calls][-1] for browser in (own, real))
+            n_equal += shown == theirs
+            if shown != theirs:
+                print(f"page {number}: {node.role} {node.name!r} shows {theirs - shown} in Chromium, not {shown - theirs}")
+    real.close()
+    return {"toggles": len(names), "toggles_equal": round(n_equal / len(names), 3) if names else None}
 
 
 def script_of(site: RecordedSite, entries: Sequence[RecordedEntry], shelf: ViewShelf) -> list[Call]:
@@ -342,7 +369,7 @@ def hosts(data: Path) -> dict[str, Any]:
     """Return the figures of both hosts."""
     site = RecordedSite(data / "logs" / "har")
     with ChromiumHost() as host:
-        return compare_items(site, host) | compare_plays(site, host)
+        return compare_items(site, host) | compare_toggles(site, host) | compare_plays(site, host)
 
 
 if __name__ == "__main__":

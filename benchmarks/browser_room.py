@@ -1,6 +1,6 @@
 """How far a site's recorded pages carry, on held-out sessions: replay, the ceiling of logs, templates and what fills them.
 
-    python benchmarks/browser_room.py ../shared/data/portal [--part pages]
+    python benchmarks/browser_room.py ../shared/data/portal [--part pages] [--part hosts]
 
 DATA holds `logs/har/*.har`, a session each, and `truth/sessions.jsonl`, of which `held_out` alone is read. Everything is learnt
 of the other sessions. Requests that got 502 or 503 are left out. Prints one JSON object on its last line.
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from browser_hosts import hosts
 from browser_pages import BROKEN, SiteAnswer, site_answer, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
 from browser_site import InducedSite, masked, probe_of, recorded_answer
@@ -269,7 +270,7 @@ def _recorded(request: SiteRequest | None) -> SiteAnswer | None:
     return request.answer if request is not None else None
 
 
-PARTS = {"pages": pages, "tasks": tasks}
+PARTS = {"pages": pages, "hosts": hosts, "tasks": tasks}
 
 
 def main(arguments: Sequence[str]) -> None:

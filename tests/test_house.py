@@ -47,6 +47,7 @@ DOORS = {
     "ray": ("pipelines/running/engines/ray_tasks.py",),
     "obstore": ("extractors/buckets.py",),
     "selectolax": ("env_builder/site/parsing.py",),
+    "playwright": ("env_builder/site/chromium.py",),
 }
 BOUNDARY = ("pipelines/cli.py",)
 """Where every error becomes a sentence: the only place that may catch them all."""

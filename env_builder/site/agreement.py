@@ -4,7 +4,8 @@ Asks that use the same words are one kind of work. Where at least four of a kind
 are laws: that a kind of form is posted or a file taken; that what was asked for names the thing it is done to, or the value
 that is set; that the month asked for is that of the folder; that all that the list offered was taken, that what was filed is
 what is listed in the note, after the last file was moved. A piece that breaks a law of its kind did not do what it was asked;
-one that breaks none did, unless somebody complained. Without an ask, or without a kind, nothing is judged.
+one that breaks none did, unless somebody complained. Without an ask, or without a kind, nothing is judged. Where logs hold no
+asks at all, work that did the same is of one kind: then a whole piece of work is a goal of its own (`is_whole`).
 Does not see: values that no ask names, whether a law is right where most do it wrong, an answer that is wrong in words alone.
 """
 
@@ -46,6 +47,11 @@ class WorkVerdict(NamedTuple):
     n_laws: int
     complaint: bool
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether it did all that its kind of work does, and nobody complained: what it did is a goal of its own."""
+        return self.kind is not None and not self.broken and not self.complaint
+
 
 class WorkKinds:
     """Kinds of work and their laws."""
@@ -74,16 +80,20 @@ class WorkKinds:
         laws = [law for law in sorted({law for facts in others for law in facts}) if _holds(law, others)]
         own = self._facts[index]
         broken = tuple(law for law in laws if not own.get(law, law[0] != "does"))
-        is_right = False if broken else None if complaint or not laws else True
+        is_right = False if broken else None if complaint or not laws or piece.ask is None else True
         return WorkVerdict(is_right, kind, broken, len(laws), complaint)
 
     def _kinds(self) -> list[int | None]:
-        """Return the number of the kind of each piece: pieces with an ask, by what most of the alike did."""
+        """Return the number of the kind of each piece: with an ask by what most of the alike did, else by what it did."""
         asked = [index for index, piece in enumerate(self.pieces) if piece.ask is not None]
-        did = {index: frozenset(law[1] for law in self._facts[index] if law[0] == "does") for index in asked}
+        has_asks = len(asked) >= LEAST
+        did = {index: frozenset(law[1] for law in facts if law[0] == "does") for index, facts in enumerate(self._facts)
+               if not has_asks or self.pieces[index].ask is not None}
         numbers = {signature: number for number, (signature, n) in enumerate(sorted(
             Counter(did.values()).items(), key=lambda item: (-item[1], sorted(item[0])))) if n >= LEAST and signature}
         kinds: list[int | None] = [None] * len(self.pieces)
+        if not has_asks:
+            return [numbers.get(did[index]) for index in range(len(self.pieces))]
         for index in asked:
             scores: dict[int, list[float]] = defaultdict(list)
             for other in asked:

@@ -37,6 +37,8 @@ _SHOWN = re.compile(r" \[cursor=[a-z-]+\]")
 _TIMEOUT_MS = 3_000
 _SETTLE_MS = 30
 """How long a script may take to begin a navigation after a click."""
+_TRANSITION_MS = 350
+"""How long menus, tabs and windows of a page take to open after a click that leads nowhere."""
 _MOST_REFS = 99_990
 _WATCH = """addEventListener('invalid', event => {
   if (!window.__refused) window.__refused = event.target.validationMessage || 'invalid value';
@@ -66,13 +68,15 @@ class ChromiumHost:
         except ImportError as error:
             raise Unavailable("Chromium as a host needs the package playwright",
                               hint='install it: pip install "traceroom[chromium]"') from error
+        hint = "install Debian's package chromium, or name an executable in TRACEROOM_CHROMIUM"
+        if self._executable is not None and not os.access(self._executable, os.X_OK):
+            raise Unavailable(f"cannot start Chromium: {self._executable} is no executable", hint=hint)
         self._playwright = sync_playwright().start()
         try:
             self._browser = self._playwright.chromium.launch(executable_path=self._executable, headless=True, args=_OUTSIDE)
         except Error as error:
             self._playwright.stop()
-            raise Unavailable(f"cannot start Chromium: {error.message.splitlines()[0]}", hint=(
-                "install Debian's package chromium, or name an executable in TRACEROOM_CHROMIUM")) from error
+            raise Unavailable(f"cannot start Chromium: {error.message.splitlines()[0]}", hint=hint) from error
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -134,12 +138,13 @@ class ChromiumBrowser:
         if wrong:
             return Result(wrong, True, "derived")
         n_asked, n_downloads = len(self.site.journal), len(self.site.downloads)
+        n_navigations = self._n_navigations if self._scripts and tool in ("browser_click", "browser_press_key") else -1
         self._notes = []
         try:
             self._check_modal(tool)
             text = _TOOLS[tool](self, arguments)
             if text is None:
-                self._settle()
+                self._settle(n_navigations)
                 self._notes += self._refused_field()
                 self._notes += self.site.downloads[n_downloads:]
                 text = self._report()
@@ -352,8 +357,10 @@ class ChromiumBrowser:
             raise ChromiumRefusal(f'invalid target {target[:200]!r} (expected a ref such as e12, or role=ROLE[name="NAME"])')
         return self._page.locator(target)
 
-    def _settle(self) -> None:
-        """Wait until the navigations that an action began have ended."""
+    def _settle(self, n_navigations: int = -1) -> None:
+        """Wait until the navigations that an action began have ended; if none began (`n_navigations`), until the page rests."""
+        if n_navigations == self._n_navigations and self._question is None and self._chooser is None:
+            self._page.wait_for_timeout(_TRANSITION_MS)
         while True:
             n_before = self._n_navigations
             if self._scripts:

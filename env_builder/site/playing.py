@@ -36,6 +36,18 @@ class PlayedCall(NamedTuple):
     tier: str
 
 
+class Deed(NamedTuple):
+    """What a person did on a page, in words of the page."""
+
+    page: str
+    """Heading or title."""
+    path: str
+    fields: tuple[tuple[str, str], ...]
+    """(name of a control, what was put into it)."""
+    button: str | None
+    """Name of what sent the form; None: it has none, or a file was downloaded."""
+
+
 class PlayStopped(Exception):
     """The work cannot be done again; its text says why."""
 
@@ -54,6 +66,11 @@ class WorkPlayer:
         self._site = site
         self._passwords = passwords
         self.calls: list[PlayedCall] = []
+        self._filled: list[tuple[str, str]] = []
+        """(name, value) of what was put into the form that is being sent."""
+        self._button: str | None = None
+        self.deeds: list[Deed] = []
+        """Forms that were posted, but logins, and files that were downloaded."""
 
     @property
     def _browser(self) -> SiteBrowser:
@@ -101,7 +118,9 @@ class WorkPlayer:
         if request.method == "POST":
             self._post(request, accepted(piece.session, place))
             return
-        link = self._link(request.url)
+        link, heading = self._link(request.url), self._heading()
+        if request.file is not None:
+            self.deeds.append(Deed(heading, urlsplit(request.url).path, (), None))
         if link is not None:
             self._call("browser_click", target=link)
         elif not self._search(request):
@@ -136,14 +155,26 @@ class WorkPlayer:
         if login is not None:
             password = self._passwords.get(login, "") if is_taken else "wrong"
             pairs = tuple((name, password if self._is_password(name) else value) for name, value in pairs)
-        form = self._form("post", request.url, list(pairs))
+        form, heading = self._form("post", request.url, list(pairs)), self._heading()
         if form is None or not self._send(form, pairs, request.url):
             raise PlayStopped(f"the page has no form that is posted to {request.url}")
+        if login is None and is_taken:
+            self.deeds.append(Deed(heading, urlsplit(request.url).path, tuple(self._filled), self._button))
 
     def _is_password(self, name: str) -> bool:
         flat = self._flat()
         return any(attributes.get("name") == name and attributes.get("type", "").lower() == "password"
                    for attributes in flat.attributes)
+
+    def _heading(self) -> str:
+        """Return what the page is called: its first heading, else its title."""
+        page = self._browser.page
+        flat = self._site.shelf.flat(page.tree) if page is not None else None
+        for tag in ("h1", "h2", "title"):
+            number = flat.first(tag) if flat is not None else None
+            if flat is not None and number is not None and (text := " ".join(flat.text(number).split())):
+                return text
+        return ""
 
     def _flat(self) -> FlatPage:
         page = self._browser.page
@@ -183,6 +214,7 @@ class WorkPlayer:
         for name, value in pairs:
             wanted.setdefault(name, []).append(value)
         controls = list(forms.controls(flat, form))
+        self._filled, self._button = [], None
         for number in controls:
             name = flat.attributes[number].get("name", "")
             if name and number in nodes and flat.tags[number] in _CONTROLS:
@@ -195,6 +227,7 @@ class WorkPlayer:
         now = self._browser.page
         assert now is not None
         if chosen is not None:
+            self._button = self._browser.view(page).name(chosen) or None
             self._call("browser_click", target=now.refs.ref(chosen))
             return True
         text = next((each for each in controls if each in nodes and forms.takes_text(flat, each)), None)
@@ -209,6 +242,7 @@ class WorkPlayer:
         page = self._browser.page
         assert page is not None
         flat, ref, kind = self._flat(), page.refs.ref(number), forms.kind_of(self._flat(), number)
+        n_calls, name = len(self.calls), self._browser.view(page).name(number) or flat.attributes[number].get("name", "")
         if kind in ("checkbox", "radio"):
             own = flat.attributes[number].get("value", "on")
             if forms.is_checked(flat, page.edits, number) != (own in values) and (kind == "checkbox" or own in values):
@@ -222,6 +256,11 @@ class WorkPlayer:
         elif forms.takes_text(flat, number) and values and values[0] != SECRET and (
                 forms.value(flat, page.edits, number) != values[0]):
             self._call("browser_type", target=ref, text=values[0])
+        if len(self.calls) > n_calls:
+            is_box = kind in ("checkbox", "radio")
+            shown = self.calls[-1].arguments.get("values") or ["on" if values else "off"] if is_box or flat.tags[number] == "select" \
+                else values
+            self._filled.append((name, ", ".join(shown)))
 
 
 def _leads(target: str, request: RecordedRequest) -> bool:

@@ -24,7 +24,7 @@ from env_builder.runtime.apps import CompositeApp, CompositeState, Start, load_a
 from env_builder.runtime.apps.site import SiteState
 from env_builder.runtime.canonical import digest
 from env_builder.site.agreement import WorkVerdict
-from env_builder.site.playing import PlayStopped, WorkPlayer, tree_path
+from env_builder.site.playing import Deed, PlayStopped, WorkPlayer, tree_path
 from env_builder.site.work import PieceOfWork
 
 SITE, FILES, CHAT = "site", "files", "chat"
@@ -56,6 +56,7 @@ class PlayedWork(NamedTuple):
     """played; or why it is no task."""
     detail: str
     steps: tuple[Row, ...] = ()
+    deeds: tuple[Deed, ...] = ()
     difference: Mapping[str, Any] = {}
     received: tuple[tuple[str, str | None], ...] = ()
     """(path, origin) of files that were downloaded."""
@@ -126,10 +127,11 @@ class SiteRoom:
         return works
 
     def _played(self, app: CompositeApp, piece: PieceOfWork, verdict: WorkVerdict) -> PlayedWork:
-        if verdict.is_right is not True or piece.ask is None:
+        is_own_goal = piece.ask is None and verdict.is_whole
+        if not is_own_goal and (verdict.is_right is not True or piece.ask is None):
             reason = "not_asked_for" if piece.ask is None else "not_right" if verdict.is_right is False else "undecided"
             return PlayedWork(piece, verdict, reason, "; ".join(" ".join(law) for law in verdict.broken))
-        state = app.reset(Start(piece.ask.at.isoformat(), frozenset((piece.session.session_id,))))
+        state = app.reset(Start(_instant(piece), frozenset((piece.session.session_id,))))
         assert isinstance(state, CompositeState)
         site = next(each for each in state.states if isinstance(each, SiteState))
         player = WorkPlayer(state, site, self._access["passwords"])
@@ -139,7 +141,7 @@ class SiteRoom:
             return PlayedWork(piece, verdict, "cannot_be_played", str(error))
         steps = tuple({"tool": call.tool, "arguments": call.arguments} for call in player.calls)
         received = state.received() if app.takes_files else ()
-        work = PlayedWork(piece, verdict, "played", "", steps, state.difference(), received)
+        work = PlayedWork(piece, verdict, "played", "", steps, tuple(player.deeds), state.difference(), received)
         if not self._end(work)["documents"] and not self._must_list(work):
             return work._replace(reason="changes_nothing", detail="nothing is other than it was when the work was asked for")
         return work
@@ -154,18 +156,17 @@ class SiteRoom:
             privacy=privacy, audit=audit)
 
     def _task(self, work: PlayedWork) -> Row:
-        assert work.piece.ask is not None
         goal = self._goal(work)
         return {"task_id": work.task_id, "session_ids": [work.piece.session.session_id], "split": _split(work.task_id),
-                "family": f"work-{work.verdict.kind}", "goal": goal, "starts_at": work.piece.ask.at.isoformat(),
+                "family": f"work-{work.verdict.kind}", "goal": goal, "starts_at": _instant(work.piece),
                 "opening": [{"role": "user", "content": goal}], "user": {"turns": []}, "slots": {}, "segment_of": None,
                 "derived_from": None, "limits": {"steps": _STEPS, "seconds": _SECONDS}}
 
     def _goal(self, work: PlayedWork) -> str:
-        """Return the ask, and what the person who was asked knew besides: address, login, where such files go."""
+        """Return the ask, else what was done, and what the person knew besides: address, login, where such files go."""
         ask, login = work.piece.ask, work.piece.session.login
-        assert ask is not None
-        lines = [_MENTION.sub("", ask.text, count=1).strip(), f"The site is {self._source.origin}."]
+        asked = [_MENTION.sub("", ask.text, count=1).strip()] if ask is not None else [_sentence(deed) for deed in work.deeds]
+        lines = [*asked, f"The site is {self._source.origin}."]
         if login is not None:
             lines.append(f"Log in as {login} with the password {self._access['passwords'][login]}.")
         filed = sorted(_filed(work))
@@ -173,7 +174,7 @@ class SiteRoom:
             folders = sorted({path.rpartition("/")[0] for path in filed})
             lines.append(f"Files of this work go to {', '.join(folders)}, named like {filed[0].rpartition('/')[2]}.")
         if self._must_list(work):
-            lines.append(f"When they are there, list their names in the channel {ask.channel}.")
+            lines.append(f"When they are there, list their names in the channel {self._note_channel(work)}.")
         return "\n".join(lines)
 
     def _must_list(self, work: PlayedWork) -> bool:
@@ -251,6 +252,20 @@ _SAYS = {
     "confined": "Nothing else changed but the own messages and files among the downloads.",
     "lineage": "Each file is the document that was downloaded for it, moved and not copied.",
     "listed": "The last word in the channel lists the files that are there, after they were."}
+
+
+def _instant(piece: PieceOfWork) -> str:
+    """Return when a task begins: when it was asked for, else when the person sat down."""
+    return (piece.ask.at if piece.ask is not None else piece.session.requests[0].at).isoformat()
+
+
+def _sentence(deed: Deed) -> str:
+    """Return what was done as an order."""
+    place = f"“{deed.page}” ({deed.path})" if deed.page else deed.path
+    fields = ", ".join(f"{name or 'the field'}: “{value}”" for name, value in deed.fields)
+    if deed.button is None and not deed.fields:
+        return f"Download what {deed.path} gives."
+    return f"On {place} " + " and ".join([*([f"set {fields}"] if fields else []), *([f"press “{deed.button}”"] if deed.button else [])]) + "."
 
 
 def _split(task_id: str) -> str:

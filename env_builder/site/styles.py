@@ -3,18 +3,19 @@
 In: CSS texts by the address of their sheet, and the pages' own `<style>` texts. Out: JSON of the rules that decide what is
 shown and how its texts join: `display`, `visibility`, `float`, `position`, `pointer-events`, and the `content` of ::before and
 ::after. All others are dropped. Follows the syntax of CSS (comments, strings, escapes, nested @media). Sees: type, class, id,
-attribute and structural selectors, :not and :is, @media for screens by the viewport's size. Does not see: rules with states
-that only a person's hand makes (:hover, :focus), @layer's order, @supports (taken as true), @import, custom properties (a
-declaration with var() is dropped).
+attribute and structural selectors, :not and :is, nested rules, @media for screens by the viewport's size, @layer in one sheet.
+Does not see: rules with states that only a person's hand makes (:hover, :focus), :has, @supports (taken as true), @container,
+@import, custom properties (a declaration with var() is dropped).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from env_builder.runtime.site.media import Media, both, media_query
 from env_builder.runtime.site.styling import PROPERTIES, PSEUDOS, sheet_key
 
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -26,13 +27,16 @@ _PART = re.compile(rf"(?P<tag>\*|{_IDENTIFIER})|#(?P<id>{_IDENTIFIER})|\.(?P<cla
 _ATTRIBUTE = re.compile(rf"\s*(?:\w*\|)?({_IDENTIFIER})\s*(?:([~|^$*]?=)\s*({_STRING}|{_IDENTIFIER})\s*([is])?\s*)?", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|(\n)|(.))", re.DOTALL)
 _NTH = re.compile(r"([+-]?\d*)n\s*(?:([+-])\s*(\d+))?|([+-]?\d+)")
-_FEATURE = re.compile(r"\(\s*(min|max)-(width|height)\s*:\s*([\d.]+)(px|em|rem)\s*\)|\(\s*(orientation)\s*:\s*(\w+)\s*\)")
 _SIMPLE_NTH = {"first-child": ("nth-child", 0, 1), "last-child": ("nth-last-child", 0, 1),
                "first-of-type": ("nth-of-type", 0, 1), "last-of-type": ("nth-last-of-type", 0, 1)}
-_NESTED = frozenset({"supports", "layer", "document"})
+_NESTED = frozenset({"supports", "document"})
 """At-rules whose rules count."""
 _PSEUDO_ELEMENTS = frozenset({"before", "after"})
 _MOST_DEPTH = 20
+UNLAYERED = 1_000_000
+"""The layer of rules that are in none."""
+CompiledSelector: TypeAlias = "tuple[list[list[Any]], str, list[int]]"
+"""Compounds from the element outwards, pseudo-element, specificity."""
 
 
 _UNTOUCHED = frozenset({
@@ -61,36 +65,131 @@ def compile_styles(sheets: Mapping[str, str], inline: tuple[str, ...] | list[str
 
 def compile_sheet(text: str) -> list[dict[str, Any]]:
     """Return the rules of one sheet that concern what is shown, in order."""
-    return list(_rules(_TOKEN.findall(_COMMENT.sub(" ", text)), None, 0))
+    return list(_SheetCompiler().rules(_TOKEN.findall(_COMMENT.sub(" ", text)), _RulePlace()))
 
 
-def _rules(tokens: list[str], media: list[list[list[Any]]] | None, depth: int) -> Iterator[dict[str, Any]]:
-    position = 0
-    while position < len(tokens):
-        start = position
-        is_at_rule = False
-        while position < len(tokens) and tokens[position] != "{" and not (is_at_rule and tokens[position] == ";"):
-            begins = not "".join(tokens[start:position]).strip()
-            is_at_rule = is_at_rule or (begins and tokens[position].lstrip().startswith("@"))
-            position = _after(tokens, position)
-        prelude = "".join(tokens[start:position]).strip()
-        if position >= len(tokens) or tokens[position] != "{":
-            position += 1
-            continue
-        end = _after(tokens, position)
-        body = tokens[position + 1:end - 1] if tokens[end - 1] == "}" else tokens[position + 1:end]
-        position = end
+class _RulePlace(NamedTuple):
+    """Where a rule stands."""
+
+    media: Media = None
+    layer: int = UNLAYERED
+    parent: str = ""
+    """The selectors of the rule that it is nested in."""
+    depth: int = 0
+
+
+class _SheetCompiler:
+    """One sheet while it is compiled: the order of its cascade layers."""
+
+    def __init__(self) -> None:
+        self._layers: dict[str, int] = {}
+
+    def rules(self, tokens: list[str], context: _RulePlace) -> Iterator[dict[str, Any]]:
+        """Yield the rules of a sheet, or of the block of an at-rule."""
+        position = 0
+        while position < len(tokens):
+            start, is_at_rule = position, False
+            while position < len(tokens) and tokens[position] != "{" and not (is_at_rule and tokens[position] == ";"):
+                begins = not "".join(tokens[start:position]).strip()
+                is_at_rule = is_at_rule or (begins and tokens[position].lstrip().startswith("@"))
+                position = _after(tokens, position)
+            prelude = "".join(tokens[start:position]).strip()
+            if position >= len(tokens) or tokens[position] == ";":
+                self._name_layers(prelude)
+                position += 1
+                continue
+            end = _after(tokens, position)
+            yield from self._block(prelude, _inside(tokens, position, end), context)
+            position = end
+
+    def _block(self, prelude: str, body: list[str], context: _RulePlace) -> Iterator[dict[str, Any]]:
+        """Yield the rules of a block with its prelude: a rule with selectors, or an at-rule."""
+        if context.depth > _MOST_DEPTH:
+            return
         if not prelude.startswith("@"):
-            yield from _style_rules(prelude, body, media)
-        elif depth < _MOST_DEPTH:
-            name, _, condition = prelude[1:].partition(" ")
-            name, _, attached = name.lower().partition("(")
-            if name == "media":
-                both = _both(media, media_query(f"({attached} {condition}" if attached else condition))
-                if both != []:
-                    yield from _rules(body, both, depth + 1)
-            elif name in _NESTED:
-                yield from _rules(body, media, depth + 1)
+            if context.parent:
+                prelude = ", ".join(_nested(each, context.parent) for each in split_selectors(prelude))
+            yield from self._style_rules(prelude, body, context._replace(depth=context.depth + 1))
+            return
+        match = re.match(r"@([-\w]+)\s*(.*)", prelude, re.DOTALL)
+        name, condition = (match[1].lower(), match[2]) if match is not None else ("", "")
+        inner = context._replace(depth=context.depth + 1)
+        if name == "media":
+            inner = inner._replace(media=both(context.media, media_query(condition)))
+        elif name == "layer":
+            n_layers = len(self._layers)
+            inner = inner._replace(layer=self._layers.setdefault(condition.strip() or f" {n_layers}", n_layers))
+        elif name not in _NESTED:
+            return
+        if inner.media == []:
+            return
+        yield from self._style_rules(context.parent, body, inner) if context.parent else self.rules(body, inner)
+
+    def _name_layers(self, prelude: str) -> None:
+        """Take in the order of layers that a statement gives."""
+        if prelude.startswith("@layer"):
+            for name in prelude.removeprefix("@layer").split(","):
+                self._layers.setdefault(name.strip(), len(self._layers))
+
+    def _style_rules(self, prelude: str, body: list[str], context: _RulePlace) -> Iterator[dict[str, Any]]:
+        """Yield a rule for each of its selectors, then the rules that are nested in it."""
+        declarations, nested = _parted(body)
+        own, content = [], []
+        for name, value, heavy in _declarations(declarations):
+            if name == "content":
+                content.append([name, _content(value), heavy])
+            else:
+                own.append([name, value, heavy])
+        for compounds, pseudo, specificity in _selectors(prelude) if own or content else ():
+            chosen = own + content if pseudo else own
+            if chosen:
+                yield {"media": context.media, "layer": context.layer, "selector": compounds, "pseudo": pseudo, "set": chosen,
+                       "specificity": specificity}
+        for inner, block in nested:
+            yield from self._block(inner, block, context._replace(parent=prelude))
+
+
+def _selectors(prelude: str) -> list[CompiledSelector]:
+    """Return the selectors of a rule; none if one of them is void."""
+    selectors = []
+    for selector in split_selectors(prelude):
+        try:
+            selectors.append(compile_selector(selector))
+        except UnsupportedSelector:
+            continue
+        except InvalidSelector:
+            return []
+    return selectors
+
+
+def _nested(selector: str, parent: str) -> str:
+    """Return a selector of a rule within another, as it would stand outside."""
+    within = f":is({parent})"
+    return selector.replace("&", within) if "&" in selector else f"{within} {selector}"
+
+
+def _parted(body: list[str]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Part the body of a rule into its declarations and the blocks within, each with its prelude."""
+    declarations: list[str] = []
+    nested: list[tuple[str, list[str]]] = []
+    position = start = 0
+    while position < len(body):
+        if body[position] == "{":
+            end = _after(body, position)
+            nested.append(("".join(body[start:position]).strip(), _inside(body, position, end)))
+            position = start = end
+        elif body[position] == ";":
+            position += 1
+            declarations += body[start:position]
+            start = position
+        else:
+            position = _after(body, position)
+    return declarations + body[start:], nested
+
+
+def _inside(tokens: list[str], position: int, end: int) -> list[str]:
+    """Return the tokens between the bracket at a place and the one before the end."""
+    return tokens[position + 1:end - 1] if tokens[end - 1] == "}" else tokens[position + 1:end]
 
 
 def _after(tokens: list[str], position: int) -> int:
@@ -109,29 +208,6 @@ def _after(tokens: list[str], position: int) -> int:
                 pass
         position += 1
     return position
-
-
-def _style_rules(prelude: str, body: list[str], media: list[list[list[Any]]] | None) -> Iterator[dict[str, Any]]:
-    own, content = [], []
-    for name, value, heavy in _declarations(body):
-        if name == "content":
-            content.append([name, _content(value), heavy])
-        else:
-            own.append([name, value, heavy])
-    if not own and not content:
-        return
-    selectors = []
-    for selector in split_selectors(prelude):
-        try:
-            selectors.append(compile_selector(selector))
-        except UnsupportedSelector:
-            continue
-        except InvalidSelector:
-            return
-    for compounds, pseudo, specificity in selectors:
-        declarations = own + content if pseudo else own
-        if declarations:
-            yield {"media": media, "selector": compounds, "pseudo": pseudo, "set": declarations, "specificity": specificity}
 
 
 def _declarations(tokens: list[str]) -> Iterator[tuple[str, str, int]]:
@@ -175,39 +251,6 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(character, text)
 
 
-def media_query(text: str) -> list[list[list[Any]]] | None:
-    """Return the alternatives of a media query for a screen, each a list of conditions; None: it always holds, []: never."""
-    alternatives: list[list[list[Any]]] = []
-    for each in re.split(r",(?![^(]*\))", text.lower()):
-        conditions, rest = [], each.strip()
-        kind = re.match(r"(?:only\s+)?(screen|all|print|speech|tty|tv|projection|handheld|braille|embossed|aural)\b", rest)
-        if kind is not None:
-            if kind[1] not in ("screen", "all"):
-                continue
-            rest = rest[kind.end():]
-        for part in re.split(r"\band\b", rest):
-            if not part.strip():
-                continue
-            match = _FEATURE.fullmatch(part.strip())
-            if match is None:
-                break
-            if match[5]:
-                conditions.append(["orientation", match[6]])
-            else:
-                conditions.append([f"{match[1]}-{match[2]}", float(match[3]) * (1 if match[4] == "px" else 16)])
-        else:
-            if not conditions:
-                return None
-            alternatives.append(conditions)
-    return alternatives
-
-
-def _both(one: list[list[list[Any]]] | None, other: list[list[list[Any]]] | None) -> list[list[list[Any]]] | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return [first + second for first in one for second in other]
-
-
 def split_selectors(text: str) -> list[str]:
     """Split a list of selectors at its commas, those in brackets and strings aside."""
     parts, depth, start = [], 0, 0
@@ -223,7 +266,7 @@ def split_selectors(text: str) -> list[str]:
     return [part.strip() for part in [*parts, text[start:]]]
 
 
-def compile_selector(text: str, depth: int = 0) -> tuple[list[list[Any]], str, list[int]]:
+def compile_selector(text: str, depth: int = 0) -> CompiledSelector:
     """Return the compounds of a selector from the element outwards, its pseudo-element, its specificity.
 
     Errors: `UnsupportedSelector`, `InvalidSelector`.
@@ -288,11 +331,10 @@ def _enter_part(what: dict[str, Any], match: re.Match[str], argument: str, speci
         parts = _ATTRIBUTE.fullmatch(match["attribute"])
         if parts is None:
             raise InvalidSelector(match["attribute"])
-        if parts[4] == "i":
-            raise UnsupportedSelector(match["attribute"])
         value = parts[3] or ""
         value = unescape(value[1:-1] if value[:1] in ("'", '"') else value)
-        what.setdefault("attributes", []).append([unescape(parts[1]).lower(), parts[2] or "", value])
+        what.setdefault("attributes", []).append(
+            [unescape(parts[1]).lower(), (parts[2] or "") + ("i" if parts[4] == "i" else ""), value])
         specificity[1] += 1
     else:
         return _enter_pseudo(what, match["pseudo"].lower(), argument, specificity, depth)

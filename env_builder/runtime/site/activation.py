@@ -67,15 +67,26 @@ def toggled(page: FlatPage, look: Look, opened: Mapping[int, bool], number: int)
     if any(name in attributes for name in _DISMISSES):
         outer = next((each for each in page.ancestors(number) if opened.get(each)), None)
         return None if outer is None else {**opened, outer: False}
-    targets = _targets(page, number) if is_toggle(page, number) else []
-    if not targets and (attributes.get("aria-haspopup") or "aria-expanded" in attributes):
-        targets = _menus(page, look, number)
+    targets = _shown_by(page, look, number)
     if not targets:
         return None
+    if "aria-haspopup" in attributes:   # one menu is open at a time
+        others = [each for each, is_open in opened.items() if is_open and each != number
+                  and "aria-haspopup" in page.attributes[each]]
+        opened = {**opened, **{each: False for other in others for each in (other, *_shown_by(page, look, other))}}
     if attributes.get("role") == "tab" or {attributes.get("data-toggle"), attributes.get("data-bs-toggle")} & {"tab", "pill"}:
         return {**opened, **{pane: pane in targets for target in targets for pane in _panes(page, target)}}
     show = any(look.removed[target] or not look.shown[target] for target in targets)
     return {**opened, **dict.fromkeys(targets, show), **({number: show} if "aria-expanded" in attributes else {})}
+
+
+def _shown_by(page: FlatPage, look: Look, number: int) -> list[int]:
+    """Return the elements that a toggle shows and hides."""
+    attributes = page.attributes[number]
+    targets = _targets(page, number) if is_toggle(page, number) else []
+    if not targets and (attributes.get("aria-haspopup") or "aria-expanded" in attributes):
+        targets = _menus(page, look, number)
+    return targets
 
 
 def _targets(page: FlatPage, number: int) -> list[int]:
@@ -92,12 +103,15 @@ def _targets(page: FlatPage, number: int) -> list[int]:
 
 
 def _menus(page: FlatPage, look: Look, number: int) -> list[int]:
-    """Return the menu of a toggle that names none: what it labels, else the next hidden element beside it."""
+    """Return the menu of a toggle that names none: the next element that it labels, else the next hidden one beside it.
+
+    Pages give the same id to many toggles, so what is labelled comes after the toggle, and before it only for want of others.
+    """
     name = page.attributes[number].get("id")
     labelled = [each for each in range(len(page.tags)) if name and name in page.attributes[each].get(
         "aria-labelledby", "").split()]
     if labelled:
-        return labelled
+        return [next((each for each in labelled if each > number), labelled[0])]
     siblings = page.elements_of(page.parents[number]) if page.parents[number] >= 0 else [number]
     after = siblings[siblings.index(number) + 1:]
     return [each for each in after if look.removed[each] or page.attributes[each].get("role") == "menu"][:1]

@@ -45,11 +45,17 @@ class FlatPage:
                 self.children[parent][slot] = number
             if "id" in element.attributes:
                 self.by_id.setdefault(element.attributes["id"], number)
-            below: list[Child] = ["" if isinstance(child, Element) else child for child in element.children]
+            below: list[Child] = []
             self.children.append(below)
-            if depth < DEEPEST:
-                waiting += [(child, number, place) for place, child in reversed(list(enumerate(element.children)))
-                            if isinstance(child, Element)]
+            inner: list[tuple[Element, int, int]] = []
+            for place, child in enumerate(element.children):
+                if isinstance(child, str):
+                    below.append(child)
+                else:
+                    below.append("")
+                    inner.append((child, number, place))
+            if inner and depth < DEEPEST:
+                waiting += inner[::-1]
         self.of_tag: dict[str, list[int]] = {}
         for number, tag in enumerate(self.tags):
             self.of_tag.setdefault(tag, []).append(number)

@@ -20,7 +20,7 @@ from .trees import Element
 NO_EDITS: Edits = {}
 NOTHING_OPENED: Mapping[int, bool] = {}
 _REFRESH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(?:[;,]\s*(?:url\s*=\s*)?['\"]?([^'\"]*))?", re.IGNORECASE).match
-MOST_PAGES = 1024
+MOST_PAGES = 512
 """Pages whose views are kept; the longest unused one goes first."""
 
 
@@ -112,11 +112,12 @@ class ViewShelf:
         return view
 
     def _entry(self, tree: Element) -> tuple[FlatPage, dict[tuple[tuple[int, bool], ...], PageView]]:
-        entry = self._pages.get(id(tree))
+        entry = self._pages.pop(id(tree), None)
         if entry is None or entry[0].root is not tree:
             if len(self._pages) >= MOST_PAGES:
                 del self._pages[next(iter(self._pages))]
-            entry = self._pages[id(tree)] = FlatPage(tree), {}
+            entry = FlatPage(tree), {}
+        self._pages[id(tree)] = entry
         return entry
 
 

@@ -46,6 +46,7 @@ _HEADINGS = {"h1": "1", "h2": "2", "h3": "3", "h4": "4", "h5": "5", "h6": "6"}
 _QUOTED = re.compile(r"""^\s|\s$|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\r\n]|^-|:(?:\s|$)|\s\#|^[&*\],?!>|@"'\#%\[]|[{}`]"""
                      r"""|^(?:y|n|yes|no|true|false|on|off|null|[-+]?(?:0x[0-9a-fA-F]+|Infinity|\d+\.?\d*(?:[eE][-+]?\d+)?"""
                      r"""|\.\d+(?:[eE][-+]?\d+)?))$""", re.IGNORECASE).search
+_STATEFUL = _CHECKED | _SELECTED | _EXPANDED | _DISABLED | _INVALID | _LEVELS
 _LONGEST_NAME = 900
 Line: TypeAlias = tuple[str, int, str]
 """What stands before the ref, the element's number, what stands after it; -1: a line without a ref."""
@@ -118,6 +119,7 @@ class PageView:
         self.look = look
         self._opened = opened
         self._names = AccessibleNames(page, look, lambda number: forms.shown_value(page, {}, number))
+        self._has_aria_disabled = any("aria-disabled" in attributes for attributes in page.attributes)
         self.nodes: dict[int, AccessNode] = {}
         """Element to node, in the page's order, of all that is shown."""
         self._spans: dict[int, tuple[int, int, int]] = {}
@@ -294,6 +296,8 @@ class PageView:
     def _states(self, node: AccessNode, edits: Edits) -> str:
         """Return the states of a node as the snapshot writes them, each with a space before it."""
         page, number, role = self.page, node.number, node.role
+        if role not in _STATEFUL:
+            return ""
         tag, attributes = page.tags[number], page.attributes[number]
         states = ""
         if role in _CHECKED:
@@ -308,9 +312,9 @@ class PageView:
         if role in _INVALID and attributes.get("aria-invalid", "").strip().lower() not in ("", "false"):
             invalid = attributes["aria-invalid"]
             states += f" [invalid={invalid}]" if invalid in ("grammar", "spelling") else " [invalid]"
-        if role in _LEVELS or tag in _HEADINGS:
+        if role in _LEVELS:
             level = _HEADINGS.get(tag) or attributes.get("aria-level", "")
-            states += f" [level={level}]" if level.isdigit() and role in _LEVELS else ""
+            states += f" [level={level}]" if level.isdigit() else ""
         if role == "button":
             states += {"true": " [pressed]", "mixed": " [pressed=mixed]"}.get(attributes.get("aria-pressed", ""), "")
         if role in _SELECTED and self._is_selected(number, edits):
@@ -324,7 +328,7 @@ class PageView:
         return select is not None and number in forms.selection(self.page, edits, select)
 
     def _is_aria_disabled(self, number: int) -> bool:
-        while number >= 0:
+        while number >= 0 and self._has_aria_disabled:
             text = self.page.attributes[number].get("aria-disabled", "").lower()
             if text in ("true", "false"):
                 return text == "true"
@@ -360,7 +364,7 @@ class PageView:
         is_named = node.name and len(node.name) <= _LONGEST_NAME and not node.is_repeated
         name = f" {json.dumps(node.name, ensure_ascii=False)}" if is_named else ""
         key = f"{node.role}{name}{node.states} "
-        if _QUOTED(f"{key}[ref=e1]"):
+        if name and not node.name.replace(" ", "").isalnum() and _QUOTED(f"{key}[ref=e1]"):
             return f"{indent}- '{key.replace(chr(39), chr(39) * 2)}", "'"
         return f"{indent}- {key}", ""
 
@@ -386,6 +390,6 @@ def _joined(children: list[AccessNode | str]) -> list[AccessNode | str]:
 
 def _as_value(text: str) -> str:
     """Return a text as a value of YAML."""
-    if text and not _QUOTED(text):
+    if text and ((text[0] == "/" and text.replace("/", "").replace("-", "").isalnum()) or not _QUOTED(text)):
         return text
     return json.dumps(text, ensure_ascii=False)

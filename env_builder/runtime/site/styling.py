@@ -3,7 +3,7 @@
 In: rules of style sheets as `env_builder/site/styles.py` compiles them (JSON), the viewport's size, a flat page. Out: a `Look`.
 Sees: `display`, `visibility` and the `content` of ::before and ::after, from linked sheets, `<style>` and the attribute
 `style`, with the cascade of CSS (importance, specificity, order) and media queries of the viewport; what browsers hide anyway.
-Does not see: boxes and their sizes, scripts, states such as :hover, @layer, @container, @supports, shadow trees.
+Does not see: boxes and their sizes, scripts, states such as :hover, @container, @supports, shadow trees.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from ..canonical import digest
 from .flat import FlatPage
+from .media import holds, media_query
 from .roles import input_type, is_disabled
 
 PROPERTIES = ("display", "visibility", "content", "float", "position", "pointer-events")
@@ -32,8 +33,8 @@ _BOXES = frozenset({
 _LAYOUTS = frozenset({"flex", "inline-flex", "grid", "inline-grid"})
 """Their children are boxes of their own."""
 _VALUES = {"initial": "inline", "unset": "inline"}
-Winner = tuple[tuple[int, int, tuple[int, ...], int], Any]
-"""(importance, whether inline, specificity, order) and the value."""
+Winner = tuple[tuple[int, int, int, tuple[int, ...], int], Any]
+"""(importance, whether inline, layer, specificity, order) and the value."""
 
 
 class Look(NamedTuple):
@@ -62,6 +63,8 @@ class StyleRule(NamedTuple):
     declarations: tuple[tuple[str, Any, int], ...]
     """Property, value, importance."""
     specificity: tuple[int, ...]
+    layer: int
+    """Of cascade layers; of two rules the later layer's wins, and what is in none is in the last."""
     around: frozenset[str]
     """Ids, classes and tags that must stand around the element: most rules fail by these."""
 
@@ -70,9 +73,9 @@ class Styles:
     """The style sheets of a site, for one viewport."""
 
     def __init__(self, plain: Mapping[str, Any] | None = None, width: int = 1280, height: int = 720) -> None:
-        self._size = {"width": width, "height": height}
+        self._size: dict[str, float] = {"width": width, "height": height}
         self._sheets: dict[str, list[StyleRule]] = {
-            key: [_style_rule(rule) for rule in rules if self._applies(rule["media"])]
+            key: [_style_rule(rule) for rule in rules if holds(rule["media"], self._size)]
             for key, rules in (plain or {}).get("sheets", {}).items()}
         self._indexes: dict[tuple[str, ...], _RuleIndex] = {}
 
@@ -87,24 +90,19 @@ class Styles:
         """Return the keys of a page's style sheets that are on record, in order."""
         keys = []
         for number in sorted([*page.of_tag.get("link", ()), *page.of_tag.get("style", ())]):
-            tag = page.tags[number]
-            if tag == "link" and "stylesheet" in page.attributes[number].get("rel", "").lower().split():
-                address = page.attributes[number].get("href", "").strip()
-                keys += [key for key in (address, urlsplit(address).path) if key in self._sheets][:1]
-            elif tag == "style":
+            attributes = page.attributes[number]
+            media = "all" if "media" in attributes.get("onload", "") else attributes.get("media", "")
+            if not holds(media_query(media), self._size) or page.closest(number, "noscript", "template") is not None:
+                continue
+            if page.tags[number] == "link":
+                kinds = attributes.get("rel", "").lower().split()
+                address = attributes.get("href", "").strip()
+                if "stylesheet" in kinds and "alternate" not in kinds and "disabled" not in attributes:
+                    keys += [key for key in (address, urlsplit(address).path) if key in self._sheets][:1]
+            else:
                 key = sheet_key(page.text(number))
                 keys += [key] if key in self._sheets else []
         return keys
-
-    def _applies(self, media: list[list[list[Any]]] | None) -> bool:
-        """Whether one of the alternatives of a media query holds on this screen."""
-        return media is None or any(all(self._holds(name, value) for name, value in each) for each in media)
-
-    def _holds(self, name: str, value: Any) -> bool:
-        bound, _, what = name.partition("-")
-        if name == "orientation":
-            return bool((value == "landscape") == (self._size["width"] > self._size["height"]))
-        return bool(self._size[what] >= value if bound == "min" else self._size[what] <= value)
 
 
 def sheet_key(text: str) -> str:
@@ -116,7 +114,7 @@ def _style_rule(plain: Mapping[str, Any]) -> StyleRule:
     compounds = _pairs(plain["selector"])
     around = frozenset(_mark(what) for how, what in compounds[1:] if how in (" ", ">"))
     return StyleRule(compounds, plain["pseudo"], tuple((name, value, heavy) for name, value, heavy in plain["set"]),
-                     tuple(plain["specificity"]), around - {"*"})
+                     tuple(plain["specificity"]), plain["layer"], around - {"*"})
 
 
 def _mark(what: Mapping[str, Any]) -> str:
@@ -179,7 +177,7 @@ class _RuleIndex:
 def _enter(winners: dict[str, Winner], rule: StyleRule, order: int) -> None:
     for name, value, heavy in rule.declarations:
         key = f"{rule.pseudo} {name}" if rule.pseudo else name
-        rank = heavy, 0, rule.specificity, order
+        rank = heavy, 0, -rule.layer if heavy else rule.layer, rule.specificity, order
         if key not in winners or winners[key][0] <= rank:
             winners[key] = rank, value
 
@@ -196,8 +194,14 @@ def _is_kind(page: FlatPage, number: int, what: Mapping[str, Any]) -> bool:
 def _is(page: FlatPage, number: int, what: Mapping[str, Any]) -> bool:
     attributes = page.attributes[number]
     return _is_kind(page, number, what) and all(
-        name in attributes and _HOW[how](attributes[name], value) for name, how, value in what.get("attributes", ())) and all(
+        name in attributes and _compares(attributes[name], how, value)
+        for name, how, value in what.get("attributes", ())) and all(
         _PSEUDOS[name](page, number, argument) for name, argument in what.get("pseudos", ()))
+
+
+def _compares(own: str, how: str, value: str) -> bool:
+    """Whether an attribute's value stands to another as an operator says; with an `i` after it case does not matter."""
+    return _HOW[how[:-1]](own.lower(), value.lower()) if how.endswith("i") else _HOW[how](own, value)
 
 
 def _matches(page: FlatPage, number: int, compounds: tuple[tuple[str, Mapping[str, Any]], ...]) -> bool:
@@ -329,7 +333,7 @@ def _with_inline(winners: dict[str, Winner], text: str | None) -> dict[str, Winn
         name, _, value = declaration.partition(":")
         name, value = name.strip().lower(), value.strip().lower()
         heavy = value.endswith("!important")
-        rank = int(heavy), 1, (0, 0, 0), 0
+        rank = int(heavy), 1, 0, (0, 0, 0), 0
         if name in PROPERTIES and name != "content" and value and (name not in winners or winners[name][0] <= rank):
             winners[name] = rank, value.removesuffix("!important").strip()
     return winners

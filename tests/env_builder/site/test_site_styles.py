@@ -64,6 +64,22 @@ def shown(css: str, body: str = BODY, width: int = 1280) -> set[str]:
         (".a{display:none", "one two"),
         (".w\\69 de li{display:none}", "one two three"),
         ("}.a{display:none}.b{display:none}", "two"),
+        ("@media (width >= 50rem){.a{display:none}}", "one two"),
+        ("@media (width < 1280px){.a{display:none}}", ""),
+        ("@media (400px<=width<=1280px){.a{display:none}}", "one two"),
+        ("@media not all and (min-width:2000px){.a{display:none}}", "one two"),
+        ("@media not print{.a{display:none}}", "one two"),
+        ("@media(min-width:1px){.a{display:none}}", "one two"),
+        ("@media (prefers-color-scheme:dark){.a{display:none}}", ""),
+        ("@media (prefers-reduced-motion:no-preference){.a{display:none}}", "one two"),
+        ("@layer x, y; @layer y{.a{display:block}} @layer x{#menu .a{display:none}}", ""),
+        ("@layer x{#menu .a{display:none}} .a{display:list-item}", ""),
+        ("@layer x{.a{display:none!important}} #menu .a{display:block!important}", "one two"),
+        ("#menu{color:red; .a{display:none} & li.b{display:block}}", "one"),
+        ("#menu{&:hover{color:red} > ul{ > li{ &:first-child{display:none}}}}", "one"),
+        ("ul{@media (min-width:1px){li{display:none}} display:flex}", "one two three"),
+        (".x{&.x{display:none}}", "four five"),
+        ("[lang=EN-gb i]{display:none}", "four"),
         ("*{display:none}", " ".join(WORDS)),
         ("p,{display:none}", ""),
         (".a{};.b{display:none}", ""),
@@ -85,6 +101,23 @@ def test_an_attribute_wins_over_sheets_but_not_over_what_is_important() -> None:
 
 def test_the_hidden_attribute_yields_to_a_sheet() -> None:
     assert shown("p{display:block}", "<p hidden>one</p><div hidden>two</div>") == {"one"}
+
+
+@pytest.mark.parametrize(
+    ("sheet", "applies"),
+    [
+        ("<style>", True),
+        ("<style media=print>", False),
+        ("<style media='(min-width: 9000px)'>", False),
+        ("<style media='screen and (min-width: 9px)'>", True),
+        ("<noscript><style>", False),
+        ("<template><style>", False),
+    ],
+)
+def test_a_sheet_for_something_else_is_left_out(sheet: str, applies: bool) -> None:
+    page = FlatPage(parse(f"<body>{sheet}p{{display:none}}</style></noscript></template><p>one"))
+    look = Styles(compile_styles({}, ["p{display:none}"])).look(page)
+    assert look.removed[page.of_tag["p"][0]] == applies
 
 
 def test_text_of_a_style_stands_before_and_after() -> None:

@@ -376,6 +376,17 @@ def test_a_menu_that_the_page_marks_as_toggled_opens() -> None:
     assert '"Me"' in content and len(port.journal) == 1
 
 
+def test_one_menu_is_open_at_a_time_though_all_have_one_id() -> None:
+    menu = '<button id=same aria-haspopup=true aria-expanded=false>{0}</button><ul aria-labelledby=same hidden><li>of {0}</ul>'
+    browser = SiteBrowser(page_port(shown(menu.format("A") + menu.format("B"))), ORIGIN)
+    browser.call("browser_navigate", {"url": "/"})
+    open_menus = []
+    for name in "ABB":
+        content = browser.call("browser_click", {"target": f'role=button[name="{name}"]'}).content
+        open_menus.append([menu for menu in "AB" if f"of {menu}" in content])
+    assert open_menus == [["A"], ["B"], []]
+
+
 def test_a_page_that_leads_on_after_some_seconds_does_so_when_they_have_passed() -> None:
     waited: list[float] = []
     slow = PortAnswer(200, "recorded", page=parse("<p>Loading"), headers=(("Refresh", "3"),))
