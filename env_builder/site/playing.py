@@ -257,10 +257,9 @@ class WorkPlayer:
                 forms.value(flat, page.edits, number) != values[0]):
             self._call("browser_type", target=ref, text=values[0])
         if len(self.calls) > n_calls:
-            is_box = kind in ("checkbox", "radio")
-            shown = self.calls[-1].arguments.get("values") or ["on" if values else "off"] if is_box or flat.tags[number] == "select" \
-                else values
-            self._filled.append((name, ", ".join(shown)))
+            given = self.calls[-1].arguments
+            put = ", ".join(given["values"]) if "values" in given else given.get("text", "on" if values else "off")
+            self._filled.append((name, put))
 
 
 def _leads(target: str, request: RecordedRequest) -> bool:

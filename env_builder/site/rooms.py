@@ -15,12 +15,12 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from env_builder import bundle
 from env_builder.audit import AuditReport
 from env_builder.backends import AppSource, FilesContent, OfficeContent, assemble
-from env_builder.runtime.apps import CompositeApp, CompositeState, Start, load_app
+from env_builder.runtime.apps import App, CompositeApp, CompositeState, ReceivingState, Start, load_app
 from env_builder.runtime.apps.site import SiteState
 from env_builder.runtime.canonical import digest
 from env_builder.site.agreement import WorkVerdict
@@ -120,27 +120,28 @@ class SiteRoom:
         folder = self._draft / "apps"
         assemble(self._source.name, self.apps(), (), (), folder, self._draft / "no rewards")
         manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
-        app = CompositeApp([load_app(row, folder) for row in manifest["apps"]])
+        apps = [load_app(row, folder) for row in manifest["apps"]]
+        app = CompositeApp(apps) if len(apps) > 1 else apps[0]
         works = [self._played(app, piece, verdict)
                  for piece, verdict in zip(self._source.pieces, self._source.verdicts, strict=True)]
         shutil.rmtree(folder, ignore_errors=True)
         return works
 
-    def _played(self, app: CompositeApp, piece: PieceOfWork, verdict: WorkVerdict) -> PlayedWork:
+    def _played(self, app: App, piece: PieceOfWork, verdict: WorkVerdict) -> PlayedWork:
         is_own_goal = piece.ask is None and verdict.is_whole
         if not is_own_goal and (verdict.is_right is not True or piece.ask is None):
             reason = "not_asked_for" if piece.ask is None else "not_right" if verdict.is_right is False else "undecided"
             return PlayedWork(piece, verdict, reason, "; ".join(" ".join(law) for law in verdict.broken))
         state = app.reset(Start(_instant(piece), frozenset((piece.session.session_id,))))
-        assert isinstance(state, CompositeState)
-        site = next(each for each in state.states if isinstance(each, SiteState))
+        states = state.states if isinstance(state, CompositeState) else [state]
+        site = next(each for each in states if isinstance(each, SiteState))
         player = WorkPlayer(state, site, self._access["passwords"])
         try:
             player.play(piece, note=self._source.chat is not None)
         except PlayStopped as error:
             return PlayedWork(piece, verdict, "cannot_be_played", str(error))
         steps = tuple({"tool": call.tool, "arguments": call.arguments} for call in player.calls)
-        received = state.received() if app.takes_files else ()
+        received = cast(ReceivingState, state).received() if app.takes_files else ()
         work = PlayedWork(piece, verdict, "played", "", steps, tuple(player.deeds), state.difference(), received)
         if not self._end(work)["documents"] and not self._must_list(work):
             return work._replace(reason="changes_nothing", detail="nothing is other than it was when the work was asked for")
@@ -261,11 +262,12 @@ def _instant(piece: PieceOfWork) -> str:
 
 def _sentence(deed: Deed) -> str:
     """Return what was done as an order."""
-    place = f"“{deed.page}” ({deed.path})" if deed.page else deed.path
-    fields = ", ".join(f"{name or 'the field'}: “{value}”" for name, value in deed.fields)
     if deed.button is None and not deed.fields:
         return f"Download what {deed.path} gives."
-    return f"On {place} " + " and ".join([*([f"set {fields}"] if fields else []), *([f"press “{deed.button}”"] if deed.button else [])]) + "."
+    place = f"“{deed.page}” ({deed.path})" if deed.page else deed.path
+    fields = ", ".join(f"{name or 'the field'} to “{value}”" for name, value in deed.fields)
+    parts = [*([f"set {fields}"] if fields else []), *([f"press “{deed.button}”"] if deed.button else [])]
+    return f"On {place} {' and '.join(parts)}."
 
 
 def _split(task_id: str) -> str:

@@ -27,18 +27,27 @@ REASON = "not_selected"
 
 def sessions(store: Store, settings: Settings) -> Counts:
     """Assemble events into sessions, turns, feedback, row changes and tools; record what changed in the logs' structure."""
-    events = store.table("core.events")
-    events = events.filter(~of_sites(events))
+    every = store.table("core.events")
+    is_of_site = of_sites(every)
+    events = every.filter(~is_of_site)
     made = selected(assemble(events, store.table("raw.declarations"), settings.configured.sessions.gap_minutes), settings)
     tables = {
         "core.sessions": made.sessions, "core.turns": made.turns, "core.feedback": made.feedback,
         "core.row_changes": made.row_changes, "core.corrections": made.corrections, "core.reviews": made.reviews,
         "core.tools": made.tools}
     counts = {f"n_{name.split('.')[1]}": store.replace(name, frame) for name, frame in tables.items()}
-    replace_decisions(store, "sessions", made.decisions)
+    replace_decisions(store, "sessions", pl.concat([made.decisions, _of_sites(every.filter(is_of_site), made.sessions)]))
     changes = drift(events, made.turns)
     replace_decisions(store, "drift", changes)
     return {**counts, "n_changes": changes.height}
+
+
+def _of_sites(events: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
+    """Return a decision on each session that is work on a web site and nothing else."""
+    names = set(events["session_id"].drop_nulls()) - set(sessions["session_id"])
+    detail = "It is work on a web site, which the stage site_rooms joins; no action needed."
+    return frame(Decision, [Decision(stage="sessions", subject=name, kept=False, reason="work_on_a_site", detail=detail)
+                            for name in sorted(names)])
 
 
 def selected(made: AssembledSessions, settings: Settings) -> AssembledSessions:

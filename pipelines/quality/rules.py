@@ -43,7 +43,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "no_session_vanishes", "core.sessions", "Every session that was logged (not only rated) is one, or has a decision.",
         "select distinct session_id from core.events where kind in ('message', 'call', 'result', 'request') "
-        "and session_id not in (select session_id from core.sessions) "
+        "and session_id is not null and session_id not in (select session_id from core.sessions) "
         "and session_id not in (select value from core.events where kind = 'link') "
         "and session_id not in (select subject from mart.decisions where stage in ('extract', 'sessions') and not kept)"),
     Rule(

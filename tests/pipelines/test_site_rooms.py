@@ -85,6 +85,27 @@ def test_filed_sheets_need_their_lineage_and_the_list(out: Path) -> None:
         assert environment.grade().reward == wanted, without
 
 
+def test_where_nobody_asks_in_a_chat_goals_say_what_was_done(tmp_path: Path) -> None:
+    recorder = Recorder(CardSite())
+    for number in range(101, 107):
+        recorder.sit_down("ivo")
+        recorder.change(number, "edit", title=f"Torch {number}", level="high")
+    recorder.sit_down("rut")
+    recorder.change(102, "comment", text="only once done by anybody")
+    recorder.write_logs(tmp_path / "logs")
+    run(Settings(logs=(str(tmp_path / "logs" / "har"),), out=str(tmp_path / "out"), image=False))
+    environment = Environment.load(tmp_path / "out" / "environments" / NAME)
+    goals = sorted(task.goal.splitlines()[0] for task in environment.tasks)
+    assert len(goals) == 6, "one that nobody else did is of no kind"
+    assert goals[0] == "On “Lamp 1111” (/cards/101/) set title to “Torch 101”, level to “high” and press “Save”."
+    for task in environment.tasks:
+        environment.reset(task.task_id)
+        for step in steps(tmp_path / "out", task.task_id):
+            environment.call(str(step["tool"]), step["arguments"])  # type: ignore[arg-type]
+        environment.finish()
+        assert environment.grade().reward == 1.0
+
+
 def test_nothing_that_was_typed_as_a_password_is_stored(out: Path) -> None:
     for path in out.rglob("*"):
         assert not path.is_file() or b"sesame" not in path.read_bytes(), path
