@@ -152,7 +152,7 @@ class _SiteRows:
         hashes = {(piece.session.session_id, each.place): each.sha256 for piece in pieces for each in piece.downloads
                   if each.sha256 is not None}
         tasks = frozenset(piece.session.session_id for piece, verdict in zip(pieces, verdicts, strict=True)
-                          if verdict.is_right and piece.ask is not None)
+                          if (verdict.is_right if piece.ask is not None else verdict.is_whole))
         write_app(draft / "site", SiteContent(site.sessions, site.templates, tasks, hashes, office.stored))
         room = SiteRoom(SiteRoomSource(name, f"https://{host}", draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None), draft)
