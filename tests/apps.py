@@ -6,6 +6,8 @@ import importlib
 import json
 import shutil
 import sys
+import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +15,10 @@ from env_builder.backends import AppSource, EntityVersion, FileVersion, OfficeCo
 from env_builder.rooms import Rows
 from env_builder.runtime.workspace.sandbox import ChangedFile
 from env_builder.shell import WorkspaceContent, WorkspaceStart
+from env_builder.site.app import SiteContent, write_app
+from env_builder.site.recorded import page_sessions
+from extractors.routes import templates
+from tests.env_builder.site.cards import CardSite, Recorder
 
 THIRD_PARTY = Path(__file__).resolve().parent / "third_party_backend"
 START, LATER = "2031-01-15T00:00:00.000000Z", "2031-06-01T00:00:00.000000Z"
@@ -123,7 +129,43 @@ def _shell() -> AppCase:
         "file/lamp/oil.py")
 
 
-CASES = {case.source.kind: case for case in (_records(), _files(), _chat(), _notebook(), _shell())}
+_SITE = tempfile.TemporaryDirectory()
+"""The folder of the app of a site, as it is written from recorded sessions."""
+
+
+def _site() -> AppCase:
+    recorder = Recorder(CardSite(3), datetime(2030, 12, 1, tzinfo=UTC))
+    for number in (101, 102, 103):
+        recorder.sit_down("ivo")
+        recorder.change(number, "edit", title=f"Torch {number}", level="high")
+        recorder.change(number, "comment", text="lit")
+    recorder.now = datetime.fromisoformat(LATER)
+    recorder.sit_down("ivo")
+    recorder.change(102, "edit", title=SECRET, level="low")
+    sessions = page_sessions(recorder.events)
+    paths = templates([request.path for session in sessions for request in session.requests])
+    folder = Path(_SITE.name)
+    write_app(folder, SiteContent(sessions, {path: each for path, (each, _) in paths.items()}, frozenset(), {}, lambda _: None))
+    password = json.loads((folder / "access.json").read_text())["passwords"]["ivo@cards.example"]
+
+    def edit(title: str) -> Steps:
+        return (("browser_navigate", {"url": "/cards/102/"}),
+                ("browser_type", {"target": 'role=textbox[name="Title"]', "text": title}),
+                ("browser_click", {"target": 'role=button[name="Save"]'}))
+
+    return AppCase(
+        AppSource("site", "site", folder, {"origin": "https://cards.example"}),
+        (("browser_navigate", {"url": "/login/"}), ("browser_type", {"target": 'role=textbox[name="Who"]',
+                                                                      "text": "ivo@cards.example"}),
+         ("browser_type", {"target": 'role=textbox[name="Password"]', "text": password}),
+         ("browser_click", {"target": 'role=button[name="Go"]'}), *edit("Lantern")),
+        edit("Torch 102"),
+        (("browser_navigate", {"url": "/cards/102/"}), ("browser_snapshot", {}), ("browser_find", {"text": "Title"}),
+         ("browser_navigate", {"url": "/cards/"}), ("browser_navigate", {"url": "/nowhere/"})),
+        "form cards.*/102")
+
+
+CASES = {case.source.kind: case for case in (_records(), _files(), _chat(), _notebook(), _shell(), _site())}
 
 
 def install(site: Path, name: str = "lined_notebook") -> None:

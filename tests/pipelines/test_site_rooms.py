@@ -97,7 +97,7 @@ def test_where_nobody_asks_in_a_chat_goals_say_what_was_done(tmp_path: Path) -> 
     environment = Environment.load(tmp_path / "out" / "environments" / NAME)
     goals = sorted(task.goal.splitlines()[0] for task in environment.tasks)
     assert len(goals) == 6, "one that nobody else did is of no kind"
-    assert goals[0] == "On “Lamp 1111” (/cards/101/) set title to “Torch 101”, level to “high” and press “Save”."
+    assert goals[0] == "On “Lamp 1111” (/cards/101/) set Title to “Torch 101”, Level to “high” and press “Save”."
     for task in environment.tasks:
         environment.reset(task.task_id)
         for step in steps(tmp_path / "out", task.task_id):

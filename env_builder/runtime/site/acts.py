@@ -18,7 +18,7 @@ from urllib.parse import urljoin, urlsplit
 from ..canonical import canonical, digest
 from .trees import Element
 
-__all__ = ["UPDATE", "FormLaw", "FormLaws", "Ledger", "Post", "ShownForm", "forms_on", "shown_form"]
+__all__ = ["UPDATE", "FormLaw", "FormLaws", "Ledger", "Post", "ShownForm", "forms_on", "shown_form", "with_values"]
 
 UPDATE, APPEND, SESSION = "update", "append", "session"
 _DIGITS = re.compile(r"\d+")
@@ -118,7 +118,7 @@ class Ledger:
         given = _grouped(post.form)
         shown = post.shown.values if post.shown is not None else {}
         constants = law.constants if law is not None else {}
-        kind = "form " + ".".join("*" if part.startswith("{") else part for part in post.route.strip("/").split("/"))
+        kind = _kind(post.route)
         entity = ",".join(post.parameters)
         documents = dict(self._documents)
         if law is not None and law.effect == UPDATE:
@@ -136,6 +136,16 @@ class Ledger:
             documents[kind, key] = _Document({}, values, n + 1)
         return Ledger(self._laws, documents)
 
+    def updated(self, route: str, parameters: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return the values that updates gave to the fields of a thing's forms."""
+        document = self._documents.get((_kind(route), ",".join(parameters)))
+        return document.values if document is not None and not document.n else {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing was posted so far."""
+        return not self._documents
+
     def documents(self) -> list[dict[str, str]]:
         """Return for each thing that is other than it was the values that it got, several of a field joined by a comma."""
         return [{field: ", ".join(value) for field, value in document.values.items()
@@ -152,6 +162,10 @@ class Ledger:
             elif values:
                 texts[name] = canonical({"set": values})
         return texts
+
+
+def _kind(route: str) -> str:
+    return "form " + ".".join("*" if part.startswith("{") else part for part in route.strip("/").split("/"))
 
 
 def _grouped(pairs: Pairs) -> dict[str, tuple[str, ...]]:
@@ -185,6 +199,40 @@ def forms_on(page: Element, page_url: str) -> list[ShownForm]:
                         visible.add(name)
             forms.append(ShownForm(url, _grouped(pairs), frozenset(visible)))
     return forms
+
+
+def with_values(element: Element, values: Mapping[str, tuple[str, ...]]) -> Element:
+    """Return a copy of a form that shows these values in the fields that people see; parts without such fields are shared."""
+    name, kind = element.attributes.get("name", ""), element.attributes.get("type", "text").lower()
+    if element.tag in ("input", "select", "textarea"):
+        if name not in values or kind == "hidden" or kind in _NO_VALUE:
+            return element
+        return _showing(element, kind, values[name])
+    children = [with_values(child, values) if isinstance(child, Element) else child for child in element.children]
+    if all(one is other for one, other in zip(children, element.children, strict=True)):
+        return element
+    return Element(element.tag, element.attributes, children)
+
+
+def _showing(control: Element, kind: str, values: tuple[str, ...]) -> Element:
+    """Return a control that shows these values."""
+    if control.tag == "textarea":
+        return Element("textarea", control.attributes, ["".join(values[:1])])
+    if control.tag == "select":
+        return _choosing(control, values)
+    own = {name: value for name, value in control.attributes.items() if name != "checked"}
+    if kind in ("checkbox", "radio"):
+        is_chosen = control.attributes.get("value", "on") in values
+        return Element("input", {**own, "checked": ""} if is_chosen else own, control.children)
+    return Element("input", {**own, "value": "".join(values[:1])}, control.children)
+
+
+def _choosing(part: Element, values: tuple[str, ...]) -> Element:
+    if part.tag == "option":
+        rest = {name: value for name, value in part.attributes.items() if name != "selected"}
+        return Element("option", {**rest, "selected": ""} if _option_value(part) in values else rest, part.children)
+    return Element(part.tag, part.attributes, [_choosing(child, values) if isinstance(child, Element) else child
+                                               for child in part.children])
 
 
 def _sent(control: Element) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ..canonical import canonical, digest
-from .acts import SESSION, FormLaws, Ledger, Post, ShownForm, shown_form
+from .acts import SESSION, FormLaws, Ledger, Post, ShownForm, forms_on, shown_form, with_values
 from .model import InducedPages
 from .port import Delivery, PortAnswer, PortRequest, SitePort
 from .trees import Element
@@ -159,6 +159,8 @@ class SiteSession(SitePort):
         return self._recorded.get((self._now.state, question_of(request.method, request.url, act)))
 
     def _answered(self, answer: PortAnswer, visit: SiteVisit | None, is_write: bool) -> PortAnswer:
+        if answer.tier == "induced" and answer.page is not None and visit is not None and not self._now.ledger.is_empty:
+            answer = answer._replace(page=self._updated(answer.page, visit.url))
         own = (*self._now.own, visit) if visit is not None else self._now.own
         pages = self._now.pages
         if answer.page is not None and visit is not None and any(
@@ -167,6 +169,16 @@ class SiteSession(SitePort):
         self._now = self._now._replace(own=own, pages=pages, waited=self._now.waited + _STEP,
                                        unknown=is_write and answer.tier == "unknown")
         return answer
+
+    def _updated(self, element: Element, url: str) -> Element:
+        """Return a page whose forms show what this episode posted to them, as forms do that update."""
+        if element.tag != "form" or element.attributes.get("method", "").lower() != "post":
+            children = [self._updated(child, url) if isinstance(child, Element) else child for child in element.children]
+            is_same = all(one is other for one, other in zip(children, element.children, strict=True))
+            return element if is_same else Element(element.tag, element.attributes, children)
+        form = forms_on(element, url)[0]
+        found = self._pages.path_of("POST", form.url)
+        return element if found is None else with_values(element, self._now.ledger.updated(*found))
 
     @property
     def _at(self) -> datetime:

@@ -49,7 +49,8 @@ class CardSite:
     def _login(self, method: str, values: dict[str, str], query: dict[str, str]) -> tuple[int, str | None, str | None, Any]:
         if method == "POST" and values.get("password") == "sesame":
             return 302, query.get("next", "/cards/"), None, None
-        return 200, None, ("<h1>Come in</h1><form method=post><input name=who><input type=password name=password>"
+        return 200, None, ("<h1>Come in</h1><form method=post><label>Who <input name=who></label>"
+                           "<label>Password <input type=password name=password></label>"
                            "<input type=hidden name=token value=abc><button>Go</button></form>"), None
 
     def _list(self, title: str) -> str:
@@ -62,18 +63,20 @@ class CardSite:
         levels = "".join(f"<option{' selected' if each == card['level'] else ''}>{each}</option>" for each in ("low", "high"))
         comments = "".join(f"<li>{each}</li>" for each in card["comments"])
         return (f"<p>{user}</p><h1>{card['title']}</h1><a href='/cards/{number}/sheet'>Sheet</a>"
-                f"<form method=post><input type=hidden name=work value=edit><input name=title value='{card['title']}'>"
-                f"<select name=level>{levels}</select><button>Save</button></form><ul>{comments}</ul>"
-                f"<form method=post><input type=hidden name=work value=comment><textarea name=text></textarea>"
+                f"<form method=post><input type=hidden name=work value=edit>"
+                f"<label>Title <input name=title value='{card['title']}'></label>"
+                f"<label>Level <select name=level>{levels}</select></label><button>Save</button></form><ul>{comments}</ul>"
+                f"<form method=post><input type=hidden name=work value=comment>"
+                f"<label>Words <textarea name=text></textarea></label>"
                 f"<button>Comment</button></form>")
 
 
 class Recorder:
     """Records what people do on a site as events of pages, files and a chat."""
 
-    def __init__(self, site: CardSite) -> None:
+    def __init__(self, site: CardSite, begin: datetime = BEGIN) -> None:
         self.site = site
-        self.now = BEGIN
+        self.now = begin
         self.events: list[dict[str, Any]] = []
         self.messages: list[tuple[datetime, str, str, str, str | None]] = []
         """(instant, channel, author, text, thread)."""
