@@ -85,8 +85,8 @@ class WorkKinds:
 
     def _kinds(self) -> list[int | None]:
         """Return the number of the kind of each piece: with an ask by what most of the alike did, else by what it did."""
-        asked = [index for index, piece in enumerate(self.pieces) if piece.ask is not None]
-        has_asks = len(asked) >= LEAST
+        with_ask = [index for index, piece in enumerate(self.pieces) if piece.ask is not None]
+        has_asks = len(with_ask) >= LEAST
         did = {index: frozenset(law[1] for law in facts if law[0] == "does") for index, facts in enumerate(self._facts)
                if not has_asks or self.pieces[index].ask is not None}
         numbers = {signature: number for number, (signature, n) in enumerate(sorted(
@@ -94,9 +94,9 @@ class WorkKinds:
         kinds: list[int | None] = [None] * len(self.pieces)
         if not has_asks:
             return [numbers.get(did[index]) for index in range(len(self.pieces))]
-        for index in asked:
+        for index in with_ask:
             scores: dict[int, list[float]] = defaultdict(list)
-            for other in asked:
+            for other in with_ask:
                 number = numbers.get(did[other])
                 if other != index and number is not None:
                     scores[number].append(_cosine(self._vectors[index], self._vectors[other]))
@@ -161,7 +161,7 @@ def _filing(piece: PieceOfWork, ask: str | None) -> Iterator[tuple[Law, bool]]:
         if any(of_names):
             yield ("month", "name"), all(each == months for each in of_names)
     urls = [piece.session.requests[each.place].url for each in piece.downloads]
-    of_urls = [found for url in urls if (found := set(_months(url)))]
+    of_urls = [each for url in urls if (each := set(_months(url)))]
     if months and of_urls:
         yield ("month", "address"), all(each == months for each in of_urls)
 

@@ -86,14 +86,14 @@ class LearntSite:
                     targets[path][request.location.replace(urlsplit(request.url).path, "{next}")] += 1
                 else:
                     shown.add(path)
-        known = {path: counts.most_common(1)[0][0] for path, counts in sorted(targets.items()) if path not in shown}
+        leading = {path: counts.most_common(1)[0][0] for path, counts in sorted(targets.items()) if path not in shown}
         others = {path for session in self.sessions for request in session.requests
                   if request.method == "GET" and (path := self._path("GET", request.url)) is not None}
-        first = {path.strip("/").partition("/")[0]: target for path, target in known.items()}
-        for path in sorted(others - shown - login_routes - known.keys()):
+        first = {path.strip("/").partition("/")[0]: target for path, target in leading.items()}
+        for path in sorted(others - shown - login_routes - leading.keys()):
             if (target := first.get(path.strip("/").partition("/")[0])) is not None:
-                known[path] = target
-        return known
+                leading[path] = target
+        return leading
 
     def recorded(self, learner: SiteLearner, session_ids: Iterable[str]) -> list[Row]:
         """Return rows of recorded.jsonl: what a session was answered in which state, as numbers of visits."""
@@ -103,10 +103,10 @@ class LearntSite:
         rows = []
         for session in self.sessions:
             if session.session_id in wanted:
-                seen: set[tuple[str, str]] = set()
+                answered: set[tuple[str, str]] = set()
                 for visit, key in zip(learner.sessions[session.session_id], self._states(session), strict=True):
-                    if key not in seen and visit.values:
-                        seen.add(key)
+                    if key not in answered and visit.values:
+                        answered.add(key)
                         rows.append({"session_id": session.session_id, "state": key[0], "question": key[1],
                                      "visit": numbers[id(visit)]})
         return rows
@@ -116,15 +116,15 @@ class LearntSite:
         state = ""
         for place, request in enumerate(session.requests):
             act, is_taken, is_login = "", False, login_of(request) is not None
-            found = self.routes.route(request.method, request.url) if request.method == "POST" else None
-            if found is not None:
-                post = Post(found.path, tuple(self.routes.parameters(found, request.url).values()), request.form or (),
+            route = self.routes.route(request.method, request.url) if request.method == "POST" else None
+            if route is not None:
+                post = Post(route.path, tuple(self.routes.parameters(route, request.url).values()), request.form or (),
                             form_before(session, place))
                 is_taken = accepted(session, place)
                 act = login_act(login_of(request), is_taken) if is_login else act_of(self.laws, post)
             yield state, question_of(request.method, request.url, act)
-            if found is not None and is_taken:
-                law = self.laws.law(found.path, request.form or ())
+            if route is not None and is_taken:
+                law = self.laws.law(route.path, request.form or ())
                 if is_login:
                     state = advanced(state, "in")
                 elif law is None or law.effect != SESSION:

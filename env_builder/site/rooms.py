@@ -166,8 +166,8 @@ class SiteRoom:
     def _goal(self, work: PlayedWork) -> str:
         """Return the ask, else what was done, and what the person knew besides: address, login, where such files go."""
         ask, login = work.piece.ask, work.piece.session.login
-        asked = [_MENTION.sub("", ask.text, count=1).strip()] if ask is not None else [_sentence(deed) for deed in work.deeds]
-        lines = [*asked, f"The site is {self._source.origin}."]
+        wanted = [_MENTION.sub("", ask.text, count=1).strip()] if ask is not None else [_sentence(deed) for deed in work.deeds]
+        lines = [*wanted, f"The site is {self._source.origin}."]
         if login is not None:
             lines.append(f"Log in as {login} with the password {self._access['passwords'][login]}.")
         filed = sorted(_filed(work))

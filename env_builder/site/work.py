@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from env_builder.runtime.site.acts import SESSION, UPDATE, FormLaws, Ledger, Post, ShownForm
+from env_builder.runtime.site.acts import SESSION, UPDATE, FormLaws, FormLedger, Post, ShownForm
 from env_builder.runtime.site.routes import SiteRoute, SiteRoutes
 from env_builder.runtime.site.trees import Element
 from env_builder.site.form_laws import accepted, form_before
@@ -158,7 +158,7 @@ class SiteWork:
                 continue
             entity = tuple(self._routes.parameters(route, request.url).values())
             shown = form_before(session, index)
-            texts = Ledger(self._laws).posted(Post(route.path, entity, request.form or (), shown)).documents()
+            texts = FormLedger(self._laws).posted(Post(route.path, entity, request.form or (), shown)).documents()
             apart = law.constants if law is not None and law.effect != UPDATE else {}
             kind = " ".join([route.path, *(f"{name}={value}" for name, value in sorted(apart.items()))])
             for values in texts:

@@ -18,7 +18,7 @@ from urllib.parse import urljoin, urlsplit
 from ..canonical import canonical, digest
 from .trees import Element
 
-__all__ = ["UPDATE", "FormLaw", "FormLaws", "Ledger", "Post", "ShownForm", "forms_on", "shown_form", "with_values"]
+__all__ = ["UPDATE", "FormLaw", "FormLaws", "FormLedger", "Post", "ShownForm", "forms_on", "shown_form", "with_values"]
 
 UPDATE, APPEND, SESSION = "update", "append", "session"
 _DIGITS = re.compile(r"\d+")
@@ -101,7 +101,7 @@ class _Document(NamedTuple):
     """How often it was appended; 0: it is an update."""
 
 
-class Ledger:
+class FormLedger:
     """What an episode's posts changed so far; never changed itself."""
 
     __slots__ = ("_documents", "_laws")
@@ -110,7 +110,7 @@ class Ledger:
         self._laws = laws
         self._documents = documents or {}
 
-    def posted(self, post: Post) -> Ledger:
+    def posted(self, post: Post) -> FormLedger:
         """Return the ledger after an accepted post."""
         law = self._laws.law(post.route, post.form)
         if law is not None and law.effect == SESSION:
@@ -134,7 +134,7 @@ class Ledger:
             key = f"{entity} {digest(canonical({name: list(value) for name, value in values.items()}))[:12]}".strip()
             n = documents[kind, key].n if (kind, key) in documents else 0
             documents[kind, key] = _Document({}, values, n + 1)
-        return Ledger(self._laws, documents)
+        return FormLedger(self._laws, documents)
 
     def updated(self, route: str, parameters: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
         """Return the values that updates gave to the fields of a thing's forms."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ..canonical import canonical, digest
-from .acts import SESSION, FormLaws, Ledger, Post, ShownForm, forms_on, shown_form, with_values
+from .acts import SESSION, FormLaws, FormLedger, Post, ShownForm, forms_on, shown_form, with_values
 from .model import InducedPages
 from .port import Delivery, PortAnswer, PortRequest, SitePort
 from .trees import Element
@@ -46,7 +46,7 @@ class _SessionState(NamedTuple):
     own: tuple[SiteVisit, ...]
     pages: tuple[tuple[str, Element], ...]
     """(url, page) of the last pages with forms."""
-    ledger: Ledger
+    ledger: FormLedger
     state: str
     login: str | None
     waited: timedelta
@@ -55,7 +55,7 @@ class _SessionState(NamedTuple):
 
 
 def question_of(method: str, url: str, act: str = "") -> str:
-    """Return what is asked, as recorded answers are found by."""
+    """Return what is asked: by that text recorded answers are looked up."""
     return f"{method} {one_form(url)} {act}".rstrip()
 
 
@@ -85,10 +85,10 @@ class SiteSession(SitePort):
         self._recorded = recorded
         self._start = start
         self._files = files
-        self._now = _SessionState((), (), Ledger(laws), "", None, timedelta(), False)
+        self._now = _SessionState((), (), FormLedger(laws), "", None, timedelta(), False)
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> FormLedger:
         """What the posts of the episode changed."""
         return self._now.ledger
 
@@ -117,13 +117,13 @@ class SiteSession(SitePort):
 
     def ask(self, request: PortRequest) -> PortAnswer:
         request = request._replace(url=one_form(request.url))
-        found = self._pages.path_of(request.method, request.url)
-        if request.method == "POST" and found is not None:
-            return self._posted(request, *found)
-        is_closed = found is not None and self._now.login is None and found[0] in self._access.login_pages
-        if found is not None and is_closed and self._number(request, "") is None:
-            return self._answered(self._to_login(found[0], request), None, is_write=False)
-        return self._known(request, "", is_write=request.method != "GET")
+        route = self._pages.path_of(request.method, request.url)
+        if request.method == "POST" and route is not None:
+            return self._posted(request, *route)
+        is_closed = route is not None and self._now.login is None and route[0] in self._access.login_pages
+        if route is not None and is_closed and self._number(request, "") is None:
+            return self._answered(self._to_login(route[0], request), None, is_write=False)
+        return self._reply(request, "", is_write=request.method != "GET")
 
     def _posted(self, request: PortRequest, path: str, entity: tuple[str, ...]) -> PortAnswer:
         """Answer a form."""
@@ -132,8 +132,8 @@ class SiteSession(SitePort):
         is_login = path in self._access.login_routes
         act = self._login_act(request) if is_login else act_of(self._laws, post)
         if is_login and not self._is_right(request) and self._number(request, act) is None:
-            return self._known(request._replace(method="GET", form=None), "", is_write=False)
-        answer = self._known(request, act, is_write=not is_login)
+            return self._reply(request._replace(method="GET", form=None), "", is_write=False)
+        answer = self._reply(request, act, is_write=not is_login)
         if not self._is_taken(request, answer):
             return answer
         if is_login:
@@ -142,7 +142,7 @@ class SiteSession(SitePort):
             self._now = self._now._replace(ledger=self._now.ledger.posted(post), state=advanced(self._now.state, act))
         return answer
 
-    def _known(self, request: PortRequest, act: str, is_write: bool) -> PortAnswer:
+    def _reply(self, request: PortRequest, act: str, is_write: bool) -> PortAnswer:
         """Return the recorded answer in this state, else the induced one, else a page that says that nobody knows."""
         user, number = self._access.users.get(self._now.login or "", ""), self._number(request, act)
         answered = self._pages.recorded(number, request, user, self._at, self._start) if number is not None else None
@@ -177,8 +177,8 @@ class SiteSession(SitePort):
             is_same = all(one is other for one, other in zip(children, element.children, strict=True))
             return element if is_same else Element(element.tag, element.attributes, children)
         form = forms_on(element, url)[0]
-        found = self._pages.path_of("POST", form.url)
-        return element if found is None else with_values(element, self._now.ledger.updated(*found))
+        route = self._pages.path_of("POST", form.url)
+        return element if route is None else with_values(element, self._now.ledger.updated(*route))
 
     @property
     def _at(self) -> datetime:
@@ -204,8 +204,8 @@ class SiteSession(SitePort):
         if answer.status >= 400:
             return False
         if answer.location is not None:
-            found = self._pages.path_of("GET", answer.location)
-            return found is None or found[0] not in self._access.login_routes
+            route = self._pages.path_of("GET", answer.location)
+            return route is None or route[0] not in self._access.login_routes
         names = [name for name, _ in request.form or ()]
         return answer.page is not None and shown_form(answer.page, request.url, request.url, names) is None
 
@@ -216,7 +216,7 @@ class SiteSession(SitePort):
 
 def act_of(laws: FormLaws, post: Post) -> str:
     """Return what a post does, as text: its thing, and what counts of its fields."""
-    documents = Ledger(laws).posted(post).texts()
+    documents = FormLedger(laws).posted(post).texts()
     return canonical([[kind, key, text] for (kind, key), text in sorted(documents.items())])
 
 
