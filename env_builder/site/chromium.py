@@ -10,6 +10,7 @@ A question (`confirm`) is dismissed at once and the click is made again when it 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -19,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 from env_builder.runtime.canonical import digest
 from env_builder.runtime.records import Result
 from env_builder.runtime.schemas import refusal
+from env_builder.runtime.site.accessible_names import squeeze_text
 from env_builder.runtime.site.addresses import resolve, typed_address
 from env_builder.runtime.site.browser import Deliver
 from env_builder.runtime.site.browser_tools import TOOLS, with_targets
-from env_builder.runtime.site.finding import compiled, indent, windows_around
+from env_builder.runtime.site.finding import compiled, indent, subtree, windows_around
 from env_builder.runtime.site.port import SitePort
 from env_builder.runtime.site.snapshot import RefDraw
 from env_builder.site.loopback import LoopbackSite, StaticFile
@@ -160,10 +162,22 @@ class ChromiumBrowser:
         text = _SHOWN.sub("", self._page.aria_snapshot(mode="ai"))
         self._known_refs = set(_REF.findall(text))
         text = _REF.sub(lambda match: f"[ref={self._refs.ref(int(match[1][1:]))}]", text)
-        passwords = self._page.locator("input[type=password]").evaluate_all("each => each.map(one => one.value)")
-        lines = text.splitlines()
-        for value in filter(None, passwords):
-            lines = [line[:-len(value)] + "•" * len(value) if line.endswith(f": {value}") else line for line in lines]
+        return self._without_passwords(text.splitlines())
+
+    def _without_passwords(self, lines: list[str]) -> list[str]:
+        """Return the lines with what stands in fields for passwords as dots."""
+        fields = self._page.locator("input[type=password]")
+        for place, value in enumerate(fields.evaluate_all("each => each.map(one => one.value)")):
+            match = _REF.search(fields.nth(place).aria_snapshot(mode="ai")) if value else None
+            if match is None:
+                continue
+            ref = f"[ref={self._refs.ref(int(match[1][1:]))}]"
+            start = next((number for number, line in enumerate(lines) if ref in line), len(lines))
+            shown = squeeze_text(value)
+            for number in range(start, start + len(subtree(lines, start)) if start < len(lines) else start):
+                for written in (f": {shown}", f": {json.dumps(shown, ensure_ascii=False)}"):
+                    if lines[number].endswith(written):
+                        lines[number] = f"{lines[number].removesuffix(written)}: {'•' * len(value)}"
         return lines
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ loaded, as in a browser without a window.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Mapping
 from email import message_from_bytes
@@ -48,8 +49,7 @@ class LoopbackSite:
         self._port: SitePort | None = None
         self._deliver: Deliver | None = None
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _LoopbackServer(("127.0.0.1", 0), _handler(self))
         self.proxy = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
@@ -82,6 +82,17 @@ class LoopbackSite:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _LoopbackServer(ThreadingHTTPServer):
+    """A server whose clients may go away before they have their answer."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print an error, unless a connection broke."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(site: LoopbackSite) -> type[BaseHTTPRequestHandler]:

@@ -391,7 +391,7 @@ class SiteBrowser:
             return
         buttons = forms.submit_buttons(flat, form)
         if not buttons:
-            if forms.blocking_fields(flat, form) <= 1:
+            if forms.sends_by_enter(flat, number) and forms.blocking_fields(flat, form) == 1:
                 self._send(form, None)
         elif not is_disabled(flat, buttons[0]):
             message = activation.question(flat, buttons[0], "onclick")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-_SLOW = re.compile(r"[+*}]\)*[+*{]|\([^()]*[+*}|][^()]*\)[+*{]|\\[1-9]").search
-"""Regular expressions that can take forever."""
+_TOKENS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d*,?\d*\}|.", re.DOTALL).findall
+_LONGEST = 300
 _AROUND = 3
 
 
@@ -14,12 +14,31 @@ def compiled(text: str) -> re.Pattern[str] | str:
     """Return a regular expression, written with or without slashes and flags; or the sentence that says what is wrong."""
     match = re.fullmatch(r"/(.*)/([a-z]*)", text, re.DOTALL)
     pattern, flags = (match[1], re.IGNORECASE if "i" in match[2] else 0) if match else (text, 0)
-    if len(pattern) > 300 or _SLOW(pattern):
+    if may_be_slow(pattern):
         return "the regular expression is too long, or repeats what repeats; give a simpler one"
     try:
         return re.compile(pattern, flags)
     except re.error as error:
         return f"invalid regular expression {pattern!r}: {error}"
+
+
+def may_be_slow(pattern: str) -> bool:
+    """Whether a regular expression could take forever: it repeats what repeats or has a choice, or refers back, or is long."""
+    if len(pattern) > _LONGEST or re.search(r"\\[1-9]|\(\?P=", pattern):
+        return True
+    open_groups = [False]
+    tokens = _TOKENS(pattern)
+    for token, following in zip(tokens, [*tokens[1:], ""], strict=False):
+        if token == "(":
+            open_groups.append(False)
+        elif token == ")" and len(open_groups) > 1:
+            repeats = open_groups.pop()
+            if repeats and following[:1] in ("*", "+", "{"):
+                return True
+            open_groups[-1] = open_groups[-1] or repeats
+        elif token[0] in "|*+?" or (token[0] == "{" and len(token) > 1):
+            open_groups[-1] = True
+    return False
 
 
 def windows_around(lines: Sequence[str], numbers: Sequence[int]) -> Iterator[list[str]]:

@@ -2,16 +2,19 @@
 
 In: a flat page, edits (number of a control -> what stands in it now), which nobody changes. Out: values, names and values of a
 submission, the first field that a browser would refuse. Follows the HTML standard's sections on form submission and constraint
-validation, with Chromium's messages. Does not see: validity that scripts set; days that no calendar has.
+validation, with Chromium's messages. Does not see: validity that scripts set; years after 9999; where on a picture a click was
+(its coordinates are 0).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from datetime import date, time
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
+from .finding import may_be_slow
 from .flat import FlatPage
 from .roles import input_type, is_disabled
 
@@ -30,13 +33,11 @@ _EMAIL = re.compile(r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-
 _SPELLED = {
     "number": (_NUMBER, "a number"), "range": (_NUMBER, "a number"),
     "color": (re.compile(r"#[0-9a-fA-F]{6}").fullmatch, "#RRGGBB"),
-    "date": (re.compile(r"\d{4,6}-\d\d-\d\d").fullmatch, "YYYY-MM-DD"),
-    "month": (re.compile(r"\d{4,6}-\d\d").fullmatch, "YYYY-MM"), "week": (re.compile(r"\d{4,6}-W\d\d").fullmatch, "YYYY-Www"),
+    "date": (re.compile(r"\d{4}-\d\d-\d\d").fullmatch, "YYYY-MM-DD"),
+    "month": (re.compile(r"\d{4}-\d\d").fullmatch, "YYYY-MM"), "week": (re.compile(r"\d{4}-W\d\d").fullmatch, "YYYY-Www"),
     "time": (re.compile(r"\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?").fullmatch, "HH:MM"),
-    "datetime-local": (re.compile(r"\d{4,6}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?").fullmatch, "YYYY-MM-DDTHH:MM")}
+    "datetime-local": (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?").fullmatch, "YYYY-MM-DDTHH:MM")}
 """How a browser spells what a field of a type holds."""
-_NESTED = re.compile(r"[+*}]\)*[+*{]|\([^()]*[+*}][^()]*\)[+*{]").search
-"""Patterns that can take forever: repeated repetitions."""
 
 
 def kind_of(page: FlatPage, number: int) -> str:
@@ -64,8 +65,8 @@ def value(page: FlatPage, edits: Edits, number: int) -> str:
     if page.tags[number] == "textarea":
         return page.text(number).replace("\r\n", "\n").replace("\r", "\n")
     text, kind = attributes.get("value", ""), kind_of(page, number)
-    if kind == "number" and not _NUMBER(text):
-        return ""
+    if kind in _SPELLED and kind not in ("color", "range"):
+        return text if _is_spelled(kind, text) else ""
     if kind == "range":
         return _range_value(attributes, text)
     if kind == "color":
@@ -77,6 +78,11 @@ def _range_value(attributes: dict[str, str], text: str) -> str:
     low, high = _number(attributes.get("min"), 0.0), _number(attributes.get("max"), 100.0)
     middle = low if high < low else low + (high - low) / 2
     reckoned = max(low, min(_number(text, middle), max(low, high)))
+    step = attributes.get("step", "1").strip().lower()
+    if step != "any" and high > low:
+        each = _number(step, 1.0) if _number(step, 1.0) > 0 else 1.0
+        n_steps = (reckoned - low) / each
+        reckoned = low + each * min(n_steps // 1 + (n_steps % 1 >= .5), (high - low) / each // 1)
     return str(int(reckoned)) if reckoned.is_integer() else str(reckoned)
 
 
@@ -169,7 +175,12 @@ def submit_buttons(page: FlatPage, form: int) -> list[int]:
 
 def blocking_fields(page: FlatPage, form: int) -> int:
     """Return how many fields keep Enter from sending a form that has no button, unless there is one alone."""
-    return sum(page.tags[each] == "input" and kind_of(page, each) in TEXTS for each in controls(page, form))
+    return sum(sends_by_enter(page, each) for each in controls(page, form))
+
+
+def sends_by_enter(page: FlatPage, number: int) -> bool:
+    """Whether Enter in a field sends a form that has no button; in Chromium those for dates and times do not."""
+    return page.tags[number] == "input" and kind_of(page, number) in _LENGTHS | {"number"}
 
 
 def entries(page: FlatPage, edits: Edits, form: int, submitter: int | None) -> list[tuple[str, str]]:
@@ -214,10 +225,29 @@ def _lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\r\n")
 
 
+def _is_spelled(kind: str, text: str) -> bool:
+    """Whether a text is a value of a type of field, days of a calendar among them."""
+    if not _SPELLED[kind][0](text):
+        return False
+    try:
+        if kind in ("date", "datetime-local"):
+            date.fromisoformat(text.partition("T")[0])
+        elif kind == "month":
+            date.fromisoformat(f"{text}-01")
+        elif kind == "week":
+            year, _, week = text.partition("-W")
+            date.fromisocalendar(int(year), int(week), 1)
+        if kind in ("time", "datetime-local"):
+            time.fromisoformat(text.rpartition("T")[2])
+    except ValueError:
+        return False
+    return True
+
+
 def fit_text(page: FlatPage, number: int, text: str) -> str:
     """Return a typed text as the control takes it. Errors: ValueError, with a sentence, for what it cannot take."""
     kind, attributes = kind_of(page, number), page.attributes[number]
-    if kind in _SPELLED and text and not _SPELLED[kind][0](text):
+    if kind in _SPELLED and text and not _is_spelled(kind, text):
         raise ValueError(f"invalid value {text!r} (expected {_SPELLED[kind][1]})")
     newline = "\n" if kind == "textarea" else ""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", newline)
@@ -299,7 +329,7 @@ def _email_refusal(text: str) -> str:
 
 def _fits_pattern(pattern: str, text: str) -> bool:
     """Whether a text fits a pattern; one that this machine cannot read or could take forever with refuses nothing."""
-    if len(pattern) > 300 or _NESTED(pattern):
+    if may_be_slow(pattern):
         return True
     try:
         return re.fullmatch(pattern, text) is not None

@@ -290,7 +290,8 @@ class PageView:
             edited.children = [self._edited(child.number, edits) if isinstance(child, AccessNode) else child
                                for child in node.children]
         else:
-            edited.children = [squeeze_text(text) for text in self._value(number, edits) if text and text != node.name]
+            texts = map(squeeze_text, self._value(number, edits))
+            edited.children = [text for text in texts if text and text != node.name]
         return edited
 
     def _states(self, node: AccessNode, edits: Edits) -> str:

@@ -14,6 +14,7 @@ from env_builder.runtime.records import Result
 from env_builder.runtime.site.addresses import resolve, urlencoded
 from env_builder.runtime.site.browser import SiteBrowser
 from env_builder.runtime.site.browser_tools import TOOLS, WINDOWLESS, descriptors
+from env_builder.runtime.site.finding import may_be_slow
 from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
 from env_builder.runtime.site.snapshot import RefDraw
 from env_builder.site.parsing import parse
@@ -338,6 +339,39 @@ def test_what_cannot_be_done_is_one_sentence(tool: str, arguments: dict[str, Any
         assert person.browser.snapshot() == before
 
 
+@pytest.mark.parametrize(
+    ("pattern", "slow"),
+    [
+        ("(a+)+$", True),
+        ("((a+)b?)*", True),
+        ("(a|aa)+$", True),
+        (r"(\w+\s?)*", True),
+        (r"(a)\1", True),
+        ("a" * 301, True),
+        ("[a-z]+ [0-9]{2,4}", False),
+        ("(ab)+c?", False),
+        (r"[(a+)]+\)+", False),
+        ("(a?)b+", False),
+        ("link|button", False),
+        ("", False),
+    ],
+)
+def test_expressions_that_could_take_forever_are_known(pattern: str, slow: bool) -> None:
+    assert may_be_slow(pattern) == slow
+
+
+def test_enter_without_a_button_sends_from_a_text_alone() -> None:
+    html = "<form action=/sent><input name=t aria-label=T><input type=date name=d><input type=checkbox aria-label=C></form>"
+    port = page_port(shown(html))
+    browser = SiteBrowser(port, ORIGIN)
+    browser.call("browser_navigate", {"url": "/"})
+    browser.call("browser_click", {"target": "role=checkbox"})
+    browser.call("browser_press_key", {"key": "Enter"})
+    assert len(port.journal) == 1
+    browser.call("browser_type", {"target": 'role=textbox[name="T"]', "text": "x", "submit": True})
+    assert port.journal[1] == PortRequest("GET", "/sent?t=x&d=", None)
+
+
 def test_find_shows_lines_around_under_what_they_are_part_of() -> None:
     person = Person()
     content = person.do("find", text="query").content
@@ -377,7 +411,7 @@ def test_a_menu_that_the_page_marks_as_toggled_opens() -> None:
 
 
 def test_one_menu_is_open_at_a_time_though_all_have_one_id() -> None:
-    menu = '<button id=same aria-haspopup=true aria-expanded=false>{0}</button><ul aria-labelledby=same hidden><li>of {0}</ul>'
+    menu = "<button id=same aria-haspopup=true aria-expanded=false>{0}</button><ul aria-labelledby=same hidden><li>of {0}</ul>"
     browser = SiteBrowser(page_port(shown(menu.format("A") + menu.format("B"))), ORIGIN)
     browser.call("browser_navigate", {"url": "/"})
     open_menus = []

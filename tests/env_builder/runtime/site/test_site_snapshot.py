@@ -44,6 +44,8 @@ def lines(html: str) -> list[str]:
         ("<input type=password value=abc aria-label=P>", '- textbox "P": •••'),
         ("<input type=hidden value=h>", None),
         ("<input list=l aria-label=C><datalist id=l><option>o</datalist>", '- combobox "C"'),
+        ("<input type=date aria-label=D value=2026-02-30>", '- textbox "D"'),
+        ("<input type=range aria-label=R min=2 step=3>", '- slider "R": "50"'),
         ("<label>Name <input value=v></label>", '  - textbox "Name": v'),
         ("<label for=i>By id</label><input id=i>", '  - textbox "By id"'),
         ("<span id=a>One</span><span id=b>Two</span><button aria-labelledby='b a'>x</button>", '  - button "Two One": x'),
