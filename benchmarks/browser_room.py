@@ -22,12 +22,22 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from browser_hosts import hosts
-from browser_pages import BROKEN, SiteAnswer, site_answer, words_of
+from browser_pages import BROKEN, SiteAnswer, site_answer, values_of, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
 from browser_site import InducedSite, masked, probe_of, recorded_answer
-from browser_steps import PlaceCounts, count_places, have_same_offers, is_offered, made_numbers, probes_of, steps_of
+from browser_steps import (
+    PlaceCounts,
+    count_places,
+    have_same_offers,
+    is_offered,
+    made_numbers,
+    place_values,
+    probes_of,
+    steps_of,
+)
 from browser_tasks import tasks
 
+from env_builder.runtime.site.trees import Element, decode
 from env_builder.runtime.site.visits import SiteVisit
 from env_builder.site.shapes import PageFit, fit, places_of, rows_of
 from extractors.inventory import SourceFile
@@ -162,10 +172,11 @@ class _Words:
 def ceiling(training: Sequence[Sequence[SiteRequest]], held_out: Sequence[Sequence[SiteRequest]]) -> Figures:
     """Return the share of held-out pages of which every word was recorded before: by then, or at any time.
 
-    The same of next steps: those of whose link or form every word of the address was recorded before the page that offers it.
-    Words of the own session count up to the request, what it asks for with them; everything that is no page counts as right."""
+    The same of places (rows are one), and of next steps: those of whose link or form every word of the address was recorded
+    before the page that offers it. Words of the own session count up to the request, what it asks for with them; everything
+    that is no page counts as right."""
     words = _Words(each for session in training for each in session)
-    n_pages = n_before = n_ever = n_requests = n_steps = n_offered = n_walkable = 0
+    n_pages = n_before = n_ever = n_requests = n_steps = n_offered = n_walkable = n_places = n_places_known = 0
     for session in held_out:
         own: set[str] = set()
         steps = [(page, set(words_of([step.address]))) for page, step in steps_of(session)]
@@ -174,7 +185,10 @@ def ceiling(training: Sequence[Sequence[SiteRequest]], held_out: Sequence[Sequen
             n_requests += 1
             own.update(_asked_words(request))
             n_known += sum(words.are_known(each - own, request.at) for page, each in steps if page == index)
-            if request.is_page:
+            if request.answer.page is not None:
+                places = place_values(request.answer.page)
+                n_places += len(places)
+                n_places_known += sum(words.are_known(set(_words_of_rows(each)) - own, request.at) for each in places)
                 unknown = request.answer.words - own
                 n_pages += 1
                 n_before += words.are_known(unknown, request.at)
@@ -184,7 +198,13 @@ def ceiling(training: Sequence[Sequence[SiteRequest]], held_out: Sequence[Sequen
     n_others = n_requests - n_pages
     return {"pages_before": _share(n_before, n_pages), "pages_ever": _share(n_ever, n_pages),
             "requests_before": _share(n_before + n_others, n_requests), "requests_ever": _share(n_ever + n_others, n_requests),
+            "places_right": _share(n_places_known, n_places, 4),
             "next_step_offered": _share(n_offered, n_steps), "sessions_walkable": _share(n_walkable, len(held_out))}
+
+
+def _words_of_rows(value: str) -> Iterable[str]:
+    return words_of(each for node in decode(value) for each in values_of(Element("", {}, [node]))) if value[:2] in (
+        '["', "[[") else words_of([value])
 
 
 def _asked_words(request: SiteRequest) -> Iterable[str]:

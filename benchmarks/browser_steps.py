@@ -68,6 +68,11 @@ def count_places(recorded: Element, answered: Element | None, *, in_rows: bool) 
     return PlaceCounts(n_all, n_right, n_unmarked)
 
 
+def place_values(page: Element) -> list[str]:
+    """Return what stands in the places of a page, rows as JSON."""
+    return [value for _, value, _ in _places(page, False)]
+
+
 def _places(root: Element, in_rows: bool) -> Iterator[tuple[str, str, bool]]:
     """Yield the place of each text and attribute, its value, and whether it stands in a row that is marked."""
     waiting: list[tuple[Element | str, str, bool]] = [(root, "", False)]

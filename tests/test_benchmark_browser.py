@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ import browser_room  # noqa: E402
 from browser_pages import MASK, SiteAnswer, mask_text, site_answer  # noqa: E402
 from browser_replay import Cassette, HarReplay, SiteRequest  # noqa: E402
 from browser_site import recorded_answer  # noqa: E402
+from browser_steps import Offer, count_places, is_offered, taken  # noqa: E402
+
+from env_builder.runtime.site.trees import Element, squeeze  # noqa: E402
+from env_builder.site.parsing import parse  # noqa: E402
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 PAGE = ('<html><body class="shop"><h1>Shelf 17</h1><form><input type="hidden" name="form_token" value="{token}">'
@@ -102,6 +107,47 @@ def test_the_ceiling_counts_pages_whose_words_were_recorded_by_then_or_ever() ->
                  request("s3", 13, note="anvil"), request("s3", 14, url="/lathe", note="lathe")]]
     figures = browser_room.ceiling(training, held_out)
     assert (figures["pages_before"], figures["pages_ever"]) == (0.6, 0.8)
+
+
+def page(text: str) -> Element:
+    return squeeze(parse(text))
+
+
+LIST = '<h1>{title}</h1><ul{mark}><li{row}><a href="/1">one</a><li{row}>two {last}</ul><p>end</p>'
+
+
+@pytest.mark.parametrize(("answered", "places", "values"), [
+    (LIST.format(title="Shelf", mark="", row="", last=""), (3, 3, 0), (5, 5, 0)),
+    (LIST.format(title="Other", mark="", row="", last=""), (3, 2, 1), (5, 4, 1)),
+    (LIST.format(title="[unknown]", mark="", row="", last="").replace("<h1>", '<h1 data-unknown="text">'),
+     (3, 2, 0), (5, 4, 0)),
+    (LIST.format(title="Shelf", mark="", row="", last="<li>three"), (3, 2, 1), (6, 5, 1)),
+    (LIST.format(title="Shelf", mark=' data-unknown="rows"', row=' data-unknown="row"', last="x<li>[unknown]"), (3, 2, 0),
+     (5, 4, 0)),
+    ("", (3, 0, 3), (5, 0, 5))],
+    ids=["right", "a wrong text", "an unknown text", "a surplus row", "unknown rows", "no page"])
+def test_places_are_right_or_wrong_or_marked(answered: str, places: tuple[int, ...], values: tuple[int, ...]) -> None:
+    recorded = page(LIST.format(title="Shelf", mark="", row="", last=""))
+    answer_page = page(answered) if answered else None
+    assert count_places(recorded, answer_page, in_rows=False) == places
+    assert count_places(recorded, answer_page, in_rows=True) == values
+
+
+def test_a_step_is_offered_by_the_same_link_or_form_and_made_numbers_may_differ() -> None:
+    form = '<a href="/box/{number}/">box</a><form method=post action="/save/"><input name=note><input name=key></form>'
+    recorded = SiteAnswer(200, page=page(form.format(number=117)))
+    shown = replace(request("s1", 0, url="https://site.test/boxes/"), answer=recorded)
+    link = taken(shown, request("s1", 1, url="https://site.test/box/117/"))
+    post = taken(shown, request("s1", 1, url="https://site.test/save/", posted="x"))
+    assert (link, post) == (Offer("GET", "/box/117/"), Offer("POST", "/save/", frozenset({"note", "key"})))
+    assert taken(shown, request("s1", 1, url="https://site.test/elsewhere/")) is None
+    other = page(form.format(number=230))
+    assert link is not None
+    assert post is not None
+    assert is_offered(post, other, shown.url, set())
+    assert not is_offered(link, other, shown.url, set())
+    assert is_offered(link, other, shown.url, {"117"})
+    assert not is_offered(post, page("<form method=post action=/save/><input name=note></form>"), shown.url, set())
 
 
 def har(minute: int, paths_and_notes: dict[str, str]) -> str:
