@@ -55,6 +55,7 @@ VARIABLES = {
     "OPENAI_API_KEY": "Key for an endpoint, if TRACEROOM_MODEL_KEY is not set",
     "PYTHONHASHSEED": "Python's own; a gate writes again under another one, which must change nothing",
     "RAY_ADDRESS": "Ray cluster for `rollout --executor ray` and `TRACEROOM_ENGINE=ray`; without it a local one",
+    "TRACEROOM_CHROMIUM": "Executable of Chromium for the second host of a site; without it that of the system (docs/sites.md)",
     "TRACEROOM_ENGINE": "Where shards are processed: `process`, `processes` (default), `ray`",
     "TRACEROOM_WAREHOUSE": "URL of a DuckLake to use instead of the warehouse's file",
     "TRACEROOM_MEMORY": "Memory limit of a stage with its workers (`4GB`); beyond it the stage ends (docs/scale.md)",

@@ -25,6 +25,7 @@ from env_builder.runtime.canonical import digest
 from env_builder.runtime.office.chat import MESSAGE
 from env_builder.site.agreement import WorkKinds, WorkVerdict
 from env_builder.site.app import LearntSite, SiteContent, write_app
+from env_builder.site.perturbing import perturbations_of_pages
 from env_builder.site.recorded import PageSession, page_sessions
 from env_builder.site.rooms import PlayedWork, SiteRoom, SiteRoomSource
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork
@@ -36,6 +37,7 @@ from pipelines.building.environments import move, names_of
 from pipelines.privacy import guard as privacy
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
+from warehouse.errors import Unavailable
 from warehouse.records import Decision, SiteRoomRow, SiteWorkRow, frame
 from warehouse.store import Store
 
@@ -60,7 +62,12 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
         names = names_of(hosts)
         for host in hosts:
             own = [session for session in sessions if session.host == host]
-            rows.add(host, f"site-{names[host]}", own, office, settings, privacy.stated(store))
+            measured = perturbations_of_pages(pages.filter(pl.col("service") == host))
+            try:
+                rows.add(SiteLogs(host, f"site-{names[host]}", own, measured, privacy.stated(store)), office, settings)
+            except Unavailable as error:
+                progress.warn(STAGE, f"{host}: {error}")
+                rows.decisions.append(Decision(stage=STAGE, subject=host, kept=False, reason="no_parser", detail=f"{error}."))
     for name in set(store.table("mart.site_rooms")["environment"]) - {row.environment for row in rows.rooms}:
         shutil.rmtree(settings.environments / name, ignore_errors=True)
         shutil.rmtree(settings.rewards / name, ignore_errors=True)
@@ -123,6 +130,18 @@ class OfficeLogs(NamedTuple):
                                 facts.get("to"), facts.get("sha256"))
 
 
+class SiteLogs(NamedTuple):
+    """What logs tell of one site."""
+
+    host: str
+    name: str
+    """Of its environment."""
+    sessions: list[PageSession]
+    perturbations: list[dict[str, Any]]
+    privacy: str
+    """As manifests state it."""
+
+
 class _SiteRows:
     """The rows of the stage's tables."""
 
@@ -133,9 +152,9 @@ class _SiteRows:
         self.others: list[pl.DataFrame] = []
         """Decisions on events of chats and files."""
 
-    def add(self, host: str, name: str, sessions: list[PageSession], office: OfficeLogs, settings: Settings,
-            policy: str) -> None:
-        """Add a site with its sessions."""
+    def add(self, logs: SiteLogs, office: OfficeLogs, settings: Settings) -> None:
+        """Add a site with its sessions. Errors: Unavailable where pages cannot be parsed here."""
+        host, name, sessions, measured, policy = logs
         progress.tell(STAGE, 0, len(sessions), host)
         draft = Path(settings.out) / ".drafts" / name
         shutil.rmtree(draft, ignore_errors=True)
@@ -162,7 +181,7 @@ class _SiteRows:
         self._note(host, pieces, verdicts, played, holding)
         if verified is not None and holding:
             digests = room.write([each for each in played if each.task_id in holding], draft / "environment",
-                                 draft / "rewards", (), policy, verified.report)
+                                 draft / "rewards", measured, policy, verified.report)
             move(draft / "rewards", settings.rewards / name)
             move(draft / "environment", settings.environments / name)
             self.rooms.append(SiteRoomRow(environment=name, host=host, content_digest=digests.content_digest,
