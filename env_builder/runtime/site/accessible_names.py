@@ -70,7 +70,8 @@ class AccessibleNames:
         waiting = [number]
         while waiting:
             for child in self._page.elements_of(waiting.pop()):
-                if self._within.get(child):
+                is_closed_list = self._page.tags[child] == "select" and self.roles[child] == "combobox"
+                if self._within.get(child) and not is_closed_list:   # its options speak for it, and have no ref
                     sources.append(child)
                     waiting.append(child)
         return sources

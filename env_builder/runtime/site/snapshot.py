@@ -47,6 +47,9 @@ _QUOTED = re.compile(r"""^\s|\s$|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\r\n]|^-|:(
                      r"""|^(?:y|n|yes|no|true|false|on|off|null|[-+]?(?:0x[0-9a-fA-F]+|Infinity|\d+\.?\d*(?:[eE][-+]?\d+)?"""
                      r"""|\.\d+(?:[eE][-+]?\d+)?))$""", re.IGNORECASE).search
 _STATEFUL = _CHECKED | _SELECTED | _EXPANDED | _DISABLED | _INVALID | _LEVELS
+_BOXED = frozenset({"button", "hr", "iframe", "img", "input", "meter", "progress", "select", "svg", "textarea", "video"})
+"""They have a box without any content."""
+_HIDDEN = "aria-hidden"
 _LONGEST_NAME = 900
 Line: TypeAlias = tuple[str, int, str]
 """What stands before the ref, the element's number, what stands after it; -1: a line without a ref."""
@@ -219,8 +222,8 @@ class PageView:
             reference = attributes["href"]
             is_data = reference[:5].lower() == "data:" and "," in reference
             node.properties.append(("url", f"{reference.partition(',')[0]},…" if is_data else reference))
-        if attributes.get("aria-hidden", "").lower() == "true":
-            node.properties.append(("aria-hidden", "true"))
+        if attributes.get(_HIDDEN, "").lower() == "true":
+            node.properties.append((_HIDDEN, "true"))
         placeholder = attributes.get("placeholder")
         if role == "textbox" and placeholder is not None and placeholder != node.name:
             node.properties.append(("placeholder", placeholder))
@@ -254,7 +257,7 @@ class PageView:
         node.children = _joined(children)
         if node.children == [node.name]:
             node.children = []
-        if node.role == "img" and not node.name and not node.children:
+        if not node.children and parent is not None and self._is_nothing(node):
             return self._without(node)
         if sources:
             node.is_repeated = node.role not in _IDENTIFYING and not pending.intersection(sources)
@@ -274,6 +277,12 @@ class PageView:
             return [node]
         self._without(node)
         return node.children
+
+    def _is_nothing(self, node: AccessNode) -> bool:
+        """Whether a node without content shows nothing: a nameless picture, or what assistive technology is not to know."""
+        if node.role == "img" and not node.name:
+            return True
+        return self._names.is_hidden(node.number) and self.page.tags[node.number] not in _BOXED
 
     def _without(self, node: AccessNode) -> list[AccessNode | str]:
         """Take a node out of what is shown."""
@@ -346,13 +355,14 @@ class PageView:
         if number in self.look.untouched:
             head, number, tail = f"{head.rstrip()}{tail}", -1, ""
         children = child.children
-        if not children and not child.properties:
+        properties = [each for each in child.properties if each[0] != _HIDDEN]
+        if not children and not properties:
             lines = [(head, number, tail)]
-        elif len(children) == 1 and isinstance(children[0], str) and not child.properties:
+        elif len(children) == 1 and isinstance(children[0], str) and not properties:
             lines = [_with_tail((head, number, tail), f": {_as_value(children[0])}")]
         else:
             lines = [_with_tail((head, number, tail), ":")]
-            lines += [(f"{indent}  - /{name}: {_as_value(text)}", -1, "") for name, text in child.properties]
+            lines += [(f"{indent}  - /{name}: {_as_value(text)}", -1, "") for name, text in properties]
             for each in children:
                 lines += self._rendered(each, depth + 1, None if first is None else first + len(lines))
         if first is not None and self.page.tags[child.number] in ("input", "select", "textarea"):
@@ -364,7 +374,8 @@ class PageView:
         """Return what stands before and after the ref."""
         is_named = node.name and len(node.name) <= _LONGEST_NAME and not node.is_repeated
         name = f" {json.dumps(node.name, ensure_ascii=False)}" if is_named else ""
-        key = f"{node.role}{name}{node.states} "
+        hidden = f" [{_HIDDEN}]" if (_HIDDEN, "true") in node.properties else ""
+        key = f"{node.role}{name}{node.states}{hidden} "
         if name and not node.name.replace(" ", "").isalnum() and _QUOTED(f"{key}[ref=e1]"):
             return f"{indent}- '{key.replace(chr(39), chr(39) * 2)}", "'"
         return f"{indent}- {key}", ""

@@ -30,6 +30,8 @@ _BOXES = frozenset({
     "button", "caption", "col", "colgroup", "input", "meter", "progress", "select", "table", "tbody", "td", "textarea",
     "tfoot", "th", "thead", "tr"})
 """Their boxes are neither blocks nor part of a line."""
+_REPLACED = frozenset({"audio", "canvas", "iframe", "meter", "progress", "video"})
+"""What they hold is for browsers that do not know them."""
 _LAYOUTS = frozenset({"flex", "inline-flex", "grid", "inline-grid"})
 """Their children are boxes of their own."""
 _VALUES = {"initial": "inline", "unset": "inline"}
@@ -299,7 +301,8 @@ def _look(page: FlatPage, index: _RuleIndex, opened: Mapping[int, bool]) -> Look
             look.untouched.add(number)
         look.removed[number] = display == "none"
         look.inline[number] = display == "inline"
-        look.shown[number] = display != "none" and (visibility in ("visible", "initial") or page.tags[number] == "option")
+        look.shown[number] = display != "none" and (visibility in ("visible", "initial") or (
+            page.tags[number] == "option" and page.closest(number, "select") is not None))
         if look.shown[number]:
             for pseudo, texts in (("before", look.before), ("after", look.after)):
                 if text := _pseudo_text(winners, pseudo, page.attributes[number], display in _LAYOUTS):
@@ -308,7 +311,9 @@ def _look(page: FlatPage, index: _RuleIndex, opened: Mapping[int, bool]) -> Look
 
 
 def _folded(page: FlatPage, number: int, parent: int, opened: Mapping[int, bool]) -> bool:
-    """Whether an element is the content of closed details."""
+    """Whether an element is the content of closed details, or stands where a browser that knows its parent shows nothing."""
+    if page.tags[parent] in _REPLACED:
+        return True
     if page.tags[parent] != "details" or opened.get(parent, "open" in page.attributes[parent]):
         return False
     summary = next((each for each in page.elements_of(parent) if page.tags[each] == "summary"), None)

@@ -89,6 +89,20 @@ def test_roles_names_and_lines(html: str, expected: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p aria-hidden=true>x</p>", ["- paragraph [aria-hidden]: x"]),
+        ("<em aria-hidden=true></em>", []),
+        ("<meter><button>x</button></meter>", ["- meter"]),
+        ("<h1><select><option>one</select> two</h1>", None),
+    ],
+)
+def test_what_is_hidden_from_assistive_technology_is_marked(html: str, expected: list[str] | None) -> None:
+    assert lines(html) == (['- heading "one two" [level=1]:', "  - combobox:", '    - option "one" [selected]', "  - text: two"]
+                           if expected is None else expected)
+
+
+@pytest.mark.parametrize(
     "html",
     [
         "<p hidden>x</p>",
