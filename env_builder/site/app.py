@@ -23,6 +23,7 @@ from env_builder.site.form_laws import accepted, form_before, learn_laws
 from env_builder.site.learning import RecordedAnswer, SiteLearner, write_site
 from env_builder.site.parsing import collapse
 from env_builder.site.recorded import PageSession, login_of
+from env_builder.site.styles import compile_styles
 
 Row = dict[str, Any]
 
@@ -39,6 +40,8 @@ class SiteContent(NamedTuple):
     """(session, place of the request) -> sha256 of what it downloaded."""
     blob: Callable[[str], bytes | None]
     """sha256 -> the bytes, where they are on record."""
+    sheets: Mapping[str, str] = {}
+    """Address -> text of a style sheet."""
 
 
 class LearntSite:
@@ -152,6 +155,7 @@ def write_app(folder: Path, content: SiteContent) -> None:
     bundle.write_lines(folder / "people.jsonl", [
         {"session_id": each.session_id, "login": each.login, "user": each.user} for each in site.sessions
         if each.session_id in content.task_sessions])
+    bundle.write_json(folder / "styles.json", compile_styles(content.sheets, sorted(_inline_sheets(site.sessions))))
     (folder / "blobs").mkdir(exist_ok=True)
     rows = []
     for session in site.sessions:
@@ -163,3 +167,10 @@ def write_app(folder: Path, content: SiteContent) -> None:
                 rows.append({"url": request.url, "at": request.at.isoformat(), "session_id": session.session_id,
                              "sha256": sha256})
     bundle.write_lines(folder / "downloads.jsonl", rows)
+
+
+def _inline_sheets(sessions: Iterable[PageSession]) -> set[str]:
+    pages = (page for session in sessions for place in range(len(session.requests))
+             if (page := session.page(place)) is not None)
+    return {"".join(child for child in element.children if isinstance(child, str))
+            for page in pages for element in page.elements() if element.tag == "style"}

@@ -7,18 +7,19 @@ where a form is not there that was posted. Does not see: what the person read be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from env_builder.runtime.apps import AppState
 from env_builder.runtime.apps.site import SiteState
-from env_builder.runtime.site import forms
+from env_builder.runtime.site import activation, forms
 from env_builder.runtime.site.addresses import resolve
 from env_builder.runtime.site.browser import SiteBrowser
 from env_builder.runtime.site.flat import FlatPage
 from env_builder.runtime.site.session import one_form
+from env_builder.runtime.site.shown_pages import ShownPage
 from env_builder.site.form_laws import accepted
 from env_builder.site.recorded import SECRET, RecordedRequest, login_of
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork
@@ -177,10 +178,7 @@ class WorkPlayer:
         return ""
 
     def _flat(self) -> FlatPage:
-        page = self._browser.page
-        if page is None:
-            raise PlayStopped("no page is open")
-        return self._site.shelf.flat(page.tree)
+        return self._site.shelf.flat(self._page().tree)
 
     def _form(self, method: str, url: str, pairs: list[tuple[str, str]]) -> int | None:
         """Return the form that is sent to an address, with the fields most like these."""
@@ -207,9 +205,7 @@ class WorkPlayer:
 
     def _send(self, form: int, pairs: tuple[tuple[str, str], ...], url: str) -> bool:
         """Fill in a form what differs, and send it by the button that was pressed."""
-        page = self._browser.page
-        assert page is not None
-        flat, nodes = self._flat(), self._browser.view(page).nodes
+        flat = self._flat()
         wanted: dict[str, list[str]] = {}
         for name, value in pairs:
             wanted.setdefault(name, []).append(value)
@@ -217,49 +213,85 @@ class WorkPlayer:
         self._filled, self._button = [], None
         for number in controls:
             name = flat.attributes[number].get("name", "")
-            if name and number in nodes and flat.tags[number] in _CONTROLS:
+            if name and flat.tags[number] in _CONTROLS and flat.attributes[number].get("type", "").lower() != "hidden":
                 self._fill(number, wanted.get(name, []))
-        buttons = [each for each in forms.submit_buttons(flat, form) if each in nodes]
-        pressed = next((each for each in buttons if (
-            flat.attributes[each].get("name", ""), flat.attributes[each].get("value", "")) in pairs), None)
-        plain = next((each for each in buttons if not flat.attributes[each].get("name")), buttons[0] if buttons else None)
-        chosen = pressed if pressed is not None else plain
-        now = self._browser.page
-        assert now is not None
-        if chosen is not None:
-            self._button = self._browser.view(page).name(chosen) or None
-            self._call("browser_click", target=now.refs.ref(chosen))
-            return True
-        text = next((each for each in controls if each in nodes and forms.takes_text(flat, each)), None)
+        for button in self._buttons(form, pairs):
+            if self._reveal(button):
+                self._button = self._browser.view(self._page()).name(button) or None
+                self._call("browser_click", target=self._page().refs.ref(button))
+                return True
+        text = next((each for each in controls if forms.takes_text(flat, each) and self._reveal(each)), None)
         if text is None:
             return False
-        self._call("browser_click", target=now.refs.ref(text))
+        self._call("browser_click", target=self._page().refs.ref(text))
         self._call("browser_press_key", key="Enter")
         return True
 
-    def _fill(self, number: int, values: list[str]) -> None:
-        """Put recorded values into a control, if something else stands there."""
+    def _buttons(self, form: int, pairs: tuple[tuple[str, str], ...]) -> list[int]:
+        """Return the buttons that may have sent a form: the one whose name was posted, else those without a name, else all."""
+        flat = self._flat()
+        buttons = forms.submit_buttons(flat, form)
+        pressed = [each for each in buttons if (
+            flat.attributes[each].get("name", ""), flat.attributes[each].get("value", "")) in pairs]
+        return pressed or [each for each in buttons if not flat.attributes[each].get("name")] or buttons
+
+    def _reveal(self, number: int) -> bool:
+        """Open what hides an element (a tab, a menu), by one click or two; return whether people see it then."""
+        page = self._page()
+        flat, view = self._flat(), self._browser.view(page)
+        if number in view.nodes:
+            return True
+        inner: list[tuple[int, int]] = []
+        for toggle in _toggles(flat, view.nodes):
+            opened = activation.toggled(flat, view.look, page.opened, toggle)
+            after = self._site.shelf.view(page.tree, opened) if opened is not None else None
+            if opened is None or after is None:
+                continue
+            if number in after.nodes:
+                self._call("browser_click", target=page.refs.ref(toggle))
+                return True
+            for second in _toggles(flat, after.nodes.keys() - view.nodes.keys()):
+                further = activation.toggled(flat, after.look, opened, second)
+                if further is not None and number in self._site.shelf.view(page.tree, further).nodes:
+                    inner.append((toggle, second))
+        for toggle in inner[0] if inner else ():
+            self._call("browser_click", target=page.refs.ref(toggle))
+        return bool(inner)
+
+    def _page(self) -> ShownPage:
         page = self._browser.page
-        assert page is not None
-        flat, ref, kind = self._flat(), page.refs.ref(number), forms.kind_of(self._flat(), number)
-        n_calls, name = len(self.calls), self._browser.view(page).name(number) or flat.attributes[number].get("name", "")
+        if page is None:
+            raise PlayStopped("no page is open")
+        return page
+
+    def _fill(self, number: int, values: list[str]) -> None:
+        """Put recorded values into a control, if something else stands there and people can get at it."""
+        flat, edits = self._flat(), self._page().edits
+        kind = forms.kind_of(flat, number)
+        change: tuple[str, dict[str, Any], str] | None = None
         if kind in ("checkbox", "radio"):
             own = flat.attributes[number].get("value", "on")
-            if forms.is_checked(flat, page.edits, number) != (own in values) and (kind == "checkbox" or own in values):
-                self._call("browser_click", target=ref)
+            if forms.is_checked(flat, edits, number) != (own in values) and (kind == "checkbox" or own in values):
+                change = "browser_click", {}, "on" if values else "off"
         elif flat.tags[number] == "select":
-            chosen = [forms.option_value(flat, each) for each in forms.selection(flat, page.edits, number)]
+            chosen = [forms.option_value(flat, each) for each in forms.selection(flat, edits, number)]
+            labels = [forms.option_label(flat, each) for each in forms.options(flat, number)
+                      if forms.option_value(flat, each) in values]
             if values and chosen != values:
-                labels = [forms.option_label(flat, each) for each in forms.options(flat, number)
-                          if forms.option_value(flat, each) in values]
-                self._call("browser_select_option", target=ref, values=labels)
+                change = "browser_select_option", {"values": labels}, ", ".join(labels)
         elif forms.takes_text(flat, number) and values and values[0] != SECRET and (
-                forms.value(flat, page.edits, number) != values[0]):
-            self._call("browser_type", target=ref, text=values[0])
-        if len(self.calls) > n_calls:
-            given = self.calls[-1].arguments
-            put = ", ".join(given["values"]) if "values" in given else given.get("text", "on" if values else "off")
-            self._filled.append((name, put))
+                forms.value(flat, edits, number) != values[0]):
+            change = "browser_type", {"text": values[0]}, values[0]
+        if change is not None and self._reveal(number):
+            name = self._browser.view(self._page()).name(number) or flat.attributes[number].get("name", "")
+            self._call(change[0], target=self._page().refs.ref(number), **change[1])
+            self._filled.append((name, change[2]))
+
+
+def _toggles(flat: FlatPage, numbers: Iterable[int]) -> list[int]:
+    """Return those of the elements that may show others."""
+    return [each for each in sorted(numbers) if activation.is_toggle(flat, each)
+            or "aria-expanded" in flat.attributes[each] or "aria-haspopup" in flat.attributes[each]]
 
 
 def _leads(target: str, request: RecordedRequest) -> bool:

@@ -2,7 +2,8 @@
 
 In: one document with `log.entries`. Out: a page for each entry that fetched one (a document, a frame, a file to keep), a
 request for each that asks an application for something else, log events for the rest (pictures, styles, scripts, preflights)
-and for messages of web sockets. A form that is sent is a request; the page that answers it is its body.
+and for messages of web sockets; of a style sheet with its text, which says what of a page people see. A form that is sent is a
+request; the page that answers it is its body.
 Sees: bodies (JSON, forms, base64), sessions, request ids and tool call ids in headers; the host as the service.
 Does not see: cookies and credentials (not read on purpose, nor what a form sent for a page's field of the type `password`),
 which click made which request, bodies that the browser dropped.
@@ -71,7 +72,9 @@ def tell_entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
                    value=dumped(_page(response)), lossy=_lost(response), **shared)
         return
     if _is_resource(request, response, entry):
-        emit.event(record, "log", place=f"{number}", content=request["url"], arguments=dumped(parameters), **shared)
+        sheet = response.get("content") or {} if _mime_type(response).startswith("text/css") else {}
+        emit.event(record, "log", place=f"{number}", content=request["url"], arguments=dumped(parameters),
+                   value=dumped({"type": "text/css", "body": sheet["text"]}) if sheet.get("text") else None, **shared)
         return
     arguments: Row = {"query": parameters}
     if isinstance(posted := request.get("postData"), dict):

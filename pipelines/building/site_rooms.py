@@ -47,6 +47,10 @@ _PAGES = """
     select * from core.events where kind in ('page', 'request') and service is not null and service in (
         select service from core.events where kind = 'page' and json_extract_string(value, '$.type') = 'text/html')
     order by service, happened_at, event_id"""
+_SHEETS = """
+    select service, content, max(json_extract_string(value, '$.body')) from core.events
+    where kind = 'log' and json_extract_string(value, '$.type') = 'text/css' and content is not null and service is not null
+    group by service, content order by service, content"""
 _OF_FORMAT = "select * from core.events where format = $format order by happened_at, position, event_id"
 
 
@@ -62,9 +66,10 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
         names = names_of(hosts)
         for host in hosts:
             own = [session for session in sessions if session.host == host]
+            sheets = {url: text for service, url, text in store.read(_SHEETS).iter_rows() if service == host}
             measured = perturbations_of_pages(pages.filter(pl.col("service") == host))
             try:
-                rows.add(SiteLogs(host, f"site-{names[host]}", own, measured, privacy.stated(store)), office, settings)
+                rows.add(SiteLogs(host, f"site-{names[host]}", own, sheets, measured, privacy.stated(store)), office, settings)
             except Unavailable as error:
                 progress.warn(STAGE, f"{host}: {error}")
                 rows.decisions.append(Decision(stage=STAGE, subject=host, kept=False, reason="no_parser", detail=f"{error}."))
@@ -137,6 +142,8 @@ class SiteLogs(NamedTuple):
     name: str
     """Of its environment."""
     sessions: list[PageSession]
+    sheets: dict[str, str]
+    """Address -> text of a style sheet."""
     perturbations: list[dict[str, Any]]
     privacy: str
     """As manifests state it."""
@@ -154,7 +161,7 @@ class _SiteRows:
 
     def add(self, logs: SiteLogs, office: OfficeLogs, settings: Settings) -> None:
         """Add a site with its sessions. Errors: Unavailable where pages cannot be parsed here."""
-        host, name, sessions, measured, policy = logs
+        host, name, sessions, sheets, measured, policy = logs
         progress.tell(STAGE, 0, len(sessions), host)
         draft = Path(settings.out) / ".drafts" / name
         shutil.rmtree(draft, ignore_errors=True)
@@ -172,7 +179,7 @@ class _SiteRows:
                   if each.sha256 is not None}
         tasks = frozenset(piece.session.session_id for piece, verdict in zip(pieces, verdicts, strict=True)
                           if (verdict.is_right if piece.ask is not None else verdict.is_whole))
-        write_app(draft / "site", SiteContent(site.sessions, site.templates, tasks, hashes, office.stored))
+        write_app(draft / "site", SiteContent(site.sessions, site.templates, tasks, hashes, office.stored, sheets))
         room = SiteRoom(SiteRoomSource(name, f"https://{host}", draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None), draft)
         played = room.played()

@@ -47,8 +47,7 @@ class SiteApp(App):
         self.laws = FormLaws(rows_of(folder / "acts.jsonl"))
         plain = json.loads((folder / "access.json").read_text("utf-8"))
         self.access = SiteAccess(plain["passwords"], plain["users"], plain["login_pages"], frozenset(plain["login_routes"]))
-        styles = folder / "styles.json"
-        self.shelf = ViewShelf(Styles(json.loads(styles.read_text("utf-8")) if styles.exists() else None))
+        self.shelf = ViewShelf(Styles(json.loads((folder / "styles.json").read_text("utf-8"))))
         self._recorded: dict[str, dict[tuple[str, str], int]] = {}
         for each in rows_of(folder / "recorded_answers.jsonl"):
             self._recorded.setdefault(each["session_id"], {})[each["state"], each["question"]] = each["visit"]
