@@ -24,9 +24,9 @@ from typing import Any, TypeAlias
 from env_builder.runtime.site.learnt import LearntSource, LearntSources, SourceKey, VisitIndex
 from env_builder.runtime.site.port import PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
-from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, SourceContext, rows_of
+from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, SourceContext
 from env_builder.runtime.site.trees import Element
-from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url
+from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url, rows_of
 from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
@@ -37,8 +37,8 @@ _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
 _RIGHT = 0.97
 """A place that is right more often needs no other place beside it."""
-_N_PARTNERS, _LEAST_RIGHT = 2, 3
-"""Places beside it that a place may go by, and how often such a one has to have been right."""
+_N_TRIED, _N_PARTNERS, _LEAST_RIGHT = 40, 2, 3
+"""Places that are tried, those that a place may go by, and how often such a one has to have been right."""
 _N_CHOICES, _CHOSEN, _N_FIELDS = 12, 0.7, 3
 """Values that a choice has at most, which share of them several sessions posted, and how many fields of a form count."""
 _Trial: TypeAlias = dict[str, tuple[bool, bool]]
@@ -169,8 +169,9 @@ class SourceLearner:
             self.places[route, kind] = tuple(sorted(places, key=lambda place: -rates[general[place]]))
             for key in general.values():
                 if rates[key] < _RIGHT:
-                    better = [each for each in places if rates[general[each]] > rates[key]]
-                    self._partners[key] = self._best_partners(key, better, rates)
+                    better = sorted((each for each in places if rates[general[each]] > rates[key]),
+                                    key=lambda each: -self._texts[general[each]].n_sources)
+                    self._partners[key] = self._best_partners(key, better[:_N_TRIED], rates)
         for key, contexts in self._contexts_of.items():
             for partner in self._partners.get(key._replace(case=None), ()):
                 for context, trial in zip(contexts, self._trials[key], strict=True):
@@ -238,20 +239,35 @@ class _Votes:
 
     def __init__(self) -> None:
         self._all: Counter[SiteSource] = Counter()
+        self._ranked: list[tuple[int, int, SiteSource]] = []
         self._of_session: dict[int, Counter[SiteSource]] = defaultdict(Counter)
         self._written: dict[SiteSource, Counter[tuple[Any, ...]]] = defaultdict(Counter)
 
     def add(self, session: int, source: tuple[Any, ...]) -> None:
         masked = (*source[:-1], masked_value(source[-1]))
+        self._ranked = []
         self._all[masked] += 1
         self._of_session[session][masked] += 1
         self._written[masked][source] += 1
 
+    @property
+    def n_sources(self) -> int:
+        """Return the number of sources that differ."""
+        return len(self._all)
+
     def first(self, without: int | None) -> SiteSource | None:
         """Return the source with most votes of other sessions, of several the first."""
         own = self._of_session.get(without, Counter()) if without is not None else Counter[SiteSource]()
-        best = max(self._all, key=lambda source: self._all[source] - own[source], default=None)
-        if best is None or self._all[best] <= own[best]:
+        if not self._ranked:
+            self._ranked = sorted((-n_votes, at, source) for at, (source, n_votes) in enumerate(self._all.items()))
+        best, n_best, at_best = None, 0, 0
+        for n_votes, at, source in self._ranked:
+            n_others = -n_votes - own[source]
+            if -n_votes < max(n_best, 1):
+                break
+            if n_others > n_best or (best is not None and n_others == n_best and at < at_best):
+                best, n_best, at_best = source, n_others, at
+        if best is None:
             return None
         return max(self._written[best], key=lambda source: self._written[best][source])
 

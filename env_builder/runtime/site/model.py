@@ -58,7 +58,10 @@ class InducedPages:
         `own`: the episode's visits so far, as this method returned them. `until`: the episode's start; recorded visits of
         others count before it alone (default: before `at`).
         """
-        route = self._routes.route(request.method, request.url)
+        try:
+            route = self._routes.route(request.method, request.url)
+        except ValueError:   # an address that is none
+            return None
         if route is None:
             return None
         name = self._by_name.setdefault(route, str(route))

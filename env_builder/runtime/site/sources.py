@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias
-from urllib.parse import urlsplit
 
 from .trees import Element, decode, encode
-from .visits import KIND, Place, SiteVisit, Value, words_of, written_days, written_instant
+from .visits import KIND, Place, SiteVisit, Value, path_of, rows_of, words_of, written_days, written_instant
 
-__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "rows_of", "rows_to",
+__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "rows_to",
            "with_row", "write_pattern"]
 
 SiteSource: TypeAlias = tuple[str, ...]
@@ -230,7 +229,7 @@ def linked_rows(value: str) -> Mapping[str, Mapping[str, str]]:
 
     Of a text with commas, each part has an ordinal of its own."""
     linked: dict[str, Mapping[str, str]] = {}
-    for row in decode(value) if len(value) > _LEAST_ROW else ():
+    for row in decode(value) if len(value) > _LEAST_ROW and rows_of(value) is not None else ():
         if isinstance(row, Element):
             elements = list(row.elements())
             written = [child.strip() for each in elements for child in each.children if isinstance(child, str)]
@@ -238,14 +237,14 @@ def linked_rows(value: str) -> Mapping[str, Mapping[str, str]]:
             texts |= {f"{index}.{number}": part for index, text in enumerate(written) if ", " in text
                       for number, part in enumerate(text.split(", "))}
             for each in elements:
-                if href := each.attributes.get("href"):
-                    linked.setdefault(urlsplit(href).path, texts)
+                if path := path_of(each.attributes.get("href", "")):
+                    linked.setdefault(path, texts)
     return linked
 
 
 def rows_to(visit: SiteVisit, url: str) -> dict[str, Mapping[str, str]]:
     """Return the texts of the rows of a visit's page that link to the path of an address, by route and place."""
-    path = urlsplit(url).path
+    path = path_of(url)
     return {f"{visit.route} {place}": texts for place, value in visit.values.items()
             if value and value[0] == "[" and path in value and (texts := linked_rows(value).get(path))}
 
@@ -264,17 +263,6 @@ def with_row(look: Value, side: str, at: int, row: Value) -> Value:
 def structure_of(row: Any) -> Any:
     """Return the tags of a row, given as JSON, without its texts and attributes."""
     return (row[0], *map(structure_of, row[2])) if isinstance(row, list) else ""
-
-
-def rows_of(value: Value) -> list[object] | None:
-    """Return the children that a value holds as JSON, None for other values."""
-    if not value or value[0] != "[":
-        return None
-    try:
-        rows = json.loads(value)
-    except ValueError:
-        return None
-    return rows if isinstance(rows, list) else None
 
 
 def write_pattern(pattern: Value, argument: Callable[[str], str | None]) -> Value:
