@@ -31,7 +31,7 @@ from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
-_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "row added")
+_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "row added", "count")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
@@ -110,8 +110,9 @@ class SourceLearner:
         self._patterns: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._names: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._rows: dict[SourceKey, _Votes] = defaultdict(_Votes)
-        self._counted = {
-            "pattern": self._patterns, "argument": self._names, "constant": self._texts, "row added": self._rows}
+        self._counts: dict[SourceKey, _Votes] = defaultdict(_Votes)
+        self._counted = {"pattern": self._patterns, "argument": self._names, "constant": self._texts, "row added": self._rows,
+                         "count": self._counts}
         self._trials: dict[SourceKey, list[_Trial]] = defaultdict(list)
         self._contexts_of: dict[SourceKey, list[SourceContext]] = defaultdict(list)
         self._partners: dict[SourceKey, list[Place]] = {}
@@ -140,11 +141,14 @@ class SourceLearner:
         for place, value in visit.values.items():
             rows = list(_added_rows(context.last_look(place), value, context))
             names = _named(value, context)
+            counts = list(_counted(place, visit))
             for key in _keys(visit, place, context, self.choices):
                 self._texts[key].add(session, ("constant", value))
                 self._patterns[key].add(session, ("pattern", context.abstracted(value)))
                 for name in names:
                     self._names[key].add(session, ("argument", name))
+                for count in counts:
+                    self._counts[key].add(session, count)
                 for row in rows:
                     self._rows[key].add(session, row)
 
@@ -153,29 +157,36 @@ class SourceLearner:
             kind = None if place == KIND else visit.kind
             for key in _keys(visit, place, context, self.choices):
                 trial: _Trial = {}
+                context.given = dict(visit.values)
                 for source in self._possible(key, session):
                     candidate = context.value(source, place, kind)
                     if candidate != ABSENT:
                         trial[source[0]] = are_same(candidate, value), candidate == value
                 self._trials[key].append(trial)
                 self._contexts_of[key].append(context)
-                context.given[place] = value
 
     def _count_partners(self) -> None:
         """Try, for each place, what stood beside the same value of a place that is right more often: the best few of these."""
         rates = {key: _rate(trials, list(self._possible(key))) for key, trials in self._trials.items()}
         for (route, kind), places in list(self.places.items()):
             general = {place: SourceKey(route, kind, place) for place in places}
-            self.places[route, kind] = tuple(sorted(places, key=lambda place: -rates[general[place]]))
+            self.places[route, kind] = tuple(sorted(places, key=lambda place: (
+                self._is_counted(general[place]), -rates[general[place]])))
+            uncounted = [place for place in places if not self._is_counted(general[place])]
             for key in general.values():
                 if rates[key] < _RIGHT:
-                    better = sorted((each for each in places if rates[general[each]] > rates[key]),
+                    better = sorted((each for each in uncounted if rates[general[each]] > rates[key]),
                                     key=lambda each: -self._texts[general[each]].n_sources)
                     self._partners[key] = self._best_partners(key, better[:_N_TRIED], rates)
         for key, contexts in self._contexts_of.items():
             for partner in self._partners.get(key._replace(case=None), ()):
                 for context, trial in zip(contexts, self._trials[key], strict=True):
                     trial |= _tried_partner(context, partner, key)
+
+    def _is_counted(self, key: SourceKey) -> bool:
+        """Return whether a place is best given by the number of rows, which therefore have to be there first."""
+        best = _ordered(list(self._possible(key)), self._trials[key])[:1] if self._counts[key].n_sources else []
+        return bool(best) and best[0][0] == "count"
 
     def _best_partners(self, key: SourceKey, places: Sequence[Place], rates: Mapping[SourceKey, float]) -> list[Place]:
         scored = []
@@ -367,6 +378,19 @@ def _named(value: Value, context: SourceContext) -> list[str]:
     if not value or not (text := value.strip()):
         return []
     return [value.replace(text, f"{MARK}{name}{MARK}") for name, argument in context.arguments.items() if argument == text]
+
+
+def _counted(place: Place, visit: SiteVisit) -> Iterator[SiteSource]:
+    """Yield the texts that hold the number of rows of the page, all or all but the first."""
+    value = visit.values[place]
+    if not value or not visit.is_page or rows_of(value) is not None or not any(map(str.isdigit, value)):
+        return
+    for listed, rows in visit.values.items():
+        if (nodes := rows_of(rows)) is not None:
+            for n_others in range(min(len(nodes), 2)):
+                pattern = re.sub(rf"(?<![\w.,]){len(nodes) - n_others}(?![\w.,])", f"{MARK}count{MARK}", value)
+                if MARK in pattern:
+                    yield "count", listed, f"{n_others}", pattern
 
 
 def _added_rows(before: Value, value: Value, context: SourceContext) -> Iterator[SiteSource]:

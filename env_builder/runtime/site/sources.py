@@ -2,10 +2,11 @@
 
 A source is one value for all (`constant`), a text with values of the request in it (`pattern`: path, query, form, the form
 posted just before, day and time, the url of the page before, texts of the last row that linked to what is requested), what
-stood beside the same value of another place the last time (`same`), the own session's last visit of the route or of the url,
+stood beside the same value of another place the last time (`same`), the number of rows of the page (`count`), the own
+session's last visit of the route or of the url,
 the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
 last look at a list with a row more (`row added`).
-Sees: visits before the request. Does not see: sums, counters, which rows a search finds, changes of a row on another page.
+Sees: visits before the request. Does not see: sums, which rows a search finds, changes of a row on another page.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ __all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContex
            "with_row", "write_pattern"]
 
 SiteSource: TypeAlias = tuple[str, ...]
-"""Its name, then what it needs: a constant's or a pattern's text (an `argument` is a pattern of one name), another place, or
-side, position and pattern of a row."""
+"""Its name, then what it needs: a constant's or a pattern's text (an `argument` is a pattern of one name); another place;
+side, position and pattern of a row; the place of rows, how many are no records, and a pattern."""
 MARK = "\x00"
 ABSENT = "\x01"
 """What a source gives that has no value; no page holds it."""
@@ -213,6 +214,10 @@ class SourceContext:
             return source[1]
         if name in ("argument", "pattern"):
             return write_pattern(source[1], self.argument)
+        if name == "count":
+            rows = rows_of(self.given.get(source[1]))
+            count = f"{len(rows) - int(source[2])}" if rows is not None else None
+            return write_pattern(source[3], lambda name: count if name == "count" else self.argument(name))
         if name == "same":
             return self._with_partner(source[1], place, kind)
         if name in LOOKS:
