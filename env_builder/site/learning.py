@@ -24,19 +24,21 @@ from typing import Any, TypeAlias
 from env_builder.runtime.site.learnt import LearntSource, LearntSources, SourceKey, VisitIndex
 from env_builder.runtime.site.port import PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
-from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, SourceContext
-from env_builder.runtime.site.trees import Element
+from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, SourceContext, links_of, texts_of_row
+from env_builder.runtime.site.trees import Element, decode
 from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url, rows_of
 from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
-_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "row added", "count")
+_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "row added", "rows renewed", "count")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
 _RIGHT = 0.97
 """A place that is right more often needs no other place beside it."""
+_RENEWED = 0.7
+"""Share of a row's changed texts that its own page must have for the list to go by that page."""
 _N_TRIED, _N_PARTNERS, _LEAST_RIGHT = 40, 2, 3
 """Places that are tried, those that a place may go by, and how often such a one has to have been right."""
 _N_CHOICES, _CHOSEN, _N_FIELDS = 12, 0.7, 3
@@ -110,6 +112,8 @@ class SourceLearner:
         self._patterns: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._names: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._rows: dict[SourceKey, _Votes] = defaultdict(_Votes)
+        self._cells: dict[SourceKey, Counter[tuple[str, Place]]] = defaultdict(Counter)
+        self._changed: dict[SourceKey, Counter[str]] = defaultdict(Counter)
         self._counts: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._counted = {"pattern": self._patterns, "argument": self._names, "constant": self._texts, "row added": self._rows,
                          "count": self._counts}
@@ -141,6 +145,7 @@ class SourceLearner:
         for place, value in visit.values.items():
             rows = list(_added_rows(context.last_look(place), value, context))
             names = _named(value, context)
+            self._count_cells(visit, place, context)
             counts = list(_counted(place, visit))
             for key in _keys(visit, place, context, self.choices):
                 self._texts[key].add(session, ("constant", value))
@@ -164,6 +169,31 @@ class SourceLearner:
                         trial[source[0]] = are_same(candidate, value), candidate == value
                 self._trials[key].append(trial)
                 self._contexts_of[key].append(context)
+
+    def _count_cells(self, visit: SiteVisit, place: Place, context: SourceContext) -> None:
+        """Count, for texts of rows that changed since the last look, which places of the row's own page have them now."""
+        look, pages = context.looked_since(place)
+        if not pages or rows_of(look) is None or rows_of(visit.values[place]) is None:
+            return
+        key = SourceKey(visit.route, visit.kind, place)
+        before = {tuple(links_of(row)): row for row in decode(look or "[]")}
+        for row in decode(visit.values[place] or "[]"):
+            links = links_of(row)
+            page, former = next((pages[path] for path in links if path in pages), None), before.get(tuple(links))
+            if page is None or not isinstance(row, Element) or not isinstance(former, Element):
+                continue
+            for cell, (old, new) in enumerate(zip(texts_of_row(former), texts_of_row(row), strict=False)):
+                if old != new:
+                    self._changed[key][f"{cell}"] += 1
+                    self._cells[key].update((f"{cell}", each) for each, text in page.values.items()
+                                            if text and text.strip() == new)
+
+    def _renewing(self, key: SourceKey) -> dict[str, Place]:
+        """Return the places that most changed texts of a list's rows came from."""
+        key = key._replace(case=None)
+        cells = {cell: each for (cell, each), n in reversed(self._cells.get(key, Counter()).most_common())
+                 if n > 1 and n >= _RENEWED * self._changed[key][cell]}
+        return dict(sorted(cells.items()))
 
     def _count_partners(self) -> None:
         """Try, for each place, what stood beside the same value of a place that is right more often: the best few of these."""
@@ -200,6 +230,10 @@ class SourceLearner:
     def _possible(self, key: SourceKey, without: int | None = None) -> Iterator[SiteSource]:
         """Yield the sources that a place may have; `without`: the session that must not vouch for itself."""
         for name in _NAMES:
+            if name == "rows renewed":
+                cells = self._renewing(key)
+                yield from [(name, json.dumps(cells))] if cells else []
+                continue
             counted = self._counted.get(name)
             source = counted[key].first(without) if counted is not None else (name,)
             if source is not None and not (key.kind is None and name in ("own page", "page of the same user")):

@@ -202,3 +202,22 @@ def test_a_text_counts_the_rows_of_its_page() -> None:
     assert answer is not None
     assert len(json.loads(answer.values["1"] or "")) == 10
     assert answer.values[TEXT] == "10 boxes"
+
+
+def test_a_list_shows_what_the_session_changed_on_the_page_of_a_row() -> None:
+    def listed(session: str, minute: int, states: Mapping[int, str]) -> VisitOfSession:
+        rows = ",".join(f'["li",{{}},[["a",{{"href":"/box/{number}"}},["box {number}"]]," {state}"]]'
+                        for number, state in states.items())
+        return visit(session, minute, f"[{rows}]", "/boxes", route="boxes")
+
+    def changed(session: str, minute: int, states: dict[int, str], number: int) -> list[VisitOfSession]:
+        after = {**states, number: f"shut by {session}"}
+        return [listed(session, minute, states), visit(session, minute + 1, after[number], f"/box/{number}"),
+                listed(session, minute + 2, after)]
+
+    states = {17: "open", 18: "open", 19: "open"}
+    training = [each for n in range(6) for each in changed(f"s{n}", 10 * n, states, 17 + n % 3)]
+    *own, after = changed("new", 500, states, 18)
+    answer = learnt(training).answer(replace(after, values={}, is_page=False), own)
+    assert answer is not None
+    assert json.loads(answer.values[TEXT] or "") == json.loads(after.values[TEXT] or "")
