@@ -55,7 +55,7 @@ class InducedSite:
             self.trust = json.loads((Path(folder) / "sources.json").read_text("utf-8"))["least_trust"]
         self._visits: dict[int, SiteVisit] = {}
         self.seconds: list[float] = []
-        """How long each answer took."""
+        """How long each answer took of the processor."""
 
     def template(self, request: SiteRequest) -> ElementShape | None:
         """Return the template of the pages that a request's route answers with this status."""
@@ -63,9 +63,9 @@ class InducedSite:
 
     def ask(self, request: SiteRequest, own: Sequence[SiteVisit]) -> tuple[PortAnswer, SiteVisit] | None:
         """Return what the site answers after these visits of the session."""
-        begin = time.perf_counter()
+        begin = time.process_time()
         answered = self._pages.answer(request.recorded.request, request.user, request.at, own)
-        self.seconds.append(time.perf_counter() - begin)
+        self.seconds.append(time.process_time() - begin)
         return answered
 
     def answer(self, request: SiteRequest, earlier: Sequence[SiteRequest]) -> SiteAnswer | None:

@@ -24,21 +24,23 @@ from typing import Any, TypeAlias
 from env_builder.runtime.site.learnt import LearntSource, LearntSources, SourceKey, VisitIndex
 from env_builder.runtime.site.port import PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
-from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, SourceContext, rows_of
-from env_builder.runtime.site.trees import Element
-from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url
+from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, SourceContext, links_of, texts_of_row
+from env_builder.runtime.site.trees import Element, decode
+from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url, rows_of
 from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
-_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "row added")
+_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "row added", "rows renewed", "count")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
 _RIGHT = 0.97
 """A place that is right more often needs no other place beside it."""
-_N_PARTNERS, _LEAST_RIGHT = 2, 3
-"""Places beside it that a place may go by, and how often such a one has to have been right."""
+_RENEWED = 0.7
+"""Share of a row's changed texts that its own page must have for the list to go by that page."""
+_N_TRIED, _N_PARTNERS, _LEAST_RIGHT = 40, 2, 3
+"""Places that are tried, those that a place may go by, and how often such a one has to have been right."""
 _N_CHOICES, _CHOSEN, _N_FIELDS = 12, 0.7, 3
 """Values that a choice has at most, which share of them several sessions posted, and how many fields of a form count."""
 _Trial: TypeAlias = dict[str, tuple[bool, bool]]
@@ -110,8 +112,11 @@ class SourceLearner:
         self._patterns: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._names: dict[SourceKey, _Votes] = defaultdict(_Votes)
         self._rows: dict[SourceKey, _Votes] = defaultdict(_Votes)
-        self._counted = {
-            "pattern": self._patterns, "argument": self._names, "constant": self._texts, "row added": self._rows}
+        self._cells: dict[SourceKey, Counter[tuple[str, Place]]] = defaultdict(Counter)
+        self._changed: dict[SourceKey, Counter[str]] = defaultdict(Counter)
+        self._counts: dict[SourceKey, _Votes] = defaultdict(_Votes)
+        self._counted = {"pattern": self._patterns, "argument": self._names, "constant": self._texts, "row added": self._rows,
+                         "count": self._counts}
         self._trials: dict[SourceKey, list[_Trial]] = defaultdict(list)
         self._contexts_of: dict[SourceKey, list[SourceContext]] = defaultdict(list)
         self._partners: dict[SourceKey, list[Place]] = {}
@@ -140,11 +145,15 @@ class SourceLearner:
         for place, value in visit.values.items():
             rows = list(_added_rows(context.last_look(place), value, context))
             names = _named(value, context)
+            self._count_cells(visit, place, context)
+            counts = list(_counted(place, visit))
             for key in _keys(visit, place, context, self.choices):
                 self._texts[key].add(session, ("constant", value))
                 self._patterns[key].add(session, ("pattern", context.abstracted(value)))
                 for name in names:
                     self._names[key].add(session, ("argument", name))
+                for count in counts:
+                    self._counts[key].add(session, count)
                 for row in rows:
                     self._rows[key].add(session, row)
 
@@ -153,28 +162,61 @@ class SourceLearner:
             kind = None if place == KIND else visit.kind
             for key in _keys(visit, place, context, self.choices):
                 trial: _Trial = {}
+                context.given = dict(visit.values)
                 for source in self._possible(key, session):
                     candidate = context.value(source, place, kind)
                     if candidate != ABSENT:
                         trial[source[0]] = are_same(candidate, value), candidate == value
                 self._trials[key].append(trial)
                 self._contexts_of[key].append(context)
-                context.given[place] = value
+
+    def _count_cells(self, visit: SiteVisit, place: Place, context: SourceContext) -> None:
+        """Count, for texts of rows that changed since the last look, which places of the row's own page have them now."""
+        look, pages = context.looked_since(place)
+        if not pages or rows_of(look) is None or rows_of(visit.values[place]) is None:
+            return
+        key = SourceKey(visit.route, visit.kind, place)
+        before = {tuple(links_of(row)): row for row in decode(look or "[]")}
+        for row in decode(visit.values[place] or "[]"):
+            links = links_of(row)
+            page, former = next((pages[path] for path in links if path in pages), None), before.get(tuple(links))
+            if page is None or not isinstance(row, Element) or not isinstance(former, Element):
+                continue
+            for cell, (old, new) in enumerate(zip(texts_of_row(former), texts_of_row(row), strict=False)):
+                if old != new:
+                    self._changed[key][f"{cell}"] += 1
+                    self._cells[key].update((f"{cell}", each) for each, text in page.values.items()
+                                            if text and text.strip() == new)
+
+    def _renewing(self, key: SourceKey) -> dict[str, Place]:
+        """Return the places that most changed texts of a list's rows came from."""
+        key = key._replace(case=None)
+        cells = {cell: each for (cell, each), n in reversed(self._cells.get(key, Counter()).most_common())
+                 if n > 1 and n >= _RENEWED * self._changed[key][cell]}
+        return dict(sorted(cells.items()))
 
     def _count_partners(self) -> None:
         """Try, for each place, what stood beside the same value of a place that is right more often: the best few of these."""
         rates = {key: _rate(trials, list(self._possible(key))) for key, trials in self._trials.items()}
         for (route, kind), places in list(self.places.items()):
             general = {place: SourceKey(route, kind, place) for place in places}
-            self.places[route, kind] = tuple(sorted(places, key=lambda place: -rates[general[place]]))
+            self.places[route, kind] = tuple(sorted(places, key=lambda place: (
+                self._is_counted(general[place]), -rates[general[place]])))
+            uncounted = [place for place in places if not self._is_counted(general[place])]
             for key in general.values():
                 if rates[key] < _RIGHT:
-                    better = [each for each in places if rates[general[each]] > rates[key]]
-                    self._partners[key] = self._best_partners(key, better, rates)
+                    better = sorted((each for each in uncounted if rates[general[each]] > rates[key]),
+                                    key=lambda each: -self._texts[general[each]].n_sources)
+                    self._partners[key] = self._best_partners(key, better[:_N_TRIED], rates)
         for key, contexts in self._contexts_of.items():
             for partner in self._partners.get(key._replace(case=None), ()):
                 for context, trial in zip(contexts, self._trials[key], strict=True):
                     trial |= _tried_partner(context, partner, key)
+
+    def _is_counted(self, key: SourceKey) -> bool:
+        """Return whether a place is best given by the number of rows, which therefore have to be there first."""
+        best = _ordered(list(self._possible(key)), self._trials[key])[:1] if self._counts[key].n_sources else []
+        return bool(best) and best[0][0] == "count"
 
     def _best_partners(self, key: SourceKey, places: Sequence[Place], rates: Mapping[SourceKey, float]) -> list[Place]:
         scored = []
@@ -188,6 +230,10 @@ class SourceLearner:
     def _possible(self, key: SourceKey, without: int | None = None) -> Iterator[SiteSource]:
         """Yield the sources that a place may have; `without`: the session that must not vouch for itself."""
         for name in _NAMES:
+            if name == "rows renewed":
+                cells = self._renewing(key)
+                yield from [(name, json.dumps(cells))] if cells else []
+                continue
             counted = self._counted.get(name)
             source = counted[key].first(without) if counted is not None else (name,)
             if source is not None and not (key.kind is None and name in ("own page", "page of the same user")):
@@ -238,20 +284,35 @@ class _Votes:
 
     def __init__(self) -> None:
         self._all: Counter[SiteSource] = Counter()
+        self._ranked: list[tuple[int, int, SiteSource]] = []
         self._of_session: dict[int, Counter[SiteSource]] = defaultdict(Counter)
         self._written: dict[SiteSource, Counter[tuple[Any, ...]]] = defaultdict(Counter)
 
     def add(self, session: int, source: tuple[Any, ...]) -> None:
         masked = (*source[:-1], masked_value(source[-1]))
+        self._ranked = []
         self._all[masked] += 1
         self._of_session[session][masked] += 1
         self._written[masked][source] += 1
 
+    @property
+    def n_sources(self) -> int:
+        """Return the number of sources that differ."""
+        return len(self._all)
+
     def first(self, without: int | None) -> SiteSource | None:
         """Return the source with most votes of other sessions, of several the first."""
         own = self._of_session.get(without, Counter()) if without is not None else Counter[SiteSource]()
-        best = max(self._all, key=lambda source: self._all[source] - own[source], default=None)
-        if best is None or self._all[best] <= own[best]:
+        if not self._ranked:
+            self._ranked = sorted((-n_votes, at, source) for at, (source, n_votes) in enumerate(self._all.items()))
+        best, n_best, at_best = None, 0, 0
+        for n_votes, at, source in self._ranked:
+            n_others = -n_votes - own[source]
+            if -n_votes < max(n_best, 1):
+                break
+            if n_others > n_best or (best is not None and n_others == n_best and at < at_best):
+                best, n_best, at_best = source, n_others, at
+        if best is None:
             return None
         return max(self._written[best], key=lambda source: self._written[best][source])
 
@@ -351,6 +412,19 @@ def _named(value: Value, context: SourceContext) -> list[str]:
     if not value or not (text := value.strip()):
         return []
     return [value.replace(text, f"{MARK}{name}{MARK}") for name, argument in context.arguments.items() if argument == text]
+
+
+def _counted(place: Place, visit: SiteVisit) -> Iterator[SiteSource]:
+    """Yield the texts that hold the number of rows of the page, all or all but the first."""
+    value = visit.values[place]
+    if not value or not visit.is_page or rows_of(value) is not None or not any(map(str.isdigit, value)):
+        return
+    for listed, rows in visit.values.items():
+        if (nodes := rows_of(rows)) is not None:
+            for n_others in range(min(len(nodes), 2)):
+                pattern = re.sub(rf"(?<![\w.,]){len(nodes) - n_others}(?![\w.,])", f"{MARK}count{MARK}", value)
+                if MARK in pattern:
+                    yield "count", listed, f"{n_others}", pattern
 
 
 def _added_rows(before: Value, value: Value, context: SourceContext) -> Iterator[SiteSource]:

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from .sources import ABSENT, SiteSource, SourceContext, linked_rows, rows_to
-from .visits import KIND, Place, SiteVisit, Value, words_of
+from .visits import KIND, Place, SiteVisit, Value, path_of, words_of
 
 __all__ = ["LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
 
@@ -131,7 +130,7 @@ class _IndexBefore:
 
     def rows(self, url: str) -> dict[str, Mapping[str, str]]:
         linked: dict[str, Mapping[str, str]] = {}
-        for place, visits in self._index.linking.get(urlsplit(url).path, {}).items():
+        for place, visits in self._index.linking.get(path_of(url), {}).items():
             if (last := next(self.before(visits), None)) is not None:
                 linked[place] = rows_to(last, url)[place]
         return linked

@@ -3,7 +3,7 @@
 Reads the files that `env_builder.site.learning.write_site` writes: `routes.json`, `templates.json`, `sources.json`,
 `visits.jsonl` and `values.json` (texts of visits, each once). Anti-forgery fields, which no recording holds, are drawn: the
 same in an episode, others in the next. A place of which nothing reliable is known is marked in the page (`templates`) and is
-no part of the visit; where that is so of the answer's kind, the tier is `unknown`.
+no part of the visit; where that is so of the answer's kind or where it leads, the tier is `unknown`.
 Sees: what was recorded before an instant, and what this episode was answered. Does not see: what others do meanwhile.
 """
 
@@ -79,7 +79,10 @@ class InducedPages:
         `own`: the episode's visits so far, as this method returned them. `until`: the episode's start; recorded visits of
         others count before it alone (default: before `at`).
         """
-        route = self._routes.route(request.method, request.url)
+        try:
+            route = self._routes.route(request.method, request.url)
+        except ValueError:   # an address that is none
+            return None
         if route is None:
             return None
         name = self._by_name.setdefault(route, str(route))
@@ -96,7 +99,7 @@ class InducedPages:
 
     def _answer(self, route: str, learnt: LearntValues, token: str) -> PortAnswer:
         values, unknown = learnt
-        tier = "unknown" if KIND in unknown else "induced"
+        tier = "unknown" if KIND in unknown or "location" in unknown else "induced"
         status, _, what = (values[KIND] or "").partition(" ")
         if what == "redirect":
             return PortAnswer(int(status), tier, values["location"] or "/", unknown=unknown)

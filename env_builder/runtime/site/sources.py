@@ -2,10 +2,11 @@
 
 A source is one value for all (`constant`), a text with values of the request in it (`pattern`: path, query, form, the form
 posted just before, day and time, the url of the page before, texts of the last row that linked to what is requested), what
-stood beside the same value of another place the last time (`same`), the own session's last visit of the route or of the url,
+stood beside the same value of another place the last time (`same`), the number of rows of the page (`count`), the own
+session's last visit of the route or of the url,
 the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
-last look at a list with a row more (`row added`).
-Sees: visits before the request. Does not see: sums, counters, which rows a search finds, changes of a row on another page.
+last look at a list with a row more (`row added`) or with texts that the rows' own pages have since (`rows renewed`).
+Sees: visits before the request. Does not see: sums, which rows a search finds.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias
-from urllib.parse import urlsplit
 
-from .trees import Element, decode, encode
-from .visits import KIND, Place, SiteVisit, Value, words_of, written_days, written_instant
+from .trees import Element, Node, decode, encode
+from .visits import KIND, Place, SiteVisit, Value, path_of, rows_of, words_of, written_days, written_instant
 
-__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "rows_of", "rows_to",
-           "with_row", "write_pattern"]
+__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "links_of", "rows_to",
+           "texts_of_row", "with_row", "write_pattern"]
 
 SiteSource: TypeAlias = tuple[str, ...]
-"""Its name, then what it needs: a constant's or a pattern's text (an `argument` is a pattern of one name), another place, or
-side, position and pattern of a row."""
+"""Its name, then what it needs: a constant's or a pattern's text (an `argument` is a pattern of one name); another place;
+side, position and pattern of a row; places of rows' own pages by the ordinals of texts; the place of rows, how many of them
+are no records, and a pattern."""
 MARK = "\x00"
 ABSENT = "\x01"
 """What a source gives that has no value; no page holds it."""
@@ -200,6 +201,28 @@ class SourceContext:
         last = self._others.last_with(self.request.route, kind, partner, value, place)
         return last.values[place] if last is not None else ABSENT
 
+    def looked_since(self, place: Place) -> tuple[Value, dict[str, SiteVisit]]:
+        """Return what a list of the url was when it was last looked at, and the session's pages since then by their paths."""
+        pages: dict[str, SiteVisit] = {}
+        for visit in reversed(self.own):
+            if visit.url == self.request.url and visit.is_page and place in visit.values:
+                return visit.values[place], pages
+            if visit.is_page:
+                pages.setdefault(path_of(visit.url), visit)
+        return next((visit.values[place] for visit in reversed(self.before) if place in visit.values), ABSENT), pages
+
+    def _renewed(self, place: Place, cells: Mapping[str, Place]) -> Value:
+        """Return a list as last looked at; texts of rows whose own page the session saw since are as that page has them."""
+        look, pages = self.looked_since(place)
+        rows = decode(look or "[]") if rows_of(look) is not None else []
+        is_renewed = False
+        for row in rows:
+            page = next((pages[path] for path in links_of(row) if path in pages), None)
+            if page is not None and isinstance(row, Element):
+                is_renewed = True
+                _renew(row, {int(cell): (page.values.get(each) or "").strip() for cell, each in cells.items()})
+        return encode(rows) if is_renewed else ABSENT
+
     def last_look(self, place: Place) -> Value:
         """Return what a place of the url was when it was last looked at, by the own session or anybody."""
         for visit in reversed(self.own):
@@ -214,6 +237,12 @@ class SourceContext:
             return source[1]
         if name in ("argument", "pattern"):
             return write_pattern(source[1], self.argument)
+        if name == "rows renewed":
+            return self._renewed(place, json.loads(source[1]))
+        if name == "count":
+            rows = rows_of(self.given.get(source[1]))
+            count = f"{len(rows) - int(source[2])}" if rows is not None else None
+            return write_pattern(source[3], lambda name: count if name == "count" else self.argument(name))
         if name == "same":
             return self._with_partner(source[1], place, kind)
         if name in LOOKS:
@@ -224,28 +253,49 @@ class SourceContext:
         return self.of_frame(name, place)
 
 
+def links_of(row: Node) -> list[str]:
+    """Return the paths that a row links to."""
+    return [path_of(each.attributes["href"]) for each in row.elements() if "href" in each.attributes] if isinstance(
+        row, Element) else []
+
+
+def texts_of_row(row: Element) -> list[str]:
+    """Return the texts of a row, each element's before those of the elements below."""
+    return [child.strip() for each in row.elements() for child in each.children if isinstance(child, str)]
+
+
+def _renew(row: Element, texts: Mapping[int, str]) -> None:
+    ordinal = 0
+    for element in list(row.elements()):
+        for index, child in enumerate(element.children):
+            if isinstance(child, str):
+                if texts.get(ordinal):
+                    element.children[index] = child.replace(child.strip(), texts[ordinal]) if child.strip() else texts[ordinal]
+                ordinal += 1
+
+
 @lru_cache(maxsize=1 << 15)
 def linked_rows(value: str) -> Mapping[str, Mapping[str, str]]:
     """Return the texts of the rows of a list by their ordinals, for each path that a row links to the first row that does.
 
     Of a text with commas, each part has an ordinal of its own."""
     linked: dict[str, Mapping[str, str]] = {}
-    for row in decode(value) if len(value) > _LEAST_ROW else ():
+    for row in decode(value) if len(value) > _LEAST_ROW and rows_of(value) is not None else ():
         if isinstance(row, Element):
             elements = list(row.elements())
-            written = [child.strip() for each in elements for child in each.children if isinstance(child, str)]
+            written = texts_of_row(row)
             texts = {f"{index}": text for index, text in enumerate(written)}
             texts |= {f"{index}.{number}": part for index, text in enumerate(written) if ", " in text
                       for number, part in enumerate(text.split(", "))}
             for each in elements:
-                if href := each.attributes.get("href"):
-                    linked.setdefault(urlsplit(href).path, texts)
+                if path := path_of(each.attributes.get("href", "")):
+                    linked.setdefault(path, texts)
     return linked
 
 
 def rows_to(visit: SiteVisit, url: str) -> dict[str, Mapping[str, str]]:
     """Return the texts of the rows of a visit's page that link to the path of an address, by route and place."""
-    path = urlsplit(url).path
+    path = path_of(url)
     return {f"{visit.route} {place}": texts for place, value in visit.values.items()
             if value and value[0] == "[" and path in value and (texts := linked_rows(value).get(path))}
 
@@ -264,17 +314,6 @@ def with_row(look: Value, side: str, at: int, row: Value) -> Value:
 def structure_of(row: Any) -> Any:
     """Return the tags of a row, given as JSON, without its texts and attributes."""
     return (row[0], *map(structure_of, row[2])) if isinstance(row, list) else ""
-
-
-def rows_of(value: Value) -> list[object] | None:
-    """Return the children that a value holds as JSON, None for other values."""
-    if not value or value[0] != "[":
-        return None
-    try:
-        rows = json.loads(value)
-    except ValueError:
-        return None
-    return rows if isinstance(rows, list) else None
 
 
 def write_pattern(pattern: Value, argument: Callable[[str], str | None]) -> Value:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from .trees import Element, Node, decode
-from .visits import Place, Value
+from .visits import Place, Value, rows_of
 
 __all__ = ["SECRET", "UNKNOWN", "PageTemplate", "decoded_rows"]
 
@@ -107,5 +107,6 @@ def _unknown_row(tag: str) -> Node:
 
 @lru_cache(maxsize=4096)
 def decoded_rows(text: str) -> Sequence[Node]:
-    """Return the nodes of a value that holds children as JSON; they are shared."""
-    return tuple(decode(text))
+    """Return the nodes of a value that holds children as JSON; they are shared. Of another value, as other pages may have in
+    its place, none."""
+    return tuple(decode(text)) if rows_of(text) is not None else ()

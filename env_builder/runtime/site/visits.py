@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from .port import PortRequest
 
-__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "words_of", "written_days",
+__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "path_of", "rows_of", "words_of", "written_days",
            "written_instant"]
 
 Place: TypeAlias = str
@@ -46,6 +47,32 @@ class SiteVisit:
     def kind(self) -> Value:
         """Return the answer's kind."""
         return self.values.get(KIND)
+
+
+@lru_cache(maxsize=1 << 13)
+def rows_of(value: Value) -> Sequence[Any] | None:
+    """Return the children that a value holds as JSON, None for other values."""
+    if not value or value[0] != "[":
+        return None
+    try:
+        rows = json.loads(value)
+    except ValueError:
+        return None
+    return rows if all(map(_is_node, rows)) else None
+
+
+def _is_node(plain: Any) -> bool:
+    if isinstance(plain, str):
+        return True
+    return isinstance(plain, list) and list(map(type, plain)) == [str, dict, list] and all(map(_is_node, plain[2]))
+
+
+def path_of(url: str) -> str:
+    """Return the path of an address, the empty text for what is none."""
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        return ""
 
 
 def local_url(url: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -188,3 +189,35 @@ def test_a_request_for_something_that_nobody_met_has_an_answer_of_its_own() -> N
     model, first = learnt(training), visit("new", 299, "box 17", "/boxes/", route="boxes")
     kinds = [model.answer(visit("new", 300, None, f"/find?box={box}", route="find"), [first]) for box in ("17", "555")]
     assert [each.values[KIND] for each in kinds if each is not None] == ["200 page", "404 page"]
+
+
+def test_a_text_counts_the_rows_of_its_page() -> None:
+    def counted(session: str, minute: int, n_rows: int, **options: str) -> VisitOfSession:
+        rows = "[" + ",".join(f'["li",{{}},["row {session} {number}"]]' for number in range(n_rows)) + "]"
+        page = visit(session, minute, f"{n_rows} boxes", "/boxes", **options)
+        return replace(page, values={**page.values, "1": rows})
+
+    training = [counted(f"s{n}", 10 * n, 3 + n) for n in range(8)]
+    answer = learnt(training).answer(replace(visit("new", 500, None, "/boxes"), values={}), [])
+    assert answer is not None
+    assert len(json.loads(answer.values["1"] or "")) == 10
+    assert answer.values[TEXT] == "10 boxes"
+
+
+def test_a_list_shows_what_the_session_changed_on_the_page_of_a_row() -> None:
+    def listed(session: str, minute: int, states: Mapping[int, str]) -> VisitOfSession:
+        rows = ",".join(f'["li",{{}},[["a",{{"href":"/box/{number}"}},["box {number}"]]," {state}"]]'
+                        for number, state in states.items())
+        return visit(session, minute, f"[{rows}]", "/boxes", route="boxes")
+
+    def changed(session: str, minute: int, states: dict[int, str], number: int) -> list[VisitOfSession]:
+        after = {**states, number: f"shut by {session}"}
+        return [listed(session, minute, states), visit(session, minute + 1, after[number], f"/box/{number}"),
+                listed(session, minute + 2, after)]
+
+    states = {17: "open", 18: "open", 19: "open"}
+    training = [each for n in range(6) for each in changed(f"s{n}", 10 * n, states, 17 + n % 3)]
+    *own, after = changed("new", 500, states, 18)
+    answer = learnt(training).answer(replace(after, values={}, is_page=False), own)
+    assert answer is not None
+    assert json.loads(answer.values[TEXT] or "") == json.loads(after.values[TEXT] or "")

@@ -5,6 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from env_builder.runtime.site.model import InducedPages
 from env_builder.runtime.site.port import PortAnswer, PortRequest
 from env_builder.runtime.site.trees import render
@@ -66,3 +70,46 @@ def test_the_same_answers_make_the_same_files(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write(tmp_path / name)
     assert all(file.read_bytes() == (tmp_path / "b" / file.name).read_bytes() for file in (tmp_path / "a").iterdir())
+
+
+@given(method=st.sampled_from(("GET", "POST", "x")), url=st.one_of(
+    st.text(max_size=30), st.sampled_from(("//[", "http://[", "/box/[", "/box/%ff?=&&a", "/box/17?note=[1]"))),
+       form=st.none() | st.lists(st.tuples(st.text(max_size=5), st.text(max_size=5)), max_size=3).map(tuple))
+def test_no_request_breaks_a_site(method: str, url: str, form: tuple[tuple[str, str], ...] | None, site: InducedPages) -> None:
+    own: list[SiteVisit] = []
+    for _ in range(2):
+        answered = site.answer(PortRequest(method, url, form), "ann", MONDAY + timedelta(days=3), own)
+        own += [answered[1]] if answered is not None else []
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> InducedPages:
+    return write(tmp_path_factory.mktemp("site"))
+
+
+def test_texts_that_look_like_rows_are_texts(tmp_path: Path) -> None:
+    texts = ["[Draft] of a long text without end", '["a","b"]', "[1, 2, 3, 4, 5, 6, 7, 8, 9]", "[[[]]]", '[["li",{},3]]']
+    answers = []
+    for number, text in enumerate(texts * 2):
+        page = collapse(parse(f"<h1>{text}</h1><a href='http://['>x</a>" + "<ul><li><a href='/17'>one</a></ul>" * (number % 2)))
+        request, at = PortRequest("GET", f"/text/{number % 5}"), MONDAY + timedelta(hours=number)
+        answers.append(RecordedAnswer(f"s{number}", "ann", at, request, PortAnswer(200, "recorded", page=page)))
+    write_site(tmp_path, answers, {f"/text/{number}": "/text/{text_1}" for number in range(5)})
+    pages = InducedPages.load(tmp_path)
+    for number in range(5):
+        answered = pages.answer(PortRequest("GET", f"/text/{number}"), "ann", MONDAY + timedelta(days=3), [])
+        assert answered is not None
+        assert answered[0].page is not None
+        assert "<h1" in render(answered[0].page)
+
+
+def test_what_others_did_after_the_start_of_an_episode_is_not_known_in_it(tmp_path: Path) -> None:
+    pages, at = write(tmp_path), MONDAY + timedelta(days=2)
+    look = PortRequest("GET", "/box/19")
+    early = pages.answer(look, "bea", at, [], until=MONDAY)
+    late = pages.answer(look, "bea", at, [], until=at)
+    assert early is not None
+    assert late is not None
+    assert early[0].page is not None
+    assert late[0].page is not None
+    assert "note2" not in render(early[0].page)
