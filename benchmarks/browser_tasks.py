@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ def tasks(data: Path) -> Figures:
         figures = _verdicts(out, truth) | _audit(out) | passwords(data / "logs", out)
         for name in sorted(path.name for path in (out / "environments").glob("site-*")):
             room = PublishedRoom(out, name)
-            figures |= room.by_heart() | room.filing(_held_out(out, truth))
+            figures |= room.by_heart() | room.speed() | room.filing(_held_out(out, truth))
         return figures
 
 
@@ -123,6 +124,16 @@ class PublishedRoom:
         solved = sum(self.reward(task_id, self.solutions[task_id], seed) == 1.0 for task_id, seed in known)
         return {"known_solutions_paid": sum(self.reward(task_id, steps) == 1.0 for task_id, steps in self.solutions.items()),
                 "by_heart": round(solved / max(len(known), 1), 3)}
+
+    def speed(self) -> Figures:
+        """Return calls of known solutions a second of the processor, in whole episodes whose pages were shown before."""
+        begin, n_calls = time.process_time(), 0
+        for task_id, steps in self.solutions.items():
+            self.environment.reset(task_id, seed=0)
+            for step in steps:
+                self.environment.call(step["tool"], step["arguments"])
+            n_calls += len(steps)
+        return {"episode_calls_s": round(n_calls / (time.process_time() - begin))}
 
     def filing(self, held_out: frozenset[str]) -> Figures:
         """Return what honest ways and cheats get on the task with most files to file."""

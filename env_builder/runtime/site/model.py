@@ -24,6 +24,8 @@ from .templates import PageTemplate
 from .visits import KIND, SiteVisit, arguments_of, local_url
 
 __all__ = ["InducedPages"]
+MOST_RENDERED = 4096
+"""Recorded answers whose trees are kept; the oldest goes first."""
 
 
 class InducedPages:
@@ -33,6 +35,8 @@ class InducedPages:
                  visits: Sequence[SiteVisit] = ()) -> None:
         """Take what was learnt, and the recorded visits."""
         self._visits = visits
+        self._rendered: dict[tuple[int, str], PortAnswer] = {}
+        """Recorded answers as trees, so that episodes of one task share them and what browsers make of them."""
         self._routes = routes
         self._templates = templates
         self._sources = sources
@@ -69,8 +73,13 @@ class InducedPages:
             return None
         arguments = arguments_of(request, self._routes.parameters(route, request.url))
         visit = replace(recorded, user=user, at=at, arguments=arguments)
-        answer = self._answer(recorded.route, LearntValues(dict(recorded.values), ()), _token(user, start))
-        return answer._replace(tier="recorded"), visit
+        key = number, _token(user, start)
+        if key not in self._rendered:
+            if len(self._rendered) >= MOST_RENDERED:
+                del self._rendered[next(iter(self._rendered))]
+            answer = self._answer(recorded.route, LearntValues(dict(recorded.values), ()), key[1])
+            self._rendered[key] = answer._replace(tier="recorded")
+        return self._rendered[key], visit
 
     def answer(self, request: PortRequest, user: str, at: datetime, own: Sequence[SiteVisit],
                until: datetime | None = None) -> tuple[PortAnswer, SiteVisit] | None:
