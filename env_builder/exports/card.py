@@ -28,6 +28,7 @@ UNKNOWN = "unknown"
 _FORMS = {
     "trajectories": "the table of steps that every other form is made from: one row a step",
     "sft": "successful sessions as messages and tools, for supervised fine-tuning",
+    "steps": "of a site: page, goal and history, and the action that followed; what could be acted on, with what was",
     "dpo": "two actions in the same state of a task, a successful session's and a failed one's; the smallest difference first",
     "kto": "actions of successful and of failed sessions, each for itself",
     "grpo": "prompts of the published tasks, to be rolled out in the environment",
