@@ -321,6 +321,7 @@ comment on column mart.site_work.session_id is 'The page session: as the pages''
 comment on column mart.site_work.host is 'Of the site.';
 comment on column mart.site_work.person is 'Name of the person in all systems; null: nothing tells.';
 comment on column mart.site_work.ask is 'The message that asked for it; null: none is on record.';
+comment on column mart.site_work.asked_by is 'Who wrote that message.';
 comment on column mart.site_work.kind is 'Number of the kind of work among those of the site; null: it is of no kind.';
 comment on column mart.site_work.is_right is 'Whether it did what was asked; null: nothing tells.';
 comment on column mart.site_work.broken is 'Laws of its kind that it breaks.';

@@ -885,6 +885,8 @@ class SiteWorkRow(Record):
     """Name of the person in all systems; null: nothing tells."""
     ask: str | None
     """The message that asked for it; null: none is on record."""
+    asked_by: str | None
+    """Who wrote that message."""
     kind: int | None
     """Number of the kind of work among those of the site; null: it is of no kind."""
     is_right: bool | None

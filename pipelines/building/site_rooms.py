@@ -200,7 +200,8 @@ class _SiteRows:
             is_task = work.reason == "played"
             self.work.append(SiteWorkRow(
                 session_id=piece.session.session_id, host=host, person=piece.person,
-                ask=piece.ask.text if piece.ask is not None else None, kind=verdict.kind, is_right=verdict.is_right,
+                ask=piece.ask.text if piece.ask is not None else None,
+                asked_by=piece.ask.author if piece.ask is not None else None, kind=verdict.kind, is_right=verdict.is_right,
                 broken=["; ".join(law) for law in verdict.broken], complaint=verdict.complaint,
                 task_id=work.task_id if work.task_id in holding else None))
             if not is_task:
