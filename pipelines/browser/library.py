@@ -133,7 +133,7 @@ def checks_of(library: Library, task_id: str) -> list[Row]:
 def published_checks(library: Library, environment: str, task_id: str) -> list[Row]:
     """Return the checks of a task as its environment's rewards have them."""
     row = library.line(library.out / "rewards" / environment / "rubrics.jsonl", "task_id", task_id)
-    return _in_order(row["checks"] if row else [])
+    return _in_order([{"weight": 1.0, "provenance": {}, **check} for check in row["checks"]] if row else [])
 
 
 def _in_order(checks: list[Row]) -> list[Row]:
