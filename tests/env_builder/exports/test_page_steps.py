@@ -25,8 +25,8 @@ def source(lengths: list[int], is_graded: bool, discount: float) -> DatasetSourc
         task_id, session, split = f"t{number}", f"s{number}", SPLITS[number % 3]
         tasks.append(Task.model_validate({
             "task_id": task_id, "service": "site", "family": "work", "slots": "{}", "goal": f"goal {number}",
-            "segment_of": None, "derived_from": None, "session_ids": [session], "succeeded_session_ids": [] if number % 4 == 3 else [session],
-            "starts_at": None, "split": split, "difficulty": None}))
+            "segment_of": None, "derived_from": None, "session_ids": [session], "starts_at": None, "split": split,
+            "succeeded_session_ids": [] if number % 4 == 3 else [session], "difficulty": None}))
         rows += [SiteStepRow(
             session_id=session, host="site", position=place, task_id=task_id, split=split, goal=f"goal {number}",
             happened_at=BEGAN + timedelta(seconds=place), tool="browser_click", arguments=json.dumps({"target": f"e{place}"}),
