@@ -42,7 +42,7 @@ STAGES: tuple[Stage, ...] = (
         intact="pipelines.building.code_rooms:hold"),
     Stage(
         "site_rooms", "Learn each web site from its pages, judge the work done on it, and write an environment of it.",
-        (StageTable("mart.site_rooms"), StageTable("mart.site_work")),
+        (StageTable("mart.site_rooms"), StageTable("mart.site_work"), StageTable("mart.site_steps", (_SESSION,))),
         ("extract",), "pipelines.building.site_rooms:site_rooms", ("[sources]",),
         intact="pipelines.building.site_rooms:hold"),
     Stage(
@@ -86,7 +86,8 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "datasets", "Write the files of every exporter that runs by default, one per split.",
         (StageTable("mart.datasets", (("folders", "split_part(path, '/', 2)"),)),),
-        ("extract", "sessions", "outcomes", "tasks", "environments"), "pipelines.building.datasets:datasets", ("[audit]",),
+        ("extract", "sessions", "site_rooms", "outcomes", "tasks", "environments"),
+        "pipelines.building.datasets:datasets", ("[audit]",),
         outputs=("datasets",), intact="pipelines.building.datasets:hold"),
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",

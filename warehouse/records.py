@@ -885,6 +885,8 @@ class SiteWorkRow(Record):
     """Name of the person in all systems; null: nothing tells."""
     ask: str | None
     """The message that asked for it; null: none is on record."""
+    asked_by: str | None
+    """Who wrote that message."""
     kind: int | None
     """Number of the kind of work among those of the site; null: it is of no kind."""
     is_right: bool | None
@@ -895,6 +897,40 @@ class SiteWorkRow(Record):
     """Whether somebody complained."""
     task_id: str | None
     """The task that was made of it; null: none holds."""
+
+
+class SiteStepRow(Record):
+    """A call that does again what a person did on a site, in work that was right (`mart.site_steps`)."""
+
+    session_id: str
+    """The page session."""
+    host: str
+    """Of the site."""
+    position: int
+    """Place of the call in its session, from 0."""
+    task_id: str
+    """Id of the work's task, whether one was published or not."""
+    split: Split
+    """Of the task."""
+    goal: str
+    """What was asked, with what the environment's tasks say besides."""
+    happened_at: datetime
+    """When the person did it."""
+    tool: str
+    """Of the environment."""
+    arguments: str
+    """JSON object. Refs are those of this very play."""
+    content: str
+    """The environment's answer."""
+    is_error: bool
+    """Whether it refused the call."""
+    tier: str
+    """Of the answer (docs/environment.md)."""
+    observation: str
+    """The page as a snapshot shows it before the call."""
+    candidates: str
+    """JSON list of what could be acted on there: {"ref", "role", "name", "positive"}, the last one true of what the call acts
+    on."""
 
 
 class WorkspaceStep(Record):

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from env_builder.exports import card
+from env_builder.exports import card, page_steps
 from env_builder.exports.exporter import DatasetSource, Exported, Exporter, RoomExporter, named, of_tables, registered
 from env_builder.exports.kit import Kit
 from warehouse.errors import Missing
@@ -26,6 +26,7 @@ __all__ = [
     "Exporter",
     "Kit",
     "RoomExporter",
+    "by_default",
     "export",
     "export_room",
     "named",
@@ -50,11 +51,16 @@ def export(name: str, out: Path, source: DatasetSource) -> Exported:
     return exporter.write(out, source)
 
 
+def by_default() -> list[str]:
+    """Return the names of the exporters that every run calls."""
+    return [name for name, exporter in of_tables().items() if exporter.by_default]
+
+
 def write(
     forms: Iterable[str], out: Path, source: DatasetSource, rejected: pl.DataFrame | None = None, licence: str = card.UNKNOWN,
     query: Mapping[str, Any] = MappingProxyType({}),
 ) -> Exported:
-    """Write `source` in several forms into the folder `out`, with a dataset card and what was left.
+    """Write `source` in several forms into the folder `out`, with a dataset card and what was left; of a site also its steps.
 
     `rejected`: frame of `Decision` on what was left before any form saw it; `query`: what was asked for of the source, as the
     card and `left.json` tell it. Raises InputError where the folder holds an export of something else; other forms stay.
@@ -63,6 +69,8 @@ def write(
     about = {"environment": source.environment, "content_digest": source.content_digest, **query}
     earlier = card.earlier_rows(out, about)
     written = {form: export(form, out, source) for form in forms}
+    if source.page_steps is not None:
+        written[page_steps.NAME] = page_steps.write(out, source)
     decisions = {card.ALL: empty(Decision) if rejected is None else rejected,
                  **{form: each.decisions for form, each in written.items()}}
     paths = [path for each in written.values() for path in each.paths]

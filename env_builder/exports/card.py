@@ -28,6 +28,7 @@ UNKNOWN = "unknown"
 _FORMS = {
     "trajectories": "the table of steps that every other form is made from: one row a step",
     "sft": "successful sessions as messages and tools, for supervised fine-tuning",
+    "steps": "of a site: page, goal and history, and the action that followed; what could be acted on, with what was",
     "dpo": "two actions in the same state of a task, a successful session's and a failed one's; the smallest difference first",
     "kto": "actions of successful and of failed sessions, each for itself",
     "grpo": "prompts of the published tasks, to be rolled out in the environment",
@@ -113,7 +114,9 @@ def _front(files: dict[str, list[tuple[str, str, int]]], licence: str) -> Iterab
 def _body(files: dict[str, list[tuple[str, str, int]]], source: DatasetSource, counted: dict[str, dict[str, int]],
           about: Mapping[str, Any]) -> Iterable[str]:
     digest = source.content_digest or "none was published"
-    yield from (f"# {source.environment}", "", "What agents did in the tools of one service, and how well it went: made by "
+    what = "What agents did in the tools of one service, and how well it went" if source.page_steps is None else (
+        "What people did right on a web site, done again with the tools of its environment")
+    yield from (f"# {source.environment}", "", f"{what}: made by "
                 f"Traceroom from logs or rollouts. Content digest of the environment: `{digest}`.", "")
     if chosen := [f"{name} {', '.join(map(str, value)) if isinstance(value, list | tuple) else value}"
                   for name, value in about.items() if name not in _OF_SOURCE and value]:

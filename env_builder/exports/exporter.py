@@ -55,6 +55,8 @@ class DatasetSource(NamedTuple):
     """Of a reward for each act that comes before it."""
     pad_to: int = 0
     """Steps that each episode is padded to where a form knows of padding; 0: none is."""
+    page_steps: pl.DataFrame | None = None
+    """Frame of `SiteStepRow`: of a site, what its pages showed before each call; None where no pages are."""
     privacy_policy: str | None = None
     """Version of the rules by which personal data was taken out; None: none was."""
 

@@ -20,6 +20,7 @@ from env_builder.runtime.site.browser import SiteBrowser
 from env_builder.runtime.site.flat import FlatPage
 from env_builder.runtime.site.session import one_form
 from env_builder.runtime.site.shown_pages import ShownPage
+from env_builder.site.choices import PageItem, observed, page_items
 from env_builder.site.form_laws import accepted
 from env_builder.site.recorded import SECRET, RecordedRequest, login_of
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork
@@ -35,6 +36,12 @@ class PlayedCall(NamedTuple):
     content: str
     is_error: bool
     tier: str
+    at: datetime
+    """When the person did on record what the call does again."""
+    observation: str
+    """The page as a snapshot showed it before the call."""
+    items: tuple[PageItem, ...]
+    """What could be acted on there."""
 
 
 class Deed(NamedTuple):
@@ -66,6 +73,7 @@ class WorkPlayer:
         self._state = state
         self._site = site
         self._passwords = passwords
+        self._at = datetime.min
         self.calls: list[PlayedCall] = []
         self._filled: list[tuple[str, str]] = []
         """(name, value) of what was put into the form that is being sent."""
@@ -79,7 +87,8 @@ class WorkPlayer:
 
     def play(self, piece: PieceOfWork, note: bool = True) -> None:
         """Do everything in the order of time. Errors: PlayStopped where it cannot go on."""
-        for _, step in sorted(self._steps(piece, note), key=lambda each: each[0]):
+        for at, step in sorted(self._steps(piece, note), key=lambda each: each[0]):
+            self._at = at
             if isinstance(step, int):
                 self._request(piece, step)
             elif isinstance(step, FileEvent):
@@ -97,8 +106,9 @@ class WorkPlayer:
         yield from ((message.at, message) for message in piece.notes if note and message.channel and message.thread is None)
 
     def _call(self, tool: str, **arguments: Any) -> PlayedCall:
+        observation, items = observed(self._site), tuple(page_items(self._browser, tool, arguments))
         result = self._state.call(tool, arguments)
-        call = PlayedCall(tool, arguments, result.content, result.is_error, result.tier)
+        call = PlayedCall(tool, arguments, result.content, result.is_error, result.tier, self._at, observation, items)
         self.calls.append(call)
         if result.is_error:
             raise PlayStopped(f"{tool} was refused: {result.content.splitlines()[0]}")

@@ -24,8 +24,9 @@ from env_builder.runtime.apps import App, CompositeApp, CompositeState, Receivin
 from env_builder.runtime.apps.site import SiteState
 from env_builder.runtime.canonical import digest
 from env_builder.site.agreement import WorkVerdict
-from env_builder.site.playing import Deed, PlayStopped, WorkPlayer, tree_path
+from env_builder.site.playing import Deed, PlayedCall, PlayStopped, WorkPlayer, tree_path
 from env_builder.site.work import PieceOfWork
+from warehouse.records import Split
 
 SITE, FILES, CHAT = "site", "files", "chat"
 _STEPS, _SECONDS = 400, 3600.0
@@ -55,7 +56,7 @@ class PlayedWork(NamedTuple):
     reason: str
     """played; or why it is no task."""
     detail: str
-    steps: tuple[Row, ...] = ()
+    calls: tuple[PlayedCall, ...] = ()
     deeds: tuple[Deed, ...] = ()
     difference: Mapping[str, Any] = {}
     received: tuple[tuple[str, str | None], ...] = ()
@@ -64,6 +65,18 @@ class PlayedWork(NamedTuple):
     @property
     def task_id(self) -> str:
         return digest(f"site task of {self.piece.session.session_id}")
+
+    @property
+    def steps(self) -> list[Row]:
+        """Return the calls alone, as a known solution has them."""
+        return [{"tool": call.tool, "arguments": call.arguments} for call in self.calls]
+
+    @property
+    def split(self) -> Split:
+        """Return the part of the data that the work belongs to, whether a task is made of it or not."""
+        if int(self.task_id[:8], 16) % 10 < 8:
+            return "train"
+        return "validation" if int(self.task_id[:8], 16) % 10 == 8 else "held_out"
 
 
 class DownloadFolders:
@@ -140,9 +153,8 @@ class SiteRoom:
             player.play(piece, note=self._source.chat is not None)
         except PlayStopped as error:
             return PlayedWork(piece, verdict, "cannot_be_played", str(error))
-        steps = tuple({"tool": call.tool, "arguments": call.arguments} for call in player.calls)
         received = cast(ReceivingState, state).received() if app.takes_files else ()
-        work = PlayedWork(piece, verdict, "played", "", steps, tuple(player.deeds), state.difference(), received)
+        work = PlayedWork(piece, verdict, "played", "", tuple(player.calls), tuple(player.deeds), state.difference(), received)
         if not self._end(work)["documents"] and not self._must_list(work):
             return work._replace(reason="changes_nothing", detail="nothing is other than it was when the work was asked for")
         return work
@@ -153,17 +165,17 @@ class SiteRoom:
         tasks = sorted((work for work in works if work.reason == "played"), key=lambda work: work.task_id)
         return assemble(
             self._source.name, self.apps(), [self._task(work) for work in tasks], [self._rubric(work) for work in tasks],
-            environment, rewards, [{"task_id": work.task_id, "steps": list(work.steps)} for work in tasks], perturbations,
+            environment, rewards, [{"task_id": work.task_id, "steps": work.steps} for work in tasks], perturbations,
             privacy=privacy, audit=audit)
 
     def _task(self, work: PlayedWork) -> Row:
-        goal = self._goal(work)
-        return {"task_id": work.task_id, "session_ids": [work.piece.session.session_id], "split": _split(work.task_id),
+        goal = self.goal(work)
+        return {"task_id": work.task_id, "session_ids": [work.piece.session.session_id], "split": work.split,
                 "family": f"work-{work.verdict.kind}", "goal": goal, "starts_at": _instant(work.piece),
                 "opening": [{"role": "user", "content": goal}], "user": {"turns": []}, "slots": {}, "segment_of": None,
                 "derived_from": None, "limits": {"steps": _STEPS, "seconds": _SECONDS}}
 
-    def _goal(self, work: PlayedWork) -> str:
+    def goal(self, work: PlayedWork) -> str:
         """Return the ask, else what was done, and what the person knew besides: address, login, where such files go."""
         ask, login = work.piece.ask, work.piece.session.login
         wanted = [_MENTION.sub("", ask.text, count=1).strip()] if ask is not None else [_sentence(deed) for deed in work.deeds]
@@ -268,7 +280,3 @@ def _sentence(deed: Deed) -> str:
     fields = ", ".join(f"{name or 'the field'} to “{value}”" for name, value in deed.fields)
     parts = [*([f"set {fields}"] if fields else []), *([f"press “{deed.button}”"] if deed.button else [])]
     return f"On {place} {' and '.join(parts)}."
-
-
-def _split(task_id: str) -> str:
-    return (("train",) * 8 + ("validation", "held_out"))[int(task_id[:8], 16) % 10]

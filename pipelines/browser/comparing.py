@@ -13,14 +13,18 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder.runtime import Environment
+from env_builder.runtime.apps.site import SiteState
 from env_builder.runtime.canonical import canonical
+from env_builder.runtime.site.browser import SiteBrowser
 from extractors.formats.correction import ROLES
 from pipelines.browser.changes import MOST, differences, loaded
+from pipelines.browser.framed import framed
 from pipelines.browser.trajectories import TaskTrajectory, key_of
 from pipelines.playing import Move, Room, graded, load, played
 
@@ -192,14 +196,40 @@ class Replayer:
 def _played(room: Room, moves: Sequence[Move]) -> Row:
     before: Row = {"documents": {}, "write_calls": []}
     steps, look = [], room.environment.episode().look
+    on = _acted_on(room, moves)
     for step in played(room, moves):
         after, look = json.loads(canonical(room.environment.difference())), room.environment.episode().look
-        steps.append({**step, "changed": _moved(before, after, look), "state_hash": room.environment.state_hash()})
-        before = after
+        steps.append({**step, "changed": _moved(before, after, look), "state_hash": room.environment.state_hash(),
+                      "page": _page(room), "on": on})
+        before, on = after, _acted_on(room, moves[len(steps):])
     documents = {name: {"begun": loaded(look(name)[0] if look else None), "now": loaded(value)}
                  for name, value in before.get("documents", {}).items()}
     end = {"documents": documents, "write_calls": before.get("write_calls", [])}
     return {"steps": steps, "grade": graded(room), "end": end}
+
+
+def _browser(room: Room) -> SiteBrowser | None:
+    """Return the browser of an episode; None in an environment without a site."""
+    state = room.environment._state
+    return next((each.browser for each in getattr(state, "states", [state]) if isinstance(each, SiteState)), None)
+
+
+def _page(room: Room) -> Callable[[], str] | None:
+    """Return what makes the HTML of the page that is shown; None where none is."""
+    browser = _browser(room)
+    page = browser.page if browser is not None else None
+    return None if browser is None or page is None else partial(framed, page, browser.view(page))
+
+
+def _acted_on(room: Room, moves: Sequence[Move]) -> str | None:
+    """Return the role and name of the element that the next move acts on."""
+    browser = _browser(room)
+    page = browser.page if browser is not None else None
+    target = (moves[0].get("arguments") or {}).get("target") if moves else None
+    number = page.refs.number(target) if page is not None and isinstance(target, str) else None
+    if browser is None or page is None or number is None or number >= len(browser.view(page).page.tags):
+        return None
+    return browser.view(page).label(number)
 
 
 def _moved(before: Row, after: Row, look: Look | None) -> list[Row]:

@@ -127,7 +127,16 @@ def checks_of(library: Library, task_id: str) -> list[Row]:
     rubric."""
     row = library.row("select checks from mart.variants where task_id = $id", id=task_id) or library.row(
         "select checks from mart.rubrics where task_id = $id", id=task_id)
-    checks = json.loads(row["checks"]) if row else []
+    return _in_order(json.loads(row["checks"]) if row else [])
+
+
+def published_checks(library: Library, environment: str, task_id: str) -> list[Row]:
+    """Return the checks of a task as its environment's rewards have them."""
+    row = library.line(library.out / "rewards" / environment / "rubrics.jsonl", "task_id", task_id)
+    return _in_order([{"weight": 1.0, "provenance": {}, **check} for check in row["checks"]] if row else [])
+
+
+def _in_order(checks: list[Row]) -> list[Row]:
     return sorted(checks, key=lambda check: (ROLES.index(check["role"]), check["kind"], check["check_id"]))
 
 
@@ -188,10 +197,11 @@ def find_environment(library: Library, name: str) -> Row:
         "program is not null and program != 'null' as has_program from core.tools t left join mart.behaviours b "
         "on b.service = t.service and b.tool = t.tool where t.service = $service order by n_calls desc, t.tool",
         service=row["service"])
-    return {**row, "tools": tools, "manifest": _document(library.out / "environments" / name / "manifest.json"),
-            "audit": _document(library.out / "rewards" / name / "audit.json")}
+    return {**row, "tools": tools, "manifest": document_of(library.out / "environments" / name / "manifest.json"),
+            "audit": document_of(library.out / "rewards" / name / "audit.json")}
 
 
-def _document(path: Path) -> Row:
+def document_of(path: Path) -> Row:
+    """Return the JSON object that a file holds; an empty one where there is none."""
     document = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     return document if isinstance(document, dict) else {}

@@ -23,11 +23,13 @@ from pipelines.browser import (
     policies,
     reviews,
     shown,
+    sites,
     trajectories,
     waterfall,
 )
 from pipelines.browser.comparing import Replayer, compared_steps
-from pipelines.browser.library import Library, audit_of, checks_of, evidence, find_environment, find_task
+from pipelines.browser.framed import screenshot
+from pipelines.browser.library import Library, audit_of, checks_of, evidence, find_environment, published_checks
 from pipelines.inspection import searching, views
 from pipelines.inspection.coverage import unknowns
 from pipelines.trying import Workbench
@@ -53,7 +55,7 @@ class Browser:
 
     def overview(self, query: QueryParams) -> Row:
         return {"template": "overview", "numbers": self.library.once("overview", lambda: views.overview(self.library)),
-                "largest": views.families(self.library, {}).rows[:8],
+                "rooms": sites.rooms(self.library), "largest": views.families(self.library, {}).rows[:8],
                 "waiting": corrections.waiting(self.library, self.corrections),
                 "is_running": (self.out / progress.NAME).is_file()}
 
@@ -82,7 +84,10 @@ class Browser:
         return self.library.once("choices", lambda: searching.choices(self.library))
 
     def session(self, query: QueryParams) -> Row:
-        """One session as a conversation, with what each call changed."""
+        """One session as a conversation, with what each call changed; of a site page by page."""
+        work = sites.find_work(self.library, _id(query), _whole(query.get("step", "0")))
+        if work is not None:
+            return {"template": "work", **work}
         row = views.session(self.library, _id(query))
         begin = _whole(query.get("from", "0"))
         rows = views.turns(self.library, row["session_id"], begin)
@@ -100,8 +105,9 @@ class Browser:
 
     def task(self, query: QueryParams) -> Row:
         """One task: its sessions, its rubric with the evidence, its audit."""
-        row = find_task(self.library, _id(query))
-        checks = checks_of(self.library, row["task_id"])
+        row = sites.find_any_task(self.library, _id(query))
+        checks = (published_checks(self.library, row["room"].name, row["task_id"]) if row.get("of_room") else
+                  checks_of(self.library, row["task_id"]))
         ids = [name for check in checks for name in (check["check_id"], f"{row['task_id']}/{check['check_id']}")]
         ids += [line["id"] for line in corrections.waiting(self.library, self.corrections)
                 if line["id"].startswith((f"{row['task_id']}/", f"{row['family']}/"))]
@@ -119,6 +125,9 @@ class Browser:
 
     def environment(self, query: QueryParams) -> Row:
         """One environment: its tools, what it can answer, who was played against it, its tasks."""
+        room = sites.environment_of(self.library, _id(query))
+        if room is not None:
+            return {"template": "room", "environment": room}
         environment = find_environment(self.library, _id(query))
         return {"template": "environment", "environment": environment, "query": query,
                 "unknowns": [row for row in self._unknowns() if row["service"] == environment["service"]],
@@ -138,8 +147,11 @@ class Browser:
         task, way, messages, play = self._play(query, query.get("way", "solution"))
         steps = list(compared_steps(way, play))
         at = min(_whole(query.get("step", "0")) or len(steps), len(steps))
+        make = steps[at - 1]["page"] if steps else None
+        images = {step["place"]: image for step in steps[:at] if (image := screenshot(step["recorded"]))}
         return {"template": "replay", "task": task, "way": way, "messages": messages, "steps": steps[:at], "at": at,
-                "n_steps": len(steps), "play": play, "grade": comparing.grade(way, play),
+                "frame": make() if make is not None else None, "images": images, "n_steps": len(steps), "play": play,
+                "grade": comparing.grade(way, play),
                 "ways": trajectories.trajectories_of(self.library, task["room"], task)}
 
     def compare(self, query: QueryParams) -> Row:
@@ -154,7 +166,7 @@ class Browser:
                 "checks": comparing.checks(*grades), "ways": trajectories.trajectories_of(self.library, task["room"], task)}
 
     def _play(self, query: QueryParams, name: str) -> tuple[Row, trajectories.TaskTrajectory, list[Row], Row]:
-        task = find_task(self.library, _id(query))
+        task = sites.find_any_task(self.library, _id(query))
         if task["room"] is None:
             raise Missing(f"no room has task {task['task_id']}", hint="its page says why; build it with: traceroom run")
         way = trajectories.trajectory_of(self.library, task["room"], task, name)

@@ -49,8 +49,9 @@ def trajectories_of(library: Library, room: Path, task: Row) -> list[Row]:
     listed = []
     if _solution(library, room, task["task_id"]) is not None:
         listed.append({"name": "solution", "description": "the known solution"})
-    listed += [
-        {"name": f"session:{row['session_id']}", "description": f"session {row['session_id']}"} for row in task["sessions"]]
+    if task.get("of_room") != "site":   # of a site the known solution is what the session did
+        listed += [{"name": f"session:{row['session_id']}", "description": f"session {row['session_id']}"}
+                   for row in task["sessions"]]
     return listed + [{"name": f"episode:{row['episode_id']}", "description": _describe(row)}
                     for row in episodes_of(library, room.name, task["task_id"])]
 

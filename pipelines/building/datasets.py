@@ -1,4 +1,5 @@
-"""The stage `datasets`: what exporters write by default over each service's tasks, written aside and renamed into place.
+"""The stage `datasets`: what exporters write by default over each service's tasks and each site's work, written aside and
+renamed into place.
 
 What exporters take of a service: its tables, and its turns in a file that is read a part at a time. Turns are sorted by split,
 task and session, so that a batch of episodes is a stretch of the file. Other formats are written on request
@@ -28,6 +29,7 @@ from extractors.configuration import Audit
 from pipelines import progress
 from pipelines.building.decisions import all_of
 from pipelines.building.environments import move, names_of
+from pipelines.building.site_datasets import site_sources
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.records import SPLITS, Dataset, Decision, empty, frame
@@ -125,14 +127,19 @@ def datasets(store: Store, settings: Settings) -> Counts:
                 Decision(stage=STAGE, subject=session, kept=False, reason="leak", detail=detail)
                 for session in source.tasks["session_ids"].explode().unique().sort()]))
         else:
-            formats = [name for name, exporter in exports.of_tables().items() if exporter.by_default]
-            decisions.append(exports.write(formats, drafts / name, source).decisions)
-        rows += [_row(path, drafts, source.tasks.height) for path in sorted((drafts / name).rglob("*")) if path.is_file()]
+            decisions.append(exports.write(exports.by_default(), drafts / name, source).decisions)
+        rows += _rows(drafts / name, drafts, source)
+    on_sites = list[str]()
+    for source in site_sources(store, settings):
+        decisions.append(exports.write(exports.by_default(), drafts / source.environment, source).decisions)
+        on_sites += source.tasks["session_ids"].explode().to_list()
+        rows += _rows(drafts / source.environment, drafts, source)
     drafts.mkdir(parents=True, exist_ok=True)
     move(drafts, settings.datasets)
     shutil.rmtree(scratch)
     rejected = pl.concat(decisions).unique(["stage", "subject", "reason"])
     sessions = store.read("select unnest(session_ids) as session_id from mart.tasks")["session_id"]
+    sessions = pl.concat([sessions, pl.Series("session_id", on_sites, pl.String)])
     all_decisions = all_of(sessions, rejected, STAGE, "exported", "Stands in the files of every form that a run writes.")
     store.replace("mart.decisions", all_decisions, "stage = $stage", stage=STAGE)
     store.replace("mart.datasets", frame(Dataset, rows))
@@ -143,6 +150,10 @@ def hold(store: Store, settings: Settings) -> bool:
     """Whether the files are still there, in their size."""
     rows = store.read("select path, n_bytes from mart.datasets").iter_rows()
     return all((path := Path(settings.out) / name).is_file() and path.stat().st_size == n_bytes for name, n_bytes in rows)
+
+
+def _rows(folder: Path, drafts: Path, source: DatasetSource) -> list[Dataset]:
+    return [_row(path, drafts, source.tasks.height) for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
 def _row(path: Path, drafts: Path, n_tasks: int) -> Dataset:

@@ -21,7 +21,7 @@ from env_builder import bundle
 from env_builder.backends import FilesContent, OfficeContent
 from env_builder.office.audited_files import PageDownload, file_history
 from env_builder.office.chats import chat_history
-from env_builder.runtime.canonical import digest
+from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.office.chat import MESSAGE
 from env_builder.site.agreement import WorkKinds, WorkVerdict
 from env_builder.site.app import LearntSite, SiteContent, write_app
@@ -38,7 +38,7 @@ from pipelines.privacy import guard as privacy
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.errors import Unavailable
-from warehouse.records import Decision, SiteRoomRow, SiteWorkRow, frame
+from warehouse.records import Decision, SiteRoomRow, SiteStepRow, SiteWorkRow, frame
 from warehouse.store import Store
 
 STAGE = "site_rooms"
@@ -78,6 +78,7 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
         shutil.rmtree(settings.rewards / name, ignore_errors=True)
     counts = {"n_site_rooms": store.replace("mart.site_rooms", frame(SiteRoomRow, rows.rooms)),
               "n_site_work": store.replace("mart.site_work", frame(SiteWorkRow, rows.work)),
+              "n_site_steps": store.replace("mart.site_steps", frame(SiteStepRow, rows.steps)),
               "n_site_published": sum(row.n_tasks for row in rows.rooms)}
     replace_decisions(store, STAGE, pl.concat([frame(Decision, rows.decisions), *rows.others]))
     return counts
@@ -155,6 +156,7 @@ class _SiteRows:
     def __init__(self) -> None:
         self.rooms: list[SiteRoomRow] = []
         self.work: list[SiteWorkRow] = []
+        self.steps: list[SiteStepRow] = []
         self.decisions: list[Decision] = []
         self.others: list[pl.DataFrame] = []
         """Decisions on events of chats and files."""
@@ -186,6 +188,7 @@ class _SiteRows:
         verified = self._verified(room, played, draft, policy)
         holding = set(verified.task_ids) if verified is not None else set()
         self._note(host, pieces, verdicts, played, holding)
+        self.steps += [row for work in played if work.calls for row in _steps(host, work, room.goal(work))]
         if verified is not None and holding:
             digests = room.write([each for each in played if each.task_id in holding], draft / "environment",
                                  draft / "rewards", measured, policy, verified.report)
@@ -223,10 +226,21 @@ class _SiteRows:
             is_task = work.reason == "played"
             self.work.append(SiteWorkRow(
                 session_id=piece.session.session_id, host=host, person=piece.person,
-                ask=piece.ask.text if piece.ask is not None else None, kind=verdict.kind, is_right=verdict.is_right,
+                ask=piece.ask.text if piece.ask is not None else None,
+                asked_by=piece.ask.author if piece.ask is not None else None, kind=verdict.kind, is_right=verdict.is_right,
                 broken=["; ".join(law) for law in verdict.broken], complaint=verdict.complaint,
                 task_id=work.task_id if work.task_id in holding else None))
             if not is_task:
                 detail = f"{work.detail or 'nothing tells how it went'}."
                 self.decisions.append(Decision(stage=STAGE, subject=piece.session.session_id, kept=False, reason=work.reason,
                                                detail=detail))
+
+
+def _steps(host: str, work: PlayedWork, goal: str) -> Iterator[SiteStepRow]:
+    """Yield what somebody did right, call by call."""
+    for position, call in enumerate(work.calls):
+        yield SiteStepRow(
+            session_id=work.piece.session.session_id, host=host, position=position, task_id=work.task_id, split=work.split,
+            goal=goal, happened_at=call.at, tool=call.tool, arguments=canonical(call.arguments), content=call.content,
+            is_error=call.is_error, tier=call.tier, observation=call.observation, candidates=canonical([
+                {"ref": item.ref, "role": item.role, "name": item.name, "positive": item.is_target} for item in call.items]))

@@ -35,7 +35,7 @@ def write(folder: Path, environment: Path) -> list[Path]:
     source = source_of(folder, environment)
     draft = folder / f".{DATASETS}"
     shutil.rmtree(draft, ignore_errors=True)
-    exports.write([name for name, exporter in exports.of_tables().items() if exporter.by_default], draft, source)
+    exports.write(exports.by_default(), draft, source)
     shutil.rmtree(folder / DATASETS, ignore_errors=True)
     draft.rename(folder / DATASETS)
     return sorted(path for path in (folder / DATASETS).rglob("*") if path.is_file())

@@ -1,0 +1,101 @@
+"""Environments of web sites and of repositories, their tasks, and the work of a site's people, for the browser's pages.
+
+Input: `mart.site_rooms`, `mart.code_rooms`, `mart.site_work`, the environments' own files, the recorded pages (`core.events`).
+Output: rows in the shape that pages of services take. Does not see files and messages of a recorded session; its task's
+replay shows them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from env_builder.runtime.files import rows_of
+from env_builder.site.parsing import parse
+from env_builder.site.recorded import RecordedRequest, page_sessions
+from pipelines.browser.framed import framed_text
+from pipelines.browser.library import Library, document_of, find_task
+from warehouse.errors import Missing, Unavailable
+
+Row = dict[str, Any]
+_ROOMS = """
+    select environment, 'site' as kind, host as of_what, n_tasks, content_digest, rewards_digest from mart.site_rooms
+    union all select environment, 'repository', repository, n_tasks, content_digest, rewards_digest from mart.code_rooms
+    order by environment"""
+_EVENTS = """
+    select * from core.events where kind in ('page', 'request') and service = $host
+    and coalesce(session_id, file_id) = $id order by happened_at, event_id"""
+LISTED = 200
+"""Tasks of an environment on its page."""
+
+
+def rooms(library: Library) -> list[Row]:
+    """List the environments of sites and of repositories."""
+    return library.once("rooms", lambda: library.rows(_ROOMS))
+
+
+def environment_of(library: Library, name: str) -> Row | None:
+    """Return an environment with its tools, tasks, audit, and of a site the work of its people; None if it is of a service."""
+    row = next((row for row in rooms(library) if row["environment"] == name), None)
+    if row is None:
+        return None
+    folder = library.out / "environments" / name
+    tasks = library.read(folder / "tasks.jsonl", lambda path: list(rows_of(path))) or []
+    tools = library.read(folder / "tools.jsonl", lambda path: list(rows_of(path))) or []
+    work = work_of(library, row["of_what"]) if row["kind"] == "site" else []
+    return {**row, "tools": tools, "tasks": tasks[:LISTED], "n_listed": min(LISTED, len(tasks)), "work": work,
+            "audit": document_of(library.out / "rewards" / name / "audit.json")}
+
+
+def work_of(library: Library, host: str) -> list[Row]:
+    """List what people did on a site, what was wrong first."""
+    return library.rows(
+        "select * from mart.site_work where host = $host order by is_right nulls last, complaint desc, session_id", host=host)
+
+
+def task_of(library: Library, task_id: str) -> Row | None:
+    """Return a task of a site or a repository as `views.task` returns those of services; None if there is no such task."""
+    for room in rooms(library):
+        folder = library.out / "environments" / room["environment"]
+        task = library.line(folder / "tasks.jsonl", "task_id", task_id)
+        if task is not None:
+            sessions = [{"session_id": name, "started_at": None, "probability": None, "has_succeeded": True}
+                        for name in task["session_ids"]]
+            decisions = library.rows("select stage, kept, reason, detail from mart.decisions where subject = $id "
+                                     "order by stage, reason", id=task_id)
+            starts_at = datetime.fromisoformat(task["starts_at"]) if task.get("starts_at") else None
+            return {"name": task["family"], "made_from": None, "derived_from": None, "slots": {}, **task,
+                    "starts_at": starts_at, "service": room["environment"], "sessions": sessions, "decisions": decisions,
+                    "is_published": True, "succeeded_session_ids": task["session_ids"], "room": folder, "of_room": room["kind"]}
+    return None
+
+
+def find_work(library: Library, session_id: str, step: int) -> Row | None:
+    """Return what a person did on a site in a session, one recorded page after the other; None if it is no such session."""
+    work = library.row("select * from mart.site_work where session_id = $id order by host", id=session_id)
+    if work is None:
+        return None
+    sessions = page_sessions(library.rows(_EVENTS, host=work["host"], id=session_id))
+    requests = sessions[0].requests if sessions else ()
+    if step > len(requests):
+        raise Missing(f"session {session_id} has no page {step}", hint=f"it has {len(requests)}")
+    at = step or min(1, len(requests))
+    shown = requests[at - 1] if requests else None
+    room = next((row["environment"] for row in rooms(library) if row["of_what"] == work["host"]), None)
+    page, problem = _page(shown)
+    return {"work": work, "requests": requests, "at": at, "shown": shown, "page": page, "problem": problem, "room": room}
+
+
+def _page(request: RecordedRequest | None) -> tuple[str | None, str]:
+    """Return the HTML of a recorded page, or why there is none."""
+    if request is None or request.html is None:
+        return None, "" if request is None else "This request was not answered with a page."
+    try:
+        return framed_text(parse(request.html)), ""
+    except Unavailable as error:
+        return None, str(error)
+
+
+def find_any_task(library: Library, task_id: str) -> Row:
+    """Return a task of a service, a site or a repository, with the folder of its environment as `room`. Raises Missing."""
+    return task_of(library, task_id) or find_task(library, task_id)
