@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..canonical import canonical, digest
+from ..exchanges import NameClasses, words_of
 from ..files import rows_of
 from ..origins import origin_text
 from ..records import Result
@@ -26,6 +27,7 @@ from ..site.model import InducedPages
 from ..site.port import Delivery
 from ..site.session import SiteAccess, SiteSession, one_form
 from ..site.shown_pages import ViewShelf
+from ..site.snapshot import SPOKEN
 from ..site.styling import Styles
 from . import App, DeliveringState, DownloadFolder, FileDelivery, Name, Start
 
@@ -52,6 +54,9 @@ class SiteApp(App):
         self._recorded: dict[str, dict[tuple[str, str], int]] = {}
         for each in rows_of(folder / "recorded_answers.jsonl"):
             self._recorded.setdefault(each["session_id"], {})[each["state"], each["question"]] = each["visit"]
+        names = folder / "names.json"
+        self._classes = NameClasses.from_row(json.loads(names.read_text("utf-8")) if names.exists() else {},
+                                             self.access.passwords.values())
         self._blobs = folder / "blobs"
         self._downloads: dict[str, list[Mapping[str, Any]]] = {}
         for each in rows_of(folder / "downloads.jsonl"):
@@ -61,7 +66,7 @@ class SiteApp(App):
         at = datetime.fromisoformat(start.instant) if start.instant else _NO_CLOCK
         recorded = self._recorded.get(next(iter(start.session_ids)), {}) if len(start.session_ids) == 1 else {}
         session = SiteSession(self.pages, self.laws, self.access, recorded, at, partial(self.file, start))
-        return SiteState(self, session, None, start.seed or 0)
+        return SiteState(self, session, None, start.layout if start.layout is not None else start.seed or 0)
 
     def file(self, start: Start, url: str) -> bytes | None:
         """Return what is downloaded at an address: by a session that the task begins with, else the last before the start."""
@@ -70,9 +75,11 @@ class SiteApp(App):
             row for row in rows if start.instant is None or row["at"] < start.instant]
         return (self._blobs / chosen[-1]["sha256"]).read_bytes() if chosen else None
 
-    def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-        """Return none: addresses hold ids, and pages and forms must go on agreeing about them."""
-        return frozenset()
+    def name_classes(self, tools: Iterable[Mapping[str, Any]]) -> NameClasses:
+        """Return names of what pages are about, words of their titles, logins, years, and the passwords of this environment."""
+        spoken = words_of(canonical(list(tools))) | SPOKEN
+        return self._classes._replace(words=tuple(
+            tuple(word for word in each if word not in spoken) for each in self._classes.words))
 
 
 class SiteState(DeliveringState):
