@@ -109,8 +109,8 @@ class Renaming:
             return [self.shown(each, back) for each in value]
         if isinstance(value, dict):
             return {self._all(name, back): self.shown(each, back) for name, each in value.items()}
-        if isinstance(value, int) and not isinstance(value, bool):
-            return int(self._all(str(value), back))
+        if isinstance(value, int) and not isinstance(value, bool):  # of few digits it says how many
+            return int(self._all(str(value), back)) if len(str(abs(value))) >= LEAST_ALONE else value
         return value
 
     def meant(self, value: Any) -> Any:

@@ -23,6 +23,7 @@ from env_builder.runtime.site.session import act_of, advanced, login_act, questi
 from env_builder.site.form_laws import accepted, form_before, learn_laws
 from env_builder.site.learning import RecordedAnswer, SiteLearner, write_site
 from env_builder.site.naming import learn_names
+from env_builder.site.ordering import learn_unordered
 from env_builder.site.parsing import collapse
 from env_builder.site.recorded import PageSession, login_of
 
@@ -156,6 +157,7 @@ def write_app(folder: Path, content: SiteContent) -> None:
     templates = json.loads((folder / "templates.json").read_text("utf-8"))
     fixed = [*content.fixed, *site.templates.values(), *(session.host for session in site.sessions)]
     bundle.write_json(folder / "names.json", learn_names(site.sessions, site.routes, content.texts, templates, fixed).to_row())
+    bundle.write_lines(folder / "layout.jsonl", learn_unordered(site.sessions, site.routes))
     bundle.write_json(folder / "access.json", site.access())
     bundle.write_lines(folder / "recorded_answers.jsonl", site.recorded(learner, content.task_sessions))
     bundle.write_lines(folder / "people.jsonl", [

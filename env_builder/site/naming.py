@@ -5,7 +5,9 @@ the varying segments of paths, long numbers that were asked for, words of the ti
 and the years of the log. A word is exchanged only if it stands in titles alone: not in what templates hold, buttons, options,
 other short texts, addresses, or what is left of an ask when titles are taken out, as these tell people what to do.
 Sees: headings of pages with an id in their path. Does not see: titles that no heading shows, words of other letters than a-z,
-numbers shorter than five digits. Abstains: from years, where dates have years of two digits.
+ids
+of one or two digits. Abstains: from an id of three or four digits that stands on a page without a link to it (it may be a
+quantity), and from years, where dates have years of two digits.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.trees import Element
 from env_builder.site.recorded import PageSession, login_of
 
-LEAST_NUMBER, LEAST_ASKED, LEAST_CODE, LEAST_WORD = 5, 7, 5, 4
+LEAST_NUMBER, LEAST_ASKED, LEAST_CODE, LEAST_WORD = 3, 7, 5, 4
 """Characters of a number in a path, of one in a query, a form or an ask, of a code, of a word."""
 MOST_SHARED = 1 / 3
 """Of the titles of a route, those that a word may stand in; a word of more is no name."""
@@ -29,6 +31,7 @@ SHORT_TEXT = 3
 """Words of a text that is a label and no sentence."""
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _WORD = re.compile(r"[^\W\d_]+")
+_SHORT_NUMBER = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
 _PLAIN_WORD = re.compile(r"[a-z]+")
 _HEADINGS = frozenset({"h1", "h2"})
 _LABELS = frozenset({"button", "label", "option", "th", "legend", "summary"})
@@ -50,7 +53,7 @@ def learn_names(sessions: Sequence[PageSession], routes: SiteRoutes, texts: Iter
     numbers: dict[tuple[int, bool], set[str]] = defaultdict(set)
     codes: dict[tuple[int, str], set[str]] = defaultdict(set)
     for run in {*runs, *asked} - constant_runs:
-        if run.isdigit() and (len(run) >= LEAST_NUMBER) and not _is_date(run, pages.years):
+        if run.isdigit() and len(run) >= LEAST_NUMBER and run not in pages.loose and not _is_date(run, pages.years):
             numbers[len(run), run[0] == "0"].add(run)
         elif not run.isdigit() and not run.isalpha() and len(run) >= LEAST_CODE:
             codes[len(run), _kind(run)].add(run)
@@ -72,6 +75,8 @@ class SitePages:
         """Texts of buttons and the like."""
         self.short: set[str] = set()
         """Other texts that are no sentences."""
+        self.loose: set[str] = set()
+        """Numbers of few digits that stand where nothing leads to what has that number."""
         self.logins: set[str] = set()
         self.has_short_years = False
         instants = []
@@ -85,9 +90,12 @@ class SitePages:
                 if login_of(request) is None:
                     self.given.update(value for _, value in parse_qsl(urlsplit(request.url).query))
                     self.given.update(value for _, value in request.form or ())
+                self.loose |= {value for _, value in request.form or () if _SHORT_NUMBER.fullmatch(value)
+                               } - set(_RUN.findall(request.url))
                 page = session.page(place)
                 if page is not None and request.status < 400:
                     self._read(page, self.headings[route.path] if route is not None and values else None, values)
+                    self.loose |= _unlinked(page, request.url)
         first, last = (min(instants), max(instants)) if instants else (0, -1)
         self.years: tuple[int, ...] = tuple(range(first - 1, last + 2)) if last - first + 2 < CYCLE else ()
 
@@ -130,6 +138,21 @@ def _unique_words(pages: SitePages, texts: Sequence[str], told: set[str]) -> lis
     return groups
 
 
+def _unlinked(page: Element, url: str) -> set[str]:
+    """Return numbers of few digits that a page shows, and to which neither it nor its own address leads."""
+    linked, shown = set(_RUN.findall(url)), set[str]()
+    for element in page.elements():
+        attributes = element.attributes
+        for name in ("href", "action"):
+            linked.update(_RUN.findall(attributes.get(name, "")))
+        if element.tag not in ("script", "style"):
+            texts = [child for child in element.children if isinstance(child, str)]
+            if attributes.get("type") != "hidden":
+                texts.append(attributes.get("value", ""))
+            shown.update(number for text in texts for number in _SHORT_NUMBER.findall(text))
+    return shown - linked
+
+
 def _without(text: str, titles: Sequence[str]) -> str:
     for title in titles:
         if title in text:
@@ -159,7 +182,7 @@ def _constants(templates: Any) -> Iterator[str]:
 
 
 def _is_date(run: str, years: Sequence[int]) -> bool:
-    return len(run) in (6, 8, 14) and int(run[:4]) in years and 1 <= int(run[4:6]) <= 12
+    return len(run) in (4, 6, 8, 14) and int(run[:4]) in years and 1 <= int(run[4:6] or 1) <= 12
 
 
 def _kind(run: str) -> str:
