@@ -133,9 +133,10 @@ def by_reading(wanted: PageElement, page: Sequence[PageElement], carry: Carry) -
 CLICKERS: dict[str, Choose] = {"refs": by_ref, "names": by_name, "paths": by_path, "rows": by_row}
 
 
-def reward_of(environment: Environment, task_id: str, clicks: Sequence[KnownClick], choose: Choose, seed: int) -> float | None:
+def reward_of(environment: Environment, task_id: str, clicks: Sequence[KnownClick], choose: Choose, seed: int,
+              perturbations: Sequence[str] = PERTURBATIONS) -> float | None:
     """Return what a play is worth after a randomised reset."""
-    environment.reset(task_id, seed=seed, perturbations=PERTURBATIONS)
+    environment.reset(task_id, seed=seed, perturbations=perturbations)
     carry: Carry = environment.carried if choose is by_reading else _unchanged
     page: list[PageElement] = []
     for click in clicks:

@@ -47,12 +47,11 @@ def learn_names(sessions: Sequence[PageSession], routes: SiteRoutes, texts: Iter
     constants = Counter(_constants(templates))
     told = {word for text in [*constants, *fixed] for word in _words(text)}
     words = _unique_words(pages, texts, told)
-    constant_runs = {run for text in constants for run in _RUN.findall(text)}
     runs = Counter(run for value in pages.parameters for run in _RUN.findall(value))
     asked = {run for text in [*pages.given, *texts] for run in _RUN.findall(text) if len(run) >= LEAST_ASKED and run.isdigit()}
     numbers: dict[tuple[int, bool], set[str]] = defaultdict(set)
     codes: dict[tuple[int, str], set[str]] = defaultdict(set)
-    for run in {*runs, *asked} - constant_runs:
+    for run in {*runs, *asked}:
         if run.isdigit() and len(run) >= LEAST_NUMBER and run not in pages.loose and not _is_date(run, pages.years):
             numbers[len(run), run[0] == "0"].add(run)
         elif not run.isdigit() and not run.isalpha() and len(run) >= LEAST_CODE:

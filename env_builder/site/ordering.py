@@ -27,7 +27,7 @@ _FIXED = frozenset({"dl", "form", "head", "html", "select", "optgroup", "thead",
 """Elements whose children have an order."""
 _LOOSE = frozenset({"script", "style", "template"})
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NUMBER = re.compile(r"-?\d+(?:[ ,]\d{3})*(?:\.\d+)?")
+_NUMBER = re.compile(r"[^\d-]*(-?\d+(?:[ ,]\d{3})*(?:\.\d+)?)\D*")
 _WORDED = re.compile(r"(?i)(?:(\d{1,2})(?:st|nd|rd|th)?\s+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+"
                      r"(?:(\d{1,2}),\s*)?(\d{4})(.*)")
 
@@ -142,11 +142,9 @@ def _is_fixed(columns: Sequence[Sequence[str]]) -> bool:
 
 def _is_ordered(columns: Sequence[Sequence[str]]) -> bool:
     """Whether the texts of a column go up, or down, in every list."""
-    if all(len(set(texts)) == 1 for texts in columns):
-        return False
     for key in (_day, _number, str.casefold):
         values = [[key(text) for text in texts] for texts in columns]
-        if any(value is None for own in values for value in own):
+        if any(value is None for own in values for value in own) or all(len(set(own)) == 1 for own in values):
             continue
         if all(map(_rises, values)) or all(_rises(own[::-1]) for own in values):
             return True
@@ -158,8 +156,8 @@ def _rises(values: Sequence[Any]) -> bool:
 
 
 def _number(text: str) -> float | None:
-    match = _NUMBER.search(text)
-    return float(match[0].replace(",", "").replace(" ", "")) if match is not None else None
+    match = _NUMBER.fullmatch(text)
+    return float(match[1].replace(",", "").replace(" ", "")) if match is not None else None
 
 
 def _day(text: str) -> tuple[int, ...] | None:
