@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .canonical import canonical, digest
@@ -20,7 +21,10 @@ from .canonical import canonical, digest
 CYCLE = 28
 """Years after which weekdays and leap days come again."""
 _RUN = re.compile(r"[^\W_]+")
-_ESCAPED_RUN = re.compile(r"\\(?:u[0-9a-fA-F]{4}|u[^\W_]*|.)|[^\W_]+", re.DOTALL)
+_SPLIT_RUN = re.compile(r"([^\W_]+)")
+_ESCAPED_RUN = re.compile(r"(\\(?:u[0-9a-fA-F]{4}|u[^\W_]*|.)|[^\W_]+)", re.DOTALL)
+_MOST_PARTS, _LONGEST_PART = 32768, 128
+"""Parts that are kept of each direction, and characters of the longest."""
 _PIECE = re.compile(r"[0-9]+|[^\W\d_]+|[^\W_]")
 _LATEST = 2099
 _COMPACT = re.compile(r"([0-9]{4})((?:0[1-9]|1[0-2])(?:(?:0[1-9]|[12][0-9]|3[01])(?:[0-9]{6})?)?)")
@@ -72,6 +76,8 @@ class NameExchange:
         self._pieces = {False: pieces, True: {there: here for here, there in pieces.items()}}
         self._years_back = {there: here for here, there in self._years.items()}
         self._runs: dict[bool, dict[str, str]] = {False: {}, True: {}}
+        self._shown: dict[bool, dict[str, str]] = {False: {}, True: {}}
+        """Parts of texts as they were exchanged before."""
         codes = [tuple(code for code in each if self._is_whole(code)) for each in classes.codes]
         runs = _rotated(codes, seed)
         for secret in classes.secrets:
@@ -82,15 +88,31 @@ class NameExchange:
 
     def shown(self, text: str, back: bool = False) -> str:
         """Return a text as the agent sees it; `back`: one of the agent's in the environment's names."""
-        pattern = _ESCAPED_RUN if '"' in text else _RUN
-        return pattern.sub(lambda match: self._run(match[0], back), text)
+        parts = (_ESCAPED_RUN if '"' in text else _SPLIT_RUN).split(text)
+        cache = self._shown[back]
+        if len(cache) > _MOST_PARTS:
+            cache.clear()
+        try:
+            return "".join([cache[part] for part in parts])
+        except KeyError:
+            return "".join([self._part(part, back) for part in parts])
+
+    def _part(self, part: str, back: bool) -> str:
+        """Return what stands in the place of a part, and keep it unless it is long."""
+        shown = self._shown[back].get(part)
+        if shown is None:
+            shown = self._run(part, back)
+            if len(part) <= _LONGEST_PART:
+                self._shown[back][part] = shown
+        return shown
 
     def _is_whole(self, run: str) -> bool:
         """Whether a run is exchanged as a whole alone, so that no other run can become it."""
         return _RUN.fullmatch(run) is not None and self._run(run, False) == run and self._run(run, True) == run
 
     def _run(self, run: str, back: bool) -> str:
-        if run[0] == "\\":
+        """Return what stands in a run's place; what is none stays, such as what stands between runs."""
+        if not run or run[0] == "\\":
             return run
         other = self._runs[back].get(run)
         if other is not None:
@@ -108,6 +130,12 @@ class NameExchange:
         match = None if run in years else _COMPACT.fullmatch(run)
         moved = f"{years[match[1]]}{match[2]}" if match is not None and match[1] in years else years.get(run, run)
         return run if moved in self._pieces[not back] else moved
+
+
+@lru_cache(maxsize=32)
+def exchange_of(classes: NameClasses, seed: int) -> NameExchange:
+    """Return how a seed exchanges names, shared by its episodes."""
+    return NameExchange(classes, seed)
 
 
 def _in_place(piece: str, pieces: Mapping[str, str]) -> str:

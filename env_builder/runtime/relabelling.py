@@ -24,7 +24,7 @@ from typing import Any
 from .answers import parse
 from .caching import cached
 from .canonical import canonical
-from .exchanges import NameClasses, NameExchange
+from .exchanges import NameClasses, exchange_of
 from .records import Result
 
 SWITCHES = ("rebound", "shuffled")
@@ -96,7 +96,7 @@ class Renaming:
     def __init__(self, forms: frozenset[str], seed: int, classes: NameClasses | None = None) -> None:
         """`classes`: names that are exchanged among each other besides."""
         self._forms, self._seed = forms, seed
-        self._exchange = NameExchange(classes, seed) if classes is not None and any(classes) else None
+        self._exchange = exchange_of(classes, seed) if classes is not None and any(classes) else None
         self._renamed: dict[tuple[str, bool], str] = {}
 
     def shown(self, value: Any, back: bool = False) -> Any:

@@ -1,7 +1,7 @@
 """Learn which names of a site may be exchanged at a reset, so that what was learnt by heart names something else.
 
 In: sessions of pages, the routes, texts of asks and messages, the words of templates. Out: `NameClasses`: numbers and codes in
-the varying segments of paths, long numbers that were asked for, words of the titles of what pages are about, names of logins,
+the varying segments of paths, long numbers that people typed, words of the titles of what pages are about, names of logins,
 and the years of the log. A word is exchanged only if it stands in titles alone: not in what templates hold, buttons, options,
 other short texts, addresses, or what is left of an ask when titles are taken out, as these tell people what to do.
 Sees: headings of pages with an id in their path. Does not see: titles that no heading shows, words of other letters than a-z,
@@ -23,7 +23,7 @@ from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.trees import Element
 from env_builder.site.recorded import PageSession, login_of
 
-LEAST_NUMBER, LEAST_ASKED, LEAST_CODE, LEAST_WORD = 3, 7, 5, 4
+LEAST_NUMBER, LEAST_TYPED, LEAST_CODE, LEAST_WORD = 3, 7, 5, 4
 """Characters of a number in a path, of one in a query, a form or an ask, of a code, of a word."""
 MOST_SHARED = 1 / 3
 """Of the titles of a route, those that a word may stand in; a word of more is no name."""
@@ -44,14 +44,14 @@ def learn_names(sessions: Sequence[PageSession], routes: SiteRoutes, texts: Iter
     """Return the classes. `texts`: asks and messages; `templates`: templates.json's value; `fixed`: addresses and paths."""
     texts = list(texts)
     pages = SitePages(sessions, routes)
-    constants = Counter(_constants(templates))
-    told = {word for text in [*constants, *fixed] for word in _words(text)}
-    words = _unique_words(pages, texts, told)
-    runs = Counter(run for value in pages.parameters for run in _RUN.findall(value))
-    asked = {run for text in [*pages.given, *texts] for run in _RUN.findall(text) if len(run) >= LEAST_ASKED and run.isdigit()}
+    constants = set(_constants(templates))
+    instructive = {word for text in [*constants, *fixed] for word in _words(text)}
+    words = _unique_words(pages, texts, instructive)
+    runs = {run for value in pages.parameters for run in _RUN.findall(value)}
+    typed = {run for text in [*pages.given, *texts] for run in _RUN.findall(text) if len(run) >= LEAST_TYPED and run.isdigit()}
     numbers: dict[tuple[int, bool], set[str]] = defaultdict(set)
     codes: dict[tuple[int, str], set[str]] = defaultdict(set)
-    for run in {*runs, *asked}:
+    for run in {*runs, *typed}:
         if run.isdigit() and len(run) >= LEAST_NUMBER and run not in pages.loose and not _is_date(run, pages.years):
             numbers[len(run), run[0] == "0"].add(run)
         elif not run.isdigit() and not run.isalpha() and len(run) >= LEAST_CODE:
@@ -120,18 +120,18 @@ class SitePages:
                     self.has_short_years = True
 
 
-def _unique_words(pages: SitePages, texts: Sequence[str], told: set[str]) -> list[set[str]]:
+def _unique_words(pages: SitePages, texts: Sequence[str], instructive: set[str]) -> list[set[str]]:
     """Return classes of words that stand in titles alone, and of the names of logins."""
     groups = []
     of_path = pages.titles
     names = {title.lower() for titles in of_path.values() for title in titles if len(title) >= LEAST_WORD}
-    others = told | {word for text in pages.labels for word in _words(text)}
+    others = instructive | {word for text in pages.labels for word in _words(text)}
     titles = sorted(names, key=lambda name: (-len(name), name))
-    beside = {word for text in [*pages.short, *texts] for word in _words(_without(text.lower(), titles))}
+    elsewhere = {word for text in [*pages.short, *texts] for word in _words(_without(text.lower(), titles))}
     for path in sorted(of_path):
         counts = Counter(word for title in of_path[path] for word in set(_words(title)))
         most = max(2, int(MOST_SHARED * len(of_path[path])))
-        groups.append({word for word, n in counts.items() if n <= most and len(word) >= LEAST_WORD} - others - beside)
+        groups.append({word for word, n in counts.items() if n <= most and len(word) >= LEAST_WORD} - others - elsewhere)
     logins = {name for name in pages.logins if _PLAIN_WORD.fullmatch(name) and len(name) > 2}
     groups.append(logins - others - {word for text in texts for word in _words(_without_mentions(text))})
     return groups

@@ -32,7 +32,7 @@ _WORDED = re.compile(r"(?i)(?:(\d{1,2})(?:st|nd|rd|th)?\s+)?(jan|feb|mar|apr|may
                      r"(?:(\d{1,2}),\s*)?(\d{4})(.*)")
 
 
-class ShownRows(NamedTuple):
+class RowSequence(NamedTuple):
     """A list as a page showed it."""
 
     at: datetime
@@ -48,7 +48,7 @@ class ShownRows(NamedTuple):
 
 def learn_unordered(sessions: Sequence[PageSession], routes: SiteRoutes) -> list[dict[str, Any]]:
     """Return the lists whose order says nothing."""
-    lists: dict[tuple[str, tuple[str, ...]], list[ShownRows]] = defaultdict(list)
+    lists: dict[tuple[str, tuple[str, ...]], list[RowSequence]] = defaultdict(list)
     fixed: set[tuple[str, tuple[str, ...]]] = set()
     for session in sessions:
         for place, request in enumerate(session.requests):
@@ -90,13 +90,13 @@ def _share_fields(rows: Sequence[Element]) -> bool:
     return sum(map(len, names)) > len(set().union(*names))
 
 
-def _shown(at: datetime, rows: Sequence[Element]) -> ShownRows:
+def _shown(at: datetime, rows: Sequence[Element]) -> RowSequence:
     cells = [dict(_cells(row, ())) for row in rows]
     columns = {place: [each[place] for each in cells] for place in cells[0] if all(place in each for each in cells)}
     links = [next((each.attributes["href"] for each in row.elements() if "href" in each.attributes), "") for row in rows]
     texts = [shown_text(row) for row in rows]
     names = tuple(link or text for link, text in zip(links, texts, strict=True))
-    return ShownRows(at, tuple(texts), names, all(links) and len(set(links)) == len(links), columns)
+    return RowSequence(at, tuple(texts), names, all(links) and len(set(links)) == len(links), columns)
 
 
 def _cells(element: Element, place: tuple[int, ...]) -> Iterator[tuple[Hashable, str]]:
@@ -111,7 +111,7 @@ def _cells(element: Element, place: tuple[int, ...]) -> Iterator[tuple[Hashable,
         yield from _cells(child, (*place, number))
 
 
-def _says_nothing(lists: Sequence[ShownRows]) -> bool:
+def _says_nothing(lists: Sequence[RowSequence]) -> bool:
     """Whether the order of lists says nothing, as far as they show."""
     long = list({each.rows: each for each in lists if len(each.rows) >= LEAST_ROWS}.values())
     if len(long) < LEAST_LISTS or len({frozenset(each.names) for each in long}) < LEAST_LISTS:
@@ -122,7 +122,7 @@ def _says_nothing(lists: Sequence[ShownRows]) -> bool:
     return not any(_is_ordered([each.columns[place] for each in long]) for place in places) and not _is_by_time(lists)
 
 
-def _is_by_time(lists: Sequence[ShownRows]) -> bool:
+def _is_by_time(lists: Sequence[RowSequence]) -> bool:
     """Whether rows stand in the order in which they were first seen, as far as that differs."""
     first: dict[str, datetime] = {}
     for each in sorted(lists, key=lambda each: each.at):

@@ -116,7 +116,7 @@ class ArrangedSite(SitePort):
 
     def ask(self, request: PortRequest) -> PortAnswer:
         answer = self._site.ask(request)
-        found = self._path_of(request.method, request.url) if answer.page is not None else None
-        if answer.page is None or found is None:
+        route = self._path_of(request.method, request.url) if answer.page is not None else None
+        if answer.page is None or route is None:
             return answer
-        return answer._replace(page=self._layout.arranged(found[0], answer.page))
+        return answer._replace(page=self._layout.arranged(route[0], answer.page))

@@ -45,9 +45,10 @@ _IDENTIFYING = frozenset({
 SPOKEN = words_of(
     "active alert article author blockquote checked code content current definition depth disabled document downloaded edits "
     "emphasis error expanded false file files found generic heading hidden image invalid kind level list listitem main marquee "
-    "members message messages mixed modified name names navigation none note open opened origin page paragraph path placeholder "
-    "pressed reactions result selected separator showing size snapshot status stored strong tabs term text thread time timer "
-    "title tooltip true unknown user users value waited").union(_CHECKED, _SELECTED, _EXPANDED, _DISABLED, _IDENTIFYING)
+    "members message messages mixed modified name names navigation none note open opened origin page paragraph path "
+    "placeholder pressed reactions result selected separator showing size snapshot status stored strong tabs term text thread "
+    "time timer title tooltip true unknown user users value waited").union(
+        _CHECKED, _SELECTED, _EXPANDED, _DISABLED, _IDENTIFYING)
 """Words by which answers say what a page shows, whatever stands on it."""
 _LEVELS = frozenset({"heading", "listitem", "row", "treeitem"})
 _HEADINGS = {"h1": "1", "h2": "2", "h3": "3", "h4": "4", "h5": "5", "h6": "6"}
