@@ -12,10 +12,13 @@ import json
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
+
+from browser_by_heart import CLICKERS, by_reading, known_clicks, reward_of
 
 from env_builder import Environment
 from env_builder.runtime.records import Task
@@ -119,11 +122,18 @@ class PublishedRoom:
         return env.grade().reward
 
     def by_heart(self) -> Figures:
-        """Return the share of tasks that the recorded clicks still solve after a randomised reset."""
-        known = [(task_id, seed) for task_id in sorted(self.solutions) for seed in SEEDS]
-        solved = sum(self.reward(task_id, self.solutions[task_id], seed) == 1.0 for task_id, seed in known)
-        return {"known_solutions_paid": sum(self.reward(task_id, steps) == 1.0 for task_id, steps in self.solutions.items()),
-                "by_heart": round(solved / max(len(known), 1), 3)}
+        """Return the share of randomised resets after which what was remembered of the recorded clicks still solves the task,
+        by what was remembered, and the share that is solved by reading the pages."""
+        solved: Counter[str] = Counter()
+        plays = {**CLICKERS, "reading": by_reading}
+        for task_id in sorted(self.solutions):
+            clicks = known_clicks(self.environment, task_id, self.solutions[task_id])
+            solved.update(name for name, choose in plays.items() for seed in SEEDS
+                          if reward_of(self.environment, task_id, clicks, choose, seed) == 1.0)
+        shares = {name: round(solved[name] / max(len(self.solutions) * len(SEEDS), 1), 3) for name in plays}
+        known = sum(self.reward(task_id, steps) == 1.0 for task_id, steps in self.solutions.items())
+        return {"known_solutions_paid": known, "by_heart": max(shares[name] for name in CLICKERS),
+                **{f"by_heart_{name}": shares[name] for name in CLICKERS}, "solved_by_reading": shares["reading"]}
 
     def speed(self) -> Figures:
         """Return calls of known solutions a second of the processor, in whole episodes whose pages were shown before."""

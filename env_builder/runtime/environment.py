@@ -20,6 +20,7 @@ from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
 from .changes import last_changes
 from .ends import same
+from .exchanges import NameClasses
 from .files import TASKS, rows_of, task_of
 from .grading import grade, shaped
 from .perturbations import Perturbations
@@ -219,8 +220,8 @@ class Environment:
         """By task, made once and shared by all episodes and forks."""
         self._grader: Path | None = None
         """The folder of rewards, where it is here."""
-        self._id_forms: list[frozenset[str]] = []
-        """The forms of the apps' ids, once they were computed; shared by all forks."""
+        self._id_forms: list[tuple[frozenset[str], NameClasses]] = []
+        """The forms and classes of the apps' ids, once they were computed; shared by all forks."""
         self._begin(None, Start(None))
 
     @classmethod
@@ -291,13 +292,13 @@ class Environment:
             there = "see Environment.tasks" if self.tasks else "in an image tasks.jsonl is mounted, or a host hands it over"
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, {there}")
         fresh = self._perturbations.seed if "fresh" in self._perturbations.switches else None
-        self._begin(task, Start(task.starts_at, frozenset(task.session_ids), fresh))
+        self._begin(task, Start(task.starts_at, frozenset(task.session_ids), fresh, self._perturbations.layout))
         self._limits = limits or task.limits
         opening = [*map(dict, task.opening)]
         if self._perturbations.switches and not set(RELABELLINGS).isdisjoint(self._perturbations.switches):
             if not self._id_forms:
-                self._id_forms.append(self._app.id_forms(self.tools))
-            self._relabelling = self._perturbations.relabelling(self._id_forms[0])
+                self._id_forms.append((self._app.id_forms(self.tools), self._app.name_classes(self.tools)))
+            self._relabelling = self._perturbations.relabelling(*self._id_forms[0])
             for message in opening:
                 message["content"] = self._relabelling.renaming.shown(message["content"])
         return Observation([*opening, *self._make_prefix(task.prefix)], self.tools, self._limits)

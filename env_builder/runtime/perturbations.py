@@ -27,6 +27,7 @@ from typing import Any
 
 from .answers import parse
 from .canonical import canonical
+from .exchanges import NameClasses
 from .records import Result
 from .relabelling import SWITCHES as RELABELLINGS
 from .relabelling import Relabelling, Renaming
@@ -100,10 +101,15 @@ class Perturbations:
         """Is it a failure that passed by itself wherever it was seen? Then it says nothing of the call."""
         return any(_text(each["content"], arguments) == content for each in self._rows.get(tool, {}).get("faults", ()))
 
-    def relabelling(self, ids: frozenset[str]) -> Relabelling:
-        """Return what relabels the agent's view; `ids`: forms of the environment's ids."""
+    @property
+    def layout(self) -> int | None:
+        """Return the seed of how pages are laid out; None: as recorded."""
+        return self.seed if "shuffled" in self.switches else None
+
+    def relabelling(self, ids: frozenset[str], classes: NameClasses) -> Relabelling:
+        """Return what relabels the agent's view; `ids`: forms of the environment's ids; `classes`: names to exchange."""
         places = {tool: row["shuffled"] for tool, row in self._rows.items() if "shuffled" in row}
-        renaming = Renaming(ids if "rebound" in self.switches else frozenset(), self.seed)
+        renaming = Renaming(ids, self.seed, classes) if "rebound" in self.switches else Renaming(frozenset(), self.seed)
         return Relabelling(self.seed, renaming, places if "shuffled" in self.switches else {})
 
     def _latency_ms(self, step: int, tool: str, arguments: dict[str, Any]) -> float | None:

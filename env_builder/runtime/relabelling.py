@@ -24,6 +24,7 @@ from typing import Any
 from .answers import parse
 from .caching import cached
 from .canonical import canonical
+from .exchanges import NameClasses, exchange_of
 from .records import Result
 
 SWITCHES = ("rebound", "shuffled")
@@ -92,13 +93,15 @@ _BOTH = ascii_lowercase + ascii_uppercase + digits
 class Renaming:
     """How one seed renames the ids of these forms; the same for all who have the same world and seed."""
 
-    def __init__(self, forms: frozenset[str], seed: int) -> None:
+    def __init__(self, forms: frozenset[str], seed: int, classes: NameClasses | None = None) -> None:
+        """`classes`: names that are exchanged among each other besides."""
         self._forms, self._seed = forms, seed
+        self._exchange = exchange_of(classes, seed) if classes is not None and any(classes) else None
         self._renamed: dict[tuple[str, bool], str] = {}
 
     def shown(self, value: Any, back: bool = False) -> Any:
         """Return a text or JSON value as the agent sees and gives it; `back`: one of the agent's in the environment's names."""
-        if not self._forms:
+        if not self._forms and self._exchange is None:
             return value
         if isinstance(value, str):
             return self._all(value, back)
@@ -106,15 +109,19 @@ class Renaming:
             return [self.shown(each, back) for each in value]
         if isinstance(value, dict):
             return {self._all(name, back): self.shown(each, back) for name, each in value.items()}
-        if isinstance(value, int) and not isinstance(value, bool):
-            return int(self._all(str(value), back))
+        if isinstance(value, int) and not isinstance(value, bool):  # of few digits it says how many
+            return int(self._all(str(value), back)) if len(str(abs(value))) >= LEAST_ALONE else value
         return value
 
     def meant(self, value: Any) -> Any:
         return self.shown(value, True)
 
     def _all(self, text: str, back: bool) -> str:
-        return _tokens(text).sub(lambda match: self._one(match, back), text)
+        if back and self._exchange is not None:
+            text = self._exchange.shown(text, back)
+        if self._forms:
+            text = _tokens(text).sub(lambda match: self._one(match, back), text)
+        return text if back or self._exchange is None else self._exchange.shown(text)
 
     def _one(self, match: re.Match[str], back: bool) -> str:
         token = match[0]

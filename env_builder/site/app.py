@@ -7,6 +7,7 @@ state, and files. Does not see: pages as people without a login see them, where 
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.session import act_of, advanced, login_act, question_of
 from env_builder.site.form_laws import accepted, form_before, learn_laws
 from env_builder.site.learning import RecordedAnswer, SiteLearner, write_site
+from env_builder.site.naming import learn_names
+from env_builder.site.ordering import learn_unordered
 from env_builder.site.parsing import collapse
 from env_builder.site.recorded import PageSession, login_of
 from env_builder.site.styles import compile_styles
@@ -42,6 +45,10 @@ class SiteContent(NamedTuple):
     """sha256 -> the bytes, where they are on record."""
     sheets: Mapping[str, str] = {}
     """Address -> text of a style sheet."""
+    texts: Sequence[str] = ()
+    """Asks and messages of the people who work with the site."""
+    fixed: Sequence[str] = ()
+    """Names of folders and channels, whose words stay."""
 
 
 class LearntSite:
@@ -150,6 +157,10 @@ def write_app(folder: Path, content: SiteContent) -> None:
     """Write the folder of an app."""
     site = LearntSite(content.sessions, content.templates)
     learner = site.write(folder)
+    templates = json.loads((folder / "templates.json").read_text("utf-8"))
+    fixed = [*content.fixed, *site.templates.values(), *(session.host for session in site.sessions)]
+    bundle.write_json(folder / "names.json", learn_names(site.sessions, site.routes, content.texts, templates, fixed).to_row())
+    bundle.write_lines(folder / "layout.jsonl", learn_unordered(site.sessions, site.routes))
     bundle.write_json(folder / "access.json", site.access())
     bundle.write_lines(folder / "recorded_answers.jsonl", site.recorded(learner, content.task_sessions))
     bundle.write_lines(folder / "people.jsonl", [

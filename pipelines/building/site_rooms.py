@@ -171,7 +171,8 @@ class _SiteRows:
         paths = templates([request.path for session in sessions for request in session.requests])
         site = LearntSite(sessions, {path: template for path, (template, _) in paths.items()})
         chat = chat_history(office.chat) if office.chat.height else None
-        work = SiteWork(site.routes, site.laws, office.messages(chat.content) if chat else (), office.file_events())
+        messages, events = office.messages(chat.content) if chat else [], list(office.file_events())
+        work = SiteWork(site.routes, site.laws, messages, events)
         pieces = work.pieces(site.sessions)
         verdicts = WorkKinds(pieces).verdicts()
         files = self._files(pieces, office)
@@ -181,7 +182,10 @@ class _SiteRows:
                   if each.sha256 is not None}
         tasks = frozenset(piece.session.session_id for piece, verdict in zip(pieces, verdicts, strict=True)
                           if (verdict.is_right if piece.ask is not None else verdict.is_whole))
-        write_app(draft / "site", SiteContent(site.sessions, site.templates, tasks, hashes, office.stored, sheets))
+        write_app(draft / "site", SiteContent(
+            site.sessions, site.templates, tasks, hashes, office.stored, sheets, [each.text for each in messages],
+            sorted({each.channel for each in messages if each.channel} | {
+                path.rpartition("/")[0] for event in events for path in (event.path, event.to) if path})))
         room = SiteRoom(SiteRoomSource(name, f"https://{host}", draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None), draft)
         played = room.played()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.browser_by_heart import CLICKERS, PERTURBATIONS, by_reading, known_clicks, reward_of
 from env_builder import Environment
 from pipelines.running.run import run
 from pipelines.settings import Settings
@@ -104,6 +105,34 @@ def test_where_nobody_asks_in_a_chat_goals_say_what_was_done(tmp_path: Path) -> 
             environment.call(str(step["tool"]), step["arguments"])  # type: ignore[arg-type]
         environment.finish()
         assert environment.grade().reward == 1.0
+
+
+def test_what_was_learnt_by_heart_fails_after_a_reset_and_whoever_reads_succeeds(out: Path) -> None:
+    environment = Environment.load(out / "environments" / NAME)
+    for task in environment.tasks[:4]:
+        clicks = known_clicks(environment, task.task_id, steps(out, task.task_id))
+        for seed in (1, 2, 3):
+            assert reward_of(environment, task.task_id, clicks, by_reading, seed) == 1.0, task.goal
+            perturbed = environment.grade_journal(task.task_id, environment.journal, seed, PERTURBATIONS)
+            assert perturbed.reward == 1.0, "the grader reaches the same end"
+            for name, choose in CLICKERS.items():
+                assert reward_of(environment, task.task_id, clicks, choose, seed) != 1.0, (name, task.goal)
+        for choose in CLICKERS.values():
+            assert reward_of(environment, task.task_id, clicks, choose, 1, ()) == 1.0, "without a randomised reset it is enough"
+
+
+def test_pages_addresses_files_and_goal_change_together(out: Path) -> None:
+    environment = Environment.load(out / "environments" / NAME)
+    task = next(task for task in environment.tasks if "card 102" in task.goal and "file the sheets" in task.goal)
+    goal = environment.reset(task.task_id, seed=1, perturbations=("rebound",)).messages[0]["content"]
+    number, folder = environment.carried("102"), environment.carried("2026-01")
+    assert number != "102" and f"card {number}" in goal and f"srv/{folder}," in goal
+    for step in steps(out, task.task_id):
+        content = environment.call(str(step["tool"]), environment.carried(step["arguments"])).content
+        assert "102" not in content.split("### Snapshot")[0], "neither in addresses nor in names of files"
+    environment.finish()
+    assert environment.grade().reward == 1.0
+    assert any("102" in json.dumps(row) for row in environment.journal), "the journal has the environment's own names"
 
 
 def test_nothing_that_was_typed_as_a_password_is_stored(out: Path) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 from ..canonical import digest
+from ..exchanges import NameClasses
 from ..records import Result
 
 __all__ = ["KINDS", "App", "AppState", "DeliveringState", "DownloadFolder", "FileDelivery", "LeavingState", "ReceivingState",
@@ -39,6 +40,8 @@ class Start(NamedTuple):
     """Sessions of the log that the task begins together with."""
     seed: int | None = None
     """Of everything that an app samples; None: it samples nothing, and what it cannot know is unknown."""
+    layout: int | None = None
+    """Seed of the order in which an app shows what has none; None: as recorded."""
 
 
 class FileDelivery(NamedTuple):
@@ -190,6 +193,11 @@ class App(Protocol):
         """Return the forms of the app's ids, which a relabelling may exchange (relabelling.py). `tools`: descriptors."""
         return frozenset()
 
+    def name_classes(self, tools: Iterable[Mapping[str, Any]]) -> NameClasses:
+        """Return names that a relabelling may exchange among each other in all apps (exchanges.py). `tools`: descriptors of
+        all tools of the environment, whose words are none of them."""
+        return NameClasses()
+
 
 def load_app(row: Mapping[str, Any], directory: Path) -> App:
     """Load the app of a manifest's row {"name", "kind", "path", …} from an environment's directory.
@@ -268,6 +276,12 @@ class CompositeApp(App):
         descriptors = list(tools)
         return frozenset().union(*(
             app.id_forms([tool for tool in descriptors if tool["name"] in app.answers]) for app in self._apps))
+
+    def name_classes(self, tools: Iterable[Mapping[str, Any]]) -> NameClasses:
+        classes, descriptors = NameClasses(), list(tools)
+        for app in self._apps:
+            classes = classes.joined(app.name_classes(descriptors))
+        return classes
 
 
 class CompositeState(LeavingState, ReceivingState):

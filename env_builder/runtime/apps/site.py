@@ -16,21 +16,26 @@ from pathlib import Path
 from typing import Any
 
 from ..canonical import canonical, digest
+from ..exchanges import NameClasses, words_of
 from ..files import rows_of
 from ..origins import origin_text
 from ..records import Result
 from ..site.acts import FormLaws
 from ..site.browser import SiteBrowser
 from ..site.browser_tools import WINDOWLESS
+from ..site.layout import ArrangedSite, PageLayout, UnorderedLists
 from ..site.model import InducedPages
-from ..site.port import Delivery
+from ..site.port import Delivery, SitePort
 from ..site.session import SiteAccess, SiteSession, one_form
 from ..site.shown_pages import ViewShelf
+from ..site.snapshot import SPOKEN
 from ..site.styling import Styles
 from . import App, DeliveringState, DownloadFolder, FileDelivery, Name, Start
 
 WRITES = frozenset({"browser_click", "browser_type", "browser_press_key", "browser_handle_dialog"})
 """Tools that may send a form."""
+MOST_LAYOUTS = 64
+"""Seeds whose pages are kept."""
 _NO_CLOCK = datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -48,9 +53,15 @@ class SiteApp(App):
         plain = json.loads((folder / "access.json").read_text("utf-8"))
         self.access = SiteAccess(plain["passwords"], plain["users"], plain["login_pages"], frozenset(plain["login_routes"]))
         self.shelf = ViewShelf(Styles(json.loads((folder / "styles.json").read_text("utf-8"))))
+        layout = folder / "layout.jsonl"
+        self._unordered = UnorderedLists(rows_of(layout) if layout.exists() else ())
+        self._layouts: dict[int, PageLayout] = {}
         self._recorded: dict[str, dict[tuple[str, str], int]] = {}
         for each in rows_of(folder / "recorded_answers.jsonl"):
             self._recorded.setdefault(each["session_id"], {})[each["state"], each["question"]] = each["visit"]
+        names = folder / "names.json"
+        self._classes = NameClasses.from_row(json.loads(names.read_text("utf-8")) if names.exists() else {},
+                                             self.access.passwords.values())
         self._blobs = folder / "blobs"
         self._downloads: dict[str, list[Mapping[str, Any]]] = {}
         for each in rows_of(folder / "downloads.jsonl"):
@@ -60,7 +71,17 @@ class SiteApp(App):
         at = datetime.fromisoformat(start.instant) if start.instant else _NO_CLOCK
         recorded = self._recorded.get(next(iter(start.session_ids)), {}) if len(start.session_ids) == 1 else {}
         session = SiteSession(self.pages, self.laws, self.access, recorded, at, partial(self.file, start))
-        return SiteState(self, session, None, start.seed or 0)
+        if start.layout is None:
+            return SiteState(self, session, None, start.seed or 0)
+        return SiteState(self, session, None, start.layout, self._layout(start.layout))
+
+    def _layout(self, seed: int) -> PageLayout:
+        """Return how a seed lays out pages, the same for all its episodes."""
+        if seed not in self._layouts:
+            if len(self._layouts) >= MOST_LAYOUTS:
+                del self._layouts[next(iter(self._layouts))]
+            self._layouts[seed] = PageLayout(self._unordered, seed)
+        return self._layouts[seed]
 
     def file(self, start: Start, url: str) -> bytes | None:
         """Return what is downloaded at an address: by a session that the task begins with, else the last before the start."""
@@ -69,29 +90,37 @@ class SiteApp(App):
             row for row in rows if start.instant is None or row["at"] < start.instant]
         return (self._blobs / chosen[-1]["sha256"]).read_bytes() if chosen else None
 
-    def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-        """Return none: addresses hold ids, and pages and forms must go on agreeing about them."""
-        return frozenset()
+    def name_classes(self, tools: Iterable[Mapping[str, Any]]) -> NameClasses:
+        """Return names of what pages are about, words of their titles, logins, years, and the passwords of this environment."""
+        spoken = words_of(canonical(list(tools))) | SPOKEN
+        return self._classes._replace(words=tuple(
+            tuple(word for word in each if word not in spoken) for each in self._classes.words))
 
 
 class SiteState(DeliveringState):
     """One episode of a site."""
 
-    __slots__ = ("_app", "_browser", "_delivered", "_harmless", "_session")
+    __slots__ = ("_app", "_browser", "_delivered", "_harmless", "_layout", "_session")
 
-    def __init__(self, app: SiteApp, session: SiteSession, browser: SiteBrowser | None, seed: int) -> None:
+    def __init__(self, app: SiteApp, session: SiteSession, browser: SiteBrowser | None, seed: int,
+                 layout: PageLayout | None = None) -> None:
         self._app = app
+        self._layout = layout
         self._session = session
         self._delivered: list[FileDelivery] = []
         self._harmless: frozenset[tuple[str, str]] = frozenset()
         """Calls without a known answer that sent no form."""
-        self._browser = browser or SiteBrowser(session, app.origin, seed=seed, deliver=self._deliver, wait=session.wait,
-                                               shelf=app.shelf)
+        self._browser = browser or SiteBrowser(self._port(session), app.origin, seed=seed, deliver=self._deliver,
+                                               wait=session.wait, shelf=app.shelf)
 
     @property
     def browser(self) -> SiteBrowser:
         """The browser, for hosts and players."""
         return self._browser
+
+    def _port(self, session: SiteSession) -> SitePort:
+        """Return what the browser asks: the session, or a site that lays out its pages otherwise."""
+        return session if self._layout is None else ArrangedSite(session, self._layout, self._app.pages.path_of)
 
     @property
     def shelf(self) -> ViewShelf:
@@ -127,8 +156,8 @@ class SiteState(DeliveringState):
 
     def fork(self) -> SiteState:
         session = self._session.fork()
-        fork = SiteState(self._app, session, self._browser, 0)
-        fork._browser = self._browser.fork(session, deliver=fork._deliver, wait=session.wait)
+        fork = SiteState(self._app, session, self._browser, 0, self._layout)
+        fork._browser = self._browser.fork(self._port(session), deliver=fork._deliver, wait=session.wait)
         fork._harmless = self._harmless
         return fork
 

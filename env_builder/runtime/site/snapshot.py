@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
+from ..exchanges import words_of
 from . import forms
 from .accessible_names import AccessibleNames, squeeze_text
 from .flat import FlatPage
@@ -41,6 +42,14 @@ _IDENTIFYING = frozenset({
     "application", "document", "figure", "group", "grid", "listbox", "menu", "menubar", "radiogroup", "tablist", "tabpanel",
     "toolbar", "tree", "treegrid", "table", "columnheader", "rowheader"})
 """Roles whose name stays, though what they hold says it again."""
+SPOKEN = words_of(
+    "active alert article author blockquote checked code content current definition depth disabled document downloaded edits "
+    "emphasis error expanded false file files found generic heading hidden image invalid kind level list listitem main marquee "
+    "members message messages mixed modified name names navigation none note open opened origin page paragraph path "
+    "placeholder pressed reactions result selected separator showing size snapshot status stored strong tabs term text thread "
+    "time timer title tooltip true unknown user users value waited").union(
+        _CHECKED, _SELECTED, _EXPANDED, _DISABLED, _IDENTIFYING)
+"""Words by which answers say what a page shows, whatever stands on it."""
 _LEVELS = frozenset({"heading", "listitem", "row", "treeitem"})
 _HEADINGS = {"h1": "1", "h2": "2", "h3": "3", "h4": "4", "h5": "5", "h6": "6"}
 _QUOTED = re.compile(r"""^\s|\s$|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\r\n]|^-|:(?:\s|$)|\s\#|^[&*\],?!>|@"'\#%\[]|[{}`]"""

@@ -1,0 +1,159 @@
+"""Play known solutions again after a randomised reset: by what was remembered of each click, and by reading the page.
+
+In: an environment, a task, its known steps. Out: rewards. A clicker by heart types what was typed, and clicks what was clicked:
+by its ref, its role and name, its path in the page, or its role and the text of its row. It is given the new password, as no
+policy can do without. A reader does the same with this episode's names in the place of the recorded ones: it looks up on the
+page what the goal names. Judges nothing by itself: an element that is not there ends the play. Used by browser_tasks.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from env_builder import Environment
+
+PERTURBATIONS = ("rebound", "shuffled")
+_LINE = re.compile(r"""( *)- '?([a-z]+)(?: ("(?:[^"\\]|\\.)*"))?(.*)""")
+_REF = re.compile(r"\[ref=(e\d+)\]")
+_ROWS = frozenset({"article", "listitem", "row"})
+Step = Mapping[str, Any]
+
+
+class PageElement(NamedTuple):
+    """An element of a snapshot."""
+
+    ref: str
+    role: str
+    name: str
+    path: tuple[tuple[str, int], ...]
+    """Role, and place among its siblings of that role, from the outermost in."""
+    row: str
+    """All names and texts of the row around it; empty outside of rows."""
+    place: int
+    """Among the elements of its role and name."""
+
+
+def elements_of(snapshot: str) -> Iterator[PageElement]:
+    """Yield the elements of a snapshot, in its order."""
+    stack: list[tuple[int, tuple[tuple[str, int], ...], Counter[str], int | None]] = [(-1, (), Counter(), None)]
+    lines = snapshot.splitlines()
+    places: Counter[tuple[str, str]] = Counter()
+    for number, line in enumerate(lines):
+        match = _LINE.fullmatch(line)
+        if match is None:
+            continue
+        indent, role = len(match[1]), match[2]
+        while stack[-1][0] >= indent:
+            stack.pop()
+        _, path, counts, row = stack[-1]
+        own = (*path, (role, counts[role]))
+        counts[role] += 1
+        stack.append((indent, own, Counter(), number if role in _ROWS else row))
+        ref = _REF.search(match[4])
+        if ref is not None:
+            name, around = json.loads(match[3]) if match[3] else "", stack[-1][3]
+            yield PageElement(ref[1], role, name, own, _row(lines, around) if around is not None else "", places[role, name])
+            places[role, name] += 1
+
+
+def _row(lines: Sequence[str], number: int) -> str:
+    """Return what a row shows: its lines without refs and focus."""
+    depth = len(lines[number]) - len(lines[number].lstrip())
+    own = [lines[number]]
+    for line in lines[number + 1:]:
+        if len(line) - len(line.lstrip()) <= depth:
+            break
+        own.append(line)
+    return "\n".join(_REF.sub("", line).replace("[active]", "").strip() for line in own)
+
+
+class KnownClick(NamedTuple):
+    """A known step, and the element that it is about."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    element: PageElement | None
+
+
+def known_clicks(environment: Environment, task_id: str, steps: Sequence[Step]) -> list[KnownClick]:
+    """Play the known steps as recorded; return each with what it is about."""
+    environment.reset(task_id)
+    page: dict[str, PageElement] = {}
+    clicks = []
+    for step in steps:
+        clicks.append(KnownClick(step["tool"], step["arguments"], page.get(step["arguments"].get("target", ""))))
+        content = environment.call(step["tool"], step["arguments"]).content
+        if step["tool"].startswith("browser_"):
+            page = {each.ref: each for each in elements_of(content)}
+    return clicks
+
+
+Carry = Callable[[Any], Any]
+Choose = Callable[[PageElement, Sequence[PageElement], Carry], "str | None"]
+
+
+def by_ref(wanted: PageElement, page: Sequence[PageElement], carry: Carry) -> str | None:
+    """Remember the ref."""
+    return wanted.ref
+
+
+def by_name(wanted: PageElement, page: Sequence[PageElement], carry: Carry) -> str | None:
+    """Remember role, name and the place among those of that role and name."""
+    return next((each.ref for each in page if (each.role, each.name, each.place) == (
+        wanted.role, wanted.name, wanted.place)), None)
+
+
+def by_path(wanted: PageElement, page: Sequence[PageElement], carry: Carry) -> str | None:
+    """Remember the path in the page."""
+    return next((each.ref for each in page if each.path == wanted.path), None)
+
+
+def by_row(wanted: PageElement, page: Sequence[PageElement], carry: Carry) -> str | None:
+    """Remember the text of the row; outside of rows role and name."""
+    if not wanted.row:
+        return by_name(wanted, page, carry)
+    return next((each.ref for each in page if (each.role, each.row) == (wanted.role, wanted.row)), None)
+
+
+def by_reading(wanted: PageElement, page: Sequence[PageElement], carry: Carry) -> str | None:
+    """Look for role, name and row in this episode's names."""
+    name, row = carry(wanted.name), carry(wanted.row)
+    alike = [each for each in page if (each.role, each.name) == (wanted.role, name)]
+    in_row = [each for each in alike if each.row == row]
+    chosen = in_row or alike
+    if len(chosen) > 1:
+        chosen = [each for each in chosen if each.place == wanted.place] or chosen
+    return chosen[0].ref if chosen else None
+
+
+CLICKERS: dict[str, Choose] = {"refs": by_ref, "names": by_name, "paths": by_path, "rows": by_row}
+
+
+def reward_of(environment: Environment, task_id: str, clicks: Sequence[KnownClick], choose: Choose, seed: int,
+              perturbations: Sequence[str] = PERTURBATIONS) -> float | None:
+    """Return what a play is worth after a randomised reset."""
+    environment.reset(task_id, seed=seed, perturbations=perturbations)
+    carry: Carry = environment.carried if choose is by_reading else _unchanged
+    page: list[PageElement] = []
+    for click in clicks:
+        arguments = {**carry(dict(click.arguments))}
+        if "target" in arguments:
+            ref = choose(click.element, page, carry) if click.element is not None else None
+            if ref is None:
+                break
+            arguments["target"] = ref
+            if click.element is not None and "password" in click.element.name.lower() and "text" in arguments:
+                arguments["text"] = environment.carried(click.arguments["text"])
+        content = environment.call(click.tool, arguments).content
+        if click.tool.startswith("browser_"):
+            page = list(elements_of(content))
+    environment.finish()
+    return environment.grade().reward
+
+
+def _unchanged(value: Any) -> Any:
+    return value
