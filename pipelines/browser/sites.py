@@ -1,13 +1,15 @@
 """Environments of web sites and of repositories, their tasks, and the work of a site's people, for the browser's pages.
 
-Input: `mart.site_rooms`, `mart.code_rooms`, `mart.site_work`, the environments' own files, the recorded pages (`core.events`).
-Output: rows in the shape that pages of services take. Does not see files and messages of a recorded session; its task's
-replay shows them.
+Input: `mart.site_rooms`, `mart.code_rooms`, `mart.site_work`, the environments' own files, recorded pages (`core.events`).
+Output: rows in the shape that pages of services take. Files and messages beside a session are those of its person's name, from
+its first request until soon after its last. Does not see which of them were part of the work.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from env_builder.runtime.files import rows_of
@@ -25,6 +27,12 @@ _ROOMS = """
 _EVENTS = """
     select * from core.events where kind in ('page', 'request') and service = $host
     and coalesce(session_id, file_id) = $id order by happened_at, event_id"""
+_BESIDE = """
+    select happened_at as at, format, arguments, content from core.events
+    where format in ('file_audit', 'slack') and happened_at between $first and $last
+    and lower(split_part(name, '@', 1)) = lower(split_part($person, '@', 1)) order by happened_at, position, event_id"""
+_AFTER = timedelta(minutes=15)
+"""How long after the last request what the person did counts as part of the session."""
 LISTED = 200
 """Tasks of an environment on its page."""
 
@@ -83,7 +91,29 @@ def find_work(library: Library, session_id: str, step: int) -> Row | None:
     shown = requests[at - 1] if requests else None
     room = next((row["environment"] for row in rooms(library) if row["of_what"] == work["host"]), None)
     page, problem = _page(shown)
-    return {"work": work, "requests": requests, "at": at, "shown": shown, "page": page, "problem": problem, "room": room}
+    beside = _beside(library, work["person"], requests)
+    ends = requests[at].at if at < len(requests) else None
+    return {"work": work, "requests": requests, "at": at, "shown": shown, "page": page, "problem": problem, "room": room,
+            "meanwhile": [row for row in beside if shown is not None and shown.at <= row["at"] and (
+                ends is None or row["at"] < ends)],
+            "journal": sorted([{"at": each.at, "kind": "request", "text": f"{each.method} {each.url}", "step": place,
+                                "status": each.status} for place, each in enumerate(requests, 1)] + beside,
+                              key=lambda row: row["at"])}
+
+
+def _beside(library: Library, person: str | None, requests: Sequence[RecordedRequest]) -> list[Row]:
+    """Return what the person did to files and wrote from the first request on."""
+    if person is None or not requests:
+        return []
+    rows = []
+    for event in library.rows(_BESIDE, first=requests[0].at, last=requests[-1].at + _AFTER, person=person):
+        facts = json.loads(event["arguments"] or "{}")
+        text = event["content"] if event["format"] == "slack" else " ".join(filter(None, (
+            facts.get("operation"), facts.get("path"), f"to {facts['to']}" if facts.get("to") else None)))
+        if text:
+            rows.append({"at": event["at"], "kind": "message" if event["format"] == "slack" else "file", "text": text,
+                         "step": None, "status": None})
+    return rows
 
 
 def _page(request: RecordedRequest | None) -> tuple[str | None, str]:

@@ -103,6 +103,17 @@ def test_a_session_says_who_asked_what_was_wrong_and_shows_its_pages(server: Ser
     assert server.ask(f"/session?id={wrong['session_id']}&step=999")[0] == 404
 
 
+def test_a_session_shows_files_and_messages_beside_its_pages(server: Server, out: Path) -> None:
+    filed = next(row for row in work(out) if row["task_id"] == task_about(out, "card 102"))
+    text = page(server, f"/session?id={filed['session_id']}")
+    listed = re.findall(r'<span class="chip">([a-z]+)</span> ([^<]*)', text)
+    assert [kind for kind, _ in listed] == ["file", "file", "message"], listed
+    assert "to /srv/2026-01/102.pdf" in listed[1][1] and listed[2][1].startswith("Filed in 2026-01: 102.pdf")
+    n_requests = re.findall(r"Request 1 of (\d+)", text)[0]
+    last = page(server, f"/session?id={filed['session_id']}&step={n_requests}")
+    assert "<b>message</b> Filed in 2026-01: 102.pdf" in last
+
+
 def test_a_solution_is_replayed_page_by_page_beside_files_and_messages(server: Server, out: Path) -> None:
     task = task_about(out, "card 102")
     text = page(server, f"/task?id={task}")
