@@ -24,7 +24,8 @@ def learn(extra: str = "", day: str = "May 3, 2026", texts: Sequence[str] = ASKS
               for number, title in TITLES.items()]
     requests = [RecordedRequest(begin + timedelta(minutes=number), "GET", url, None, 200, None, html, None)
                 for number, (url, html) in enumerate(pages)]
-    return learn_names([PageSession("s1", "x", requests, "ann")], ROUTES, texts, [["GET /things/", 200, {"children": ["Velvet"]}]])
+    templates = [["GET /things/", 200, {"children": ["Velvet"]}]]
+    return learn_names([PageSession("s1", "x", requests, "ann")], ROUTES, texts, templates)
 
 
 def test_words_of_titles_are_exchanged_unless_they_say_what_to_do() -> None:
