@@ -23,6 +23,8 @@ CYCLE = 28
 _RUN = re.compile(r"[^\W_]+")
 _SPLIT_RUN = re.compile(r"([^\W_]+)")
 _ESCAPED_RUN = re.compile(r"(\\(?:u[0-9a-fA-F]{4}|u[^\W_]*|.)|[^\W_]+)", re.DOTALL)
+_SLUG = re.compile(r"([^\W_][\w-]*[_-])([0-9]+)")
+_SLUG_IN_TEXT = re.compile(r"(?<![\w-])([^\W_][\w-]*[_-])([0-9]+)(?![\w-])")
 _MOST_PARTS, _LONGEST_PART = 32768, 128
 """Parts that are kept of each direction, and characters of the longest."""
 _PIECE = re.compile(r"[0-9]+|[^\W\d_]+|[^\W_]")
@@ -49,6 +51,8 @@ class NameClasses(NamedTuple):
     """Runs of letters and digits that are drawn again."""
     years: tuple[int, ...] = ()
     """Years in a row."""
+    slugs: tuple[tuple[str, ...], ...] = ()
+    """Classes of words in an address with a number of any length behind them, of which the numbers are exchanged."""
 
     def joined(self, other: NameClasses) -> NameClasses:
         """Return the classes of two apps together."""
@@ -62,7 +66,7 @@ class NameClasses(NamedTuple):
     @classmethod
     def from_row(cls, row: Mapping[str, Any], secrets: Iterable[str] = ()) -> NameClasses:
         """Return the classes that `to_row` wrote."""
-        groups = {name: tuple(tuple(each) for each in row.get(name, ())) for name in ("numbers", "words", "codes")}
+        groups = {name: tuple(tuple(each) for each in row.get(name, ())) for name in ("numbers", "words", "codes", "slugs")}
         return cls(**groups, secrets=tuple(secrets), years=tuple(row.get("years", ())))
 
 
@@ -75,6 +79,14 @@ class NameExchange:
         pieces = _rotated(classes.numbers, seed) | _rotated(words, seed)
         self._pieces = {False: pieces, True: {there: here for here, there in pieces.items()}}
         self._years_back = {there: here for here, there in self._years.items()}
+        beginnings: dict[str, dict[str, str]] = {}
+        for slugs in classes.slugs:
+            parts = [match.groups() for slug in slugs if (match := _SLUG.fullmatch(slug))]
+            numbers = _rotated([tuple(number for _, number in parts)], seed)
+            beginnings |= {beginning: numbers for beginning, _ in parts if beginning not in beginnings}
+        self._slugs = {False: beginnings, True: {beginning: {there: here for here, there in numbers.items()}
+                                                 for beginning, numbers in beginnings.items()}}
+        """By what stands before the number: number -> the one in its place."""
         self._runs: dict[bool, dict[str, str]] = {False: {}, True: {}}
         self._shown: dict[bool, dict[str, str]] = {False: {}, True: {}}
         """Parts of texts as they were exchanged before."""
@@ -88,6 +100,18 @@ class NameExchange:
 
     def shown(self, text: str, back: bool = False) -> str:
         """Return a text as the agent sees it; `back`: one of the agent's in the environment's names."""
+        if back:
+            return self._numbered(self._exchanged(text, back), back)
+        return self._exchanged(self._numbered(text, back), back)
+
+    def _numbered(self, text: str, back: bool) -> str:
+        """Return a text with the numbers of slugs exchanged; their words are the environment's own here."""
+        slugs = self._slugs[back]
+        if not slugs:
+            return text
+        return _SLUG_IN_TEXT.sub(lambda match: match[1] + slugs.get(match[1], {}).get(match[2], match[2]), text)
+
+    def _exchanged(self, text: str, back: bool) -> str:
         parts = (_ESCAPED_RUN if '"' in text else _SPLIT_RUN).split(text)
         cache = self._shown[back]
         if len(cache) > _MOST_PARTS:

@@ -5,9 +5,8 @@ the varying segments of paths, long numbers that people typed, words of the titl
 and the years of the log. A word is exchanged only if it stands in titles alone: not in what templates hold, buttons, options,
 other short texts, addresses, or what is left of an ask when titles are taken out, as these tell people what to do.
 Sees: headings of pages with an id in their path. Does not see: titles that no heading shows, words of other letters than a-z,
-ids
-of one or two digits. Abstains: from an id of three or four digits that stands on a page without a link to it (it may be a
-quantity), and from years, where dates have years of two digits.
+ids of one or two digits that end no slug. Abstains: from an id of three or four digits that stands on a page without a link
+to it (it may be a quantity), and from years, where dates have years of two digits.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ SHORT_TEXT = 3
 """Words of a text that is a label and no sentence."""
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _WORD = re.compile(r"[^\W\d_]+")
+_SLUG = re.compile(r"(?=[^\d]*[A-Za-z])[A-Za-z0-9][\w-]*[_-]\d{1,4}")
 _SHORT_NUMBER = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
 _PLAIN_WORD = re.compile(r"[a-z]+")
 _HEADINGS = frozenset({"h1", "h2"})
@@ -56,8 +56,9 @@ def learn_names(sessions: Sequence[PageSession], routes: SiteRoutes, texts: Iter
             numbers[len(run), run[0] == "0"].add(run)
         elif not run.isdigit() and not run.isalpha() and len(run) >= LEAST_CODE:
             codes[len(run), _kind(run)].add(run)
+    slugs = {value for value in pages.parameters if _SLUG.fullmatch(value)}
     return NameClasses(_classes(numbers.values()), _classes(words), _classes(codes.values()),
-                       years=() if pages.has_short_years else pages.years)
+                       years=() if pages.has_short_years else pages.years, slugs=_classes([slugs]))
 
 
 class SitePages:

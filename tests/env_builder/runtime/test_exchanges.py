@@ -13,10 +13,12 @@ from env_builder.runtime.relabelling import Renaming
 
 CLASSES = NameClasses(
     numbers=(("100001", "100002", "100003"), ("017", "018", "2030")), words=(("lamp", "harbour", "quill"), ("ann", "bo")),
-    codes=(("a1b2c", "d3e4f", "z9y8x"), ("lamp1", "quill7")), secrets=("dd09e66d69", "sesame"), years=(2025, 2026, 2027))
+    codes=(("a1b2c", "d3e4f", "z9y8x"), ("lamp1", "quill7")), secrets=("dd09e66d69", "sesame"), years=(2025, 2026, 2027),
+    slugs=(("old-lamp_7", "quill_12", "the-harbour-2_3"),))
 NAMES = [name for each in (*CLASSES.numbers, *CLASSES.words, *CLASSES.codes) for name in each]
-PIECES = st.sampled_from([*NAMES, *map(str.upper, NAMES), *map(str.capitalize, NAMES), "dd09e66d69", "sesame", "2026", "202601",
-                          "20260131", "1998", "2054", "205401", "\\", '"', "u", "-", "_", ".", "/", " ", "e12", "é", "7"])
+PIECES = st.sampled_from([
+    *NAMES, *map(str.upper, NAMES), *map(str.capitalize, NAMES), "dd09e66d69", "sesame", "2026", "202601", "20260131", "1998",
+    "2054", "205401", "quill_12", "old-lamp_7", "old-lamp_", "\\", '"', "u", "-", "_", ".", "/", " ", "e12", "é", "7"])
 TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=4)), max_size=12).map("".join)
 
 
@@ -60,3 +62,10 @@ def test_one_name_is_exchanged_alike_wherever_it_stands() -> None:
     assert exchange.shown("the Quill, QUILL-quill_12") == f"the {word.capitalize()}, {word.upper()}-{word}_12"
     assert exchange.shown(json.dumps("\nquill")) == json.dumps(f"\n{word}"), "the letter of an escape is none of a word"
     assert exchange.shown("quilLs Quills 1000011") == "quilLs Quills 1000011"
+
+
+def test_short_numbers_are_exchanged_behind_the_words_of_an_address_alone() -> None:
+    exchange = NameExchange(CLASSES, 1)
+    shown = exchange.shown("/things/old-lamp_7/ costs 7, or old-lamp_99")
+    number = shown.partition("_")[2].partition("/")[0]
+    assert number in ("3", "12") and shown.endswith(f" costs 7, or old-{exchange.shown('lamp')}_99")
