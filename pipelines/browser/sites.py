@@ -27,7 +27,7 @@ _ROOMS = """
 _EVENTS = """
     select * from core.events where kind in ('page', 'request') and service = $host
     and coalesce(session_id, file_id) = $id order by happened_at, event_id"""
-_BESIDE = """
+_AROUND = """
     select happened_at as at, format, arguments, content from core.events
     where format in ('file_audit', 'slack') and happened_at between $first and $last
     and lower(split_part(name, '@', 1)) = lower(split_part($person, '@', 1)) order by happened_at, position, event_id"""
@@ -91,22 +91,22 @@ def find_work(library: Library, session_id: str, step: int) -> Row | None:
     shown = requests[at - 1] if requests else None
     room = next((row["environment"] for row in rooms(library) if row["of_what"] == work["host"]), None)
     page, problem = _page(shown)
-    beside = _beside(library, work["person"], requests)
+    around = _around(library, work["person"], requests)
     ends = requests[at].at if at < len(requests) else None
     return {"work": work, "requests": requests, "at": at, "shown": shown, "page": page, "problem": problem, "room": room,
-            "meanwhile": [row for row in beside if shown is not None and shown.at <= row["at"] and (
+            "meanwhile": [row for row in around if shown is not None and shown.at <= row["at"] and (
                 ends is None or row["at"] < ends)],
             "journal": sorted([{"at": each.at, "kind": "request", "text": f"{each.method} {each.url}", "step": place,
-                                "status": each.status} for place, each in enumerate(requests, 1)] + beside,
+                                "status": each.status} for place, each in enumerate(requests, 1)] + around,
                               key=lambda row: row["at"])}
 
 
-def _beside(library: Library, person: str | None, requests: Sequence[RecordedRequest]) -> list[Row]:
+def _around(library: Library, person: str | None, requests: Sequence[RecordedRequest]) -> list[Row]:
     """Return what the person did to files and wrote from the first request on."""
     if person is None or not requests:
         return []
     rows = []
-    for event in library.rows(_BESIDE, first=requests[0].at, last=requests[-1].at + _AFTER, person=person):
+    for event in library.rows(_AROUND, first=requests[0].at, last=requests[-1].at + _AFTER, person=person):
         facts = json.loads(event["arguments"] or "{}")
         text = event["content"] if event["format"] == "slack" else " ".join(filter(None, (
             facts.get("operation"), facts.get("path"), f"to {facts['to']}" if facts.get("to") else None)))
