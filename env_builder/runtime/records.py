@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-Tier = Literal["recorded", "derived", "induced", "bound", "model", "assumed", "unknown"]
+Tier = Literal["recorded", "derived", "induced", "bound", "model", "assumed", "unknown", "real"]
 Ended = Literal["terminated", "truncated"]
 
 

@@ -48,6 +48,8 @@ class SiteApp(App):
         self.writes = self.explained = WRITES
         self.downloads = DownloadFolder(**row["downloads"]) if row.get("downloads") else None
         self.origin: str = row["origin"]
+        self.application: SitePort | None = None
+        """What answers the next episodes instead of all that was recorded and induced (`env_builder.site.application`)."""
         self.pages = InducedPages.load(folder)
         self.laws = FormLaws(rows_of(folder / "acts.jsonl"))
         plain = json.loads((folder / "access.json").read_text("utf-8"))
@@ -70,7 +72,7 @@ class SiteApp(App):
     def reset(self, start: Start) -> SiteState:
         at = datetime.fromisoformat(start.instant) if start.instant else _NO_CLOCK
         recorded = self._recorded.get(next(iter(start.session_ids)), {}) if len(start.session_ids) == 1 else {}
-        session = SiteSession(self.pages, self.laws, self.access, recorded, at, partial(self.file, start))
+        session = SiteSession(self.pages, self.laws, self.access, recorded, at, partial(self.file, start), self.application)
         if start.layout is None:
             return SiteState(self, session, None, start.seed or 0)
         return SiteState(self, session, None, start.layout, self._layout(start.layout))

@@ -75,10 +75,12 @@ class SiteSession(SitePort):
     """What a browser asks."""
 
     def __init__(self, pages: InducedPages, laws: FormLaws, access: SiteAccess, recorded: Mapping[tuple[str, str], int],
-                 start: datetime, files: Callable[[str], bytes | None]) -> None:
+                 start: datetime, files: Callable[[str], bytes | None], application: SitePort | None = None) -> None:
         """Begin in the state in which the task's session began.
 
-        `recorded`: (state, question) -> number of the visit of that session; `files`: url -> what is downloaded there."""
+        `recorded`: (state, question) -> number of the visit of that session; `files`: url -> what is downloaded there;
+        `application`: what answers instead of all that was recorded and induced; it cannot be forked nor go back."""
+        self._application = application
         self._pages = pages
         self._laws = laws
         self._access = access
@@ -116,6 +118,8 @@ class SiteSession(SitePort):
         self._now = self._now._replace(waited=self._now.waited + timedelta(seconds=seconds))
 
     def ask(self, request: PortRequest) -> PortAnswer:
+        if self._application is not None:
+            return self._asked_for_real(request, self._application)
         request = request._replace(url=one_form(request.url))
         route = self._pages.path_of(request.method, request.url)
         if request.method == "POST" and route is not None:
@@ -140,6 +144,20 @@ class SiteSession(SitePort):
             self._now = self._now._replace(login=self._login(request), state=advanced(self._now.state, "in"))
         elif law is None or law.effect != SESSION:
             self._now = self._now._replace(ledger=self._now.ledger.posted(post), state=advanced(self._now.state, act))
+        return answer
+
+    def _asked_for_real(self, request: PortRequest, application: SitePort) -> PortAnswer:
+        """Let the application answer, and keep the ledger as for any other host."""
+        shown, answer = self._shown(request), application.ask(request)
+        url = one_form(request.url)
+        if answer.page is not None:
+            self._now = self._now._replace(pages=(*self._now.pages[-7:], (url, answer.page)))
+        route = self._pages.path_of(request.method, url)
+        if request.method == "POST" and route is not None and self._is_taken(request, answer):
+            post = Post(route[0], route[1], request.form or (), shown)
+            law = self._laws.law(route[0], post.form)
+            if route[0] not in self._access.login_routes and (law is None or law.effect != SESSION):
+                self._now = self._now._replace(ledger=self._now.ledger.posted(post))
         return answer
 
     def _reply(self, request: PortRequest, act: str, is_write: bool) -> PortAnswer:

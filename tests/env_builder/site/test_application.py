@@ -1,0 +1,78 @@
+"""The company's own application behind the same port: the same play ends alike there and in the induced site."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from env_builder.runtime.apps import Start
+from env_builder.runtime.apps.site import SiteApp, load
+from env_builder.runtime.site.port import PortRequest
+from env_builder.site.application import Application
+from tests.apps import CASES, START
+from tests.env_builder.site.cards import CardSite
+from warehouse.errors import Unavailable
+
+ROOT = Path(__file__).resolve().parents[3]
+ORIGIN = "https://cards.example"
+
+
+@pytest.fixture
+def site() -> SiteApp:
+    source = CASES["site"].source
+    return load(source.content, {"name": "site", **source.options})
+
+
+@pytest.fixture
+def application(site: SiteApp, tmp_path: Path) -> Application:
+    cards = CardSite(3).cards
+    for number, card in cards.items():
+        card.update(title=f"Torch {number}", level="high", comments=["lit"])
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "cards.json").write_text(json.dumps(cards))
+    logins = {"ivo@cards.example": (site.access.passwords["ivo@cards.example"], "sesame")}
+    command = [sys.executable, "-m", "tests.env_builder.site.cards_application", "{port}", "{folder}"]
+    return Application(command, tmp_path / "data", ORIGIN, logins, {"PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "")})
+
+
+def test_the_same_play_ends_alike_in_the_application(site: SiteApp, application: Application) -> None:
+    case, ends = CASES["site"], []
+    for undone in (False, True):
+        steps = (*case.change, *(case.undo if undone else ()))
+        state = site.reset(Start(START, frozenset(["s1"])))
+        assert not any(state.call(tool, arguments).is_error for tool, arguments in steps)
+        with application.started() as running:
+            site.application = running.port
+            real = site.reset(Start(START, frozenset(["s1"])))
+            results = [real.call(tool, arguments) for tool, arguments in steps]
+            site.application = None
+        assert not any(result.is_error for result in results)
+        assert {result.tier for result in results} == {"real", "derived"}
+        assert real.difference() == state.difference()
+        ends.append(real.difference()["documents"])
+    assert list(ends[0]) == [case.entity] and not ends[1]
+
+
+def test_each_episode_has_data_of_its_own(application: Application) -> None:
+    edit = (("work", "edit"), ("title", "Lantern"), ("level", "low"))
+    login = (("who", "ivo@cards.example"), ("password", application.logins["ivo@cards.example"][0]))
+    for _ in range(2):
+        with application.started() as running:
+            assert running.port.ask(PortRequest("POST", "/login/", login)).location == "/cards/"
+            page = running.port.ask(PortRequest("GET", "/cards/101/")).page
+            assert page is not None and any("Torch 101" in each.children for each in page.elements())
+            answer = running.port.ask(PortRequest("POST", "/cards/101/", edit))
+            assert (answer.status, answer.tier, answer.location) == (302, "real", "/cards/101/")
+            file = running.port.ask(PortRequest("GET", "/cards/101/sheet")).file
+            assert file is not None and (file.name, file.content) == ("sheet-101.pdf", b"%PDF Lantern")
+    assert "Torch 101" in (application.data / "cards.json").read_text(), "what is copied stays as it is"
+
+
+def test_an_application_that_does_not_start_says_why(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "print('no data here'); raise SystemExit(1)"]
+    with pytest.raises(Unavailable, match="no data here"):
+        Application(command, tmp_path, ORIGIN).started()
