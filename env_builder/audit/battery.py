@@ -84,7 +84,7 @@ class Battery:
 
     def _ends_alike(self, row: Row, rows: Journal) -> bool:
         """Return whether nobody needs a call, as the end without it shows; asked of tools alone whose changes are all known."""
-        return row["tool"] in self._solved.environment.explained and self._solved.is_right(self._solved.whole(rows))
+        return row["tool"] in self._solved.environment.explained and self._solved.ends_just_so(self._solved.whole(rows))
 
     def _reworded(self) -> Iterator[Attack]:
         """Replace the words, and each text that the rubric ignores."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from env_builder.runtime import Environment
+from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.ends import EndState, end_state, unreached
 from env_builder.runtime.records import Episode, Task
@@ -156,6 +157,15 @@ class Replayed:
         self._right.append(episode)
         self._loose = None
 
+    def ends_just_so(self, episode: Episode) -> bool:
+        """Return whether it ends just as the solution does, words included, but for downloads that nobody took further."""
+        own, other = self.episode.difference, episode.difference
+        loaded = {origin for each in (self.episode, episode) for _, origin in each.received if origin is not None}
+        one, two = own["documents"], other["documents"]
+        apart = {name for name in one.keys() | two.keys() if one.get(name) != two.get(name) or (name in one) != (name in two)}
+        return own["write_calls"] == other["write_calls"] and all(
+            (name in one) != (name in two) and _origin(one.get(name) or two.get(name)) in loaded for name in apart)
+
     def is_right(self, episode: Episode) -> bool:
         """Return whether it ends like the solution or a session that is known to be good, whatever the rubric says of it."""
         if self._loose is None:
@@ -174,3 +184,8 @@ class Replayed:
             self._ends = [end_state(self._essential(right), {"ignored_arguments": self._loose}) for right in self._right]
         reached: EndState = end_state(self._essential(episode), {"ignored_arguments": self._loose})
         return any(not unreached(end, reached) and not unreached(reached, end) for end in self._ends)
+
+
+def _origin(document: str | None) -> Any:
+    value = parse(document or "null")
+    return value.get("origin") if isinstance(value, dict) else None

@@ -36,7 +36,8 @@ def application(site: SiteApp, tmp_path: Path) -> Application:
     (tmp_path / "data" / "cards.json").write_text(json.dumps(cards))
     logins = {"ivo@cards.example": (site.access.passwords["ivo@cards.example"], "sesame")}
     command = [sys.executable, "-m", "tests.env_builder.site.cards_application", "{port}", "{folder}"]
-    return Application(command, tmp_path / "data", ORIGIN, logins, {"PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "")})
+    variables = {"PYTHONPATH": str(ROOT), "HOME": os.environ.get("HOME", "")}
+    return Application(command, tmp_path / "data", ORIGIN, logins, variables)
 
 
 def test_the_same_play_ends_alike_in_the_application(site: SiteApp, application: Application) -> None:
