@@ -25,6 +25,8 @@ from env_builder.site.form_laws import accepted
 from env_builder.site.recorded import SECRET, RecordedRequest, login_of
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork
 
+FEW_FIELDS = 5
+"""Of a form with so few fields, what was chosen before is said as well."""
 _CONTROLS = frozenset({"input", "select", "textarea"})
 
 
@@ -221,10 +223,14 @@ class WorkPlayer:
             wanted.setdefault(name, []).append(value)
         controls = list(forms.controls(flat, form))
         self._filled, self._button = [], None
+        fields = [each for each in controls if forms.kind_of(flat, each) not in ("hidden", "submit", "button", "reset", "image")]
         for number in controls:
             name = flat.attributes[number].get("name", "")
             if name and flat.tags[number] in _CONTROLS and flat.attributes[number].get("type", "").lower() != "hidden":
+                n_filled = len(self._filled)
                 self._fill(number, wanted.get(name, []))
+                if flat.tags[number] == "select" and len(self._filled) == n_filled and len(fields) <= FEW_FIELDS:
+                    self._filled += self._chosen(number)   # what was chosen already is a part of what was done
         for button in self._buttons(form, pairs):
             if self._reveal(button):
                 self._button = self._browser.view(self._page()).name(button) or None
@@ -236,6 +242,13 @@ class WorkPlayer:
         self._call("browser_click", target=self._page().refs.ref(text))
         self._call("browser_press_key", key="Enter")
         return True
+
+    def _chosen(self, number: int) -> list[tuple[str, str]]:
+        """Return (name, label) of what is chosen in a list that people see."""
+        page, flat = self._page(), self._flat()
+        view = self._browser.view(page)
+        labels = [forms.option_label(flat, each) for each in forms.selection(flat, page.edits, number)]
+        return [(view.name(number), ", ".join(labels))] if number in view.nodes and any(labels) else []
 
     def _buttons(self, form: int, pairs: tuple[tuple[str, str], ...]) -> list[int]:
         """Return the buttons that may have sent a form: the one whose name was posted, else those without a name, else all."""
