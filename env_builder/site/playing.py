@@ -27,6 +27,7 @@ from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork
 
 FEW_FIELDS = 5
 """Of a form with so few fields, what was chosen before is said as well."""
+_NO_FIELDS = frozenset({"hidden", "submit", "button", "reset", "image"})
 _CONTROLS = frozenset({"input", "select", "textarea"})
 
 
@@ -223,7 +224,7 @@ class WorkPlayer:
             wanted.setdefault(name, []).append(value)
         controls = list(forms.controls(flat, form))
         self._filled, self._button = [], None
-        fields = [each for each in controls if forms.kind_of(flat, each) not in ("hidden", "submit", "button", "reset", "image")]
+        fields = [each for each in controls if forms.kind_of(flat, each) not in _NO_FIELDS]
         for number in controls:
             name = flat.attributes[number].get("name", "")
             if name and flat.tags[number] in _CONTROLS and flat.attributes[number].get("type", "").lower() != "hidden":
