@@ -42,7 +42,7 @@ STAGES: tuple[Stage, ...] = (
         intact="pipelines.building.code_rooms:hold"),
     Stage(
         "site_rooms", "Learn each web site from its pages, judge the work done on it, and write an environment of it.",
-        (StageTable("mart.site_rooms"), StageTable("mart.site_work"), StageTable("mart.site_steps", (_SESSION,))),
+        (StageTable("mart.site_rooms"), StageTable("mart.site_work", (_SESSION,)), StageTable("mart.site_steps", (_SESSION,))),
         ("extract",), "pipelines.building.site_rooms:site_rooms", ("[sources]",),
         intact="pipelines.building.site_rooms:hold"),
     Stage(
