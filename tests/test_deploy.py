@@ -32,6 +32,7 @@ SECRETS = {"TRACEROOM_MODEL_KEY": "m0del-5ecret", "AWS_SECRET_ACCESS_KEY": "aws-
 ELSEWHERE = {
     "TRACEROOM_ADAPTERS": "of an agent's process", "TRACEROOM_EPISODE_URL": "of an agent's process",
     "TRACEROOM_ANSWERS": "of runners in sandboxes", "TRACEROOM_ORDER": "of runners in sandboxes",
+    "TRACEROOM_CHROMIUM": "of whoever looks at a site",
     "TRACEROOM_BASE_IMAGE": "runs in containers build no images", "TRACEROOM_COMMAND": "of ./traceroom",
     "TRACEROOM_DEBUG": "of the command line", "TRACEROOM_GRADE_TOKEN": "of `serve`",
     "TRACEROOM_KEY_FILE": "compose asks for the key itself",
