@@ -53,6 +53,7 @@ VARIABLES = {
     "DAGSTER_HOME": "Folder of Dagster's instance",
     "DOCKER_HOST": "Address of the Docker engine, for images and environments in containers",
     "OPENAI_API_KEY": "Key for an endpoint, if TRACEROOM_MODEL_KEY is not set",
+    "PATH": "Where a site's own application finds programs",
     "PYTHONHASHSEED": "Python's own; a gate writes again under another one, which must change nothing",
     "RAY_ADDRESS": "Ray cluster for `rollout --executor ray` and `TRACEROOM_ENGINE=ray`; without it a local one",
     "TRACEROOM_CHROMIUM": "Executable of Chromium for the second host of a site; without it that of the system (docs/sites.md)",
