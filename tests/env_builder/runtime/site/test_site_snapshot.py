@@ -237,7 +237,8 @@ def test_any_tree_has_a_snapshot_whose_refs_lead_to_its_elements(tree: Element |
     numbers = [refs.number(ref) for line in shown.lines({}, None, refs) for ref in re.findall(r"\[ref=(e\d+)\]", line)]
     assert len(set(numbers)) == len(numbers) and all(number in shown.nodes for number in numbers)
     for number, node in shown.nodes.items():
-        assert (
-            number in (shown.select(f"role={node.role} >> nth=0") or [number])
-            or len(shown.select(f"role={node.role}") or []) != 1
-        )
+        selected = shown.select(f"role={node.role}") or []
+        assert all(shown.nodes[each].role == node.role for each in selected)
+        assert all(shown.select(f"role={node.role} >> nth={place}") == [each] for place, each in enumerate(selected))
+        around = (number, *page.ancestors(number))
+        assert number in selected or any("aria-hidden" in page.attributes[each] for each in around)
