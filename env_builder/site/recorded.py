@@ -1,15 +1,17 @@
 """Events of a site in (`page`, `request`), its sessions out: what was asked, by whom, and the pages that came back.
 
 Requests without a page, a redirect or a file as answer are no part of the site: they are calls of tools. Nor are requests that
-failed by themselves. Whose session it is is stated, or was typed into a form that also asked for a password. Does not see:
-several sessions in one file without an id, and people who never log in (their user is unknown).
+failed by themselves. The user is stated, or was typed into a form that also asks for a password. A file without ids of sessions
+is cut where nothing is requested for a while, and where another user logs in. Does not see: users who take turns in one file
+without ids or stated users; people who never log in (their user is unknown).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
@@ -51,12 +53,19 @@ class RecordedRequest(NamedTuple):
         return urlsplit(self.url).path or "/"
 
 
+GAP = timedelta(minutes=30)
+"""A pause in which no user is expected to go on."""
+
+
 class PageSession:
     """The requests of one person in one sitting, in order."""
 
-    def __init__(self, session_id: str, host: str, requests: Iterable[RecordedRequest], identity: str | None = None) -> None:
+    def __init__(self, session_id: str, host: str, requests: Iterable[RecordedRequest], identity: str | None = None,
+                 origin: str | None = None) -> None:
+        """`identity`: the user that the log states; `origin`: scheme, host and port of the requests."""
         self.session_id = session_id
         self.host = host
+        self.origin = origin or f"https://{host}"
         self.requests = tuple(requests)
         self._identity = identity
         self._pages: dict[int, Element] = {}
@@ -94,19 +103,72 @@ def login_of(request: RecordedRequest) -> str | None:
     return names[-1] if names and request.method == "POST" else None
 
 
-def page_sessions(events: Iterable[Mapping[str, Any]]) -> list[PageSession]:
-    """Return the sessions of events (rows of `core.events`, of the kinds `page` and `request`), by host and beginning."""
-    grouped: dict[tuple[str, str], list[tuple[RecordedRequest, str | None]]] = {}
+class _SessionKey(NamedTuple):
+    """What tells sessions apart before they are cut."""
+
+    host: str
+    session_id: str
+    is_stated: bool
+    """Whether the log states the id; else it is the file's."""
+    user: str
+    """The stated user of a request in a file without ids."""
+
+
+def _sittings(requests: Sequence[RecordedRequest], gap: timedelta) -> Iterator[list[RecordedRequest]]:
+    """Yield runs of requests without a pause and with one login; what led to the next login goes with it."""
+    run: list[RecordedRequest] = []
+    login: str | None = None
+    for request in requests:
+        typed = login_of(request) if request.location else None
+        if run and request.at - run[-1].at > gap:
+            yield run
+            run, login = [], None
+        elif typed is not None and login not in (None, typed):
+            n_before = next((n for n, each in enumerate(reversed(run)) if not _is_before_login(each, request)), len(run))
+            if n_before < len(run):
+                yield run[:len(run) - n_before]
+            run = run[len(run) - n_before:]
+        run.append(request)
+        login = typed or login
+    if run:
+        yield run
+
+
+def _is_before_login(request: RecordedRequest, login: RecordedRequest) -> bool:
+    """Return whether a request showed the form of a login, led there, or tried the login in vain."""
+    return request.path == login.path or urlsplit(request.location or "").path == login.path
+
+
+def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP) -> list[PageSession]:
+    """Return the sessions of events (rows of `core.events`, of the kinds `page` and `request`), by host and beginning.
+
+    A session that no id names is called by its file; of several in one file, the second ends in `~2`."""
+    grouped: dict[_SessionKey, list[RecordedRequest]] = defaultdict(list)
+    identities: dict[_SessionKey, str] = {}
+    origins: dict[str, Counter[str]] = defaultdict(Counter)
     for row in events:
         request = _request(row)
         if request is not None:
-            session = str(row["session_id"] or row["file_id"])
-            grouped.setdefault((str(row["service"]), session), []).append((request, row["name"]))
-    sessions = []
-    for (host, session_id), rows in grouped.items():
-        rows.sort(key=lambda each: each[0].at)
-        names = [name for _, name in rows if name]
-        sessions.append(PageSession(session_id, host, [request for request, _ in rows], names[0] if names else None))
+            host, name = str(row["service"]), row["name"]
+            is_stated = row["session_id"] is not None
+            session_id = str(row["session_id"] if is_stated else row["file_id"])
+            key = _SessionKey(host, session_id, is_stated, "" if is_stated else name or "")
+            grouped[key].append(request)
+            if name:
+                identities.setdefault(key, name)
+            address = urlsplit(row["content"] or "")
+            if address.hostname == host:
+                origins[host][f"{address.scheme}://{address.netloc.rpartition('@')[2]}"] += 1
+    sessions: list[PageSession] = []
+    numbers: Counter[tuple[str, str]] = Counter()
+    for key in sorted(grouped, key=lambda each: (min(request.at for request in grouped[each]), each)):
+        origin = origins[key.host].most_common(1)[0][0] if origins[key.host] else None
+        ordered = sorted(grouped[key], key=lambda each: each.at)
+        for requests in [ordered] if key.is_stated else _sittings(ordered, gap):
+            numbers[key.host, key.session_id] += 1
+            n = numbers[key.host, key.session_id]
+            session_id = key.session_id if n == 1 else f"{key.session_id}~{n}"
+            sessions.append(PageSession(session_id, key.host, requests, identities.get(key), origin))
     return sorted(sessions, key=lambda each: (each.host, each.requests[0].at, each.session_id))
 
 

@@ -83,8 +83,9 @@ def find_work(library: Library, session_id: str, step: int) -> Row | None:
     work = library.row("select * from mart.site_work where session_id = $id order by host", id=session_id)
     if work is None:
         return None
-    sessions = page_sessions(library.rows(_EVENTS, host=work["host"], id=session_id))
-    requests = sessions[0].requests if sessions else ()
+    events = library.rows(_EVENTS, host=work["host"], id=session_id) or library.rows(
+        _EVENTS, host=work["host"], id=session_id.rpartition("~")[0])
+    requests = next((each.requests for each in page_sessions(events) if each.session_id == session_id), ())
     if step > len(requests):
         raise Missing(f"session {session_id} has no page {step}", hint=f"it has {len(requests)}")
     at = step or min(1, len(requests))

@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +61,8 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
     if pages.height:
         office = OfficeLogs(store.read(_OF_FORMAT, format="slack"), store.read(_OF_FORMAT, format="file_audit"),
                             stored_files(settings))
-        sessions = page_sessions(pages.iter_rows(named=True))
+        gap = timedelta(minutes=settings.configured.sessions.gap_minutes)
+        sessions = page_sessions(pages.iter_rows(named=True), gap)
         hosts = sorted({session.host for session in sessions})
         names = names_of(hosts)
         for host in hosts:
@@ -186,7 +187,7 @@ class _SiteRows:
             site.sessions, site.templates, tasks, hashes, office.stored, sheets, [each.text for each in messages],
             sorted({each.channel for each in messages if each.channel} | {
                 path.rpartition("/")[0] for event in events for path in (event.path, event.to) if path})))
-        room = SiteRoom(SiteRoomSource(name, f"https://{host}", draft / "site", pieces, verdicts, files,
+        room = SiteRoom(SiteRoomSource(name, sessions[0].origin, draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None), draft)
         played = room.played()
         verified = self._verified(room, played, draft, policy)

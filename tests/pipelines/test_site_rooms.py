@@ -86,18 +86,20 @@ def test_filed_sheets_need_their_lineage_and_the_list(out: Path) -> None:
         assert environment.grade().reward == wanted, without
 
 
-def test_where_nobody_asks_in_a_chat_goals_say_what_was_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize("origin", [f"https://{HOST}", f"http://{HOST}:8080"])
+def test_goals_state_what_was_done_if_logs_have_no_chat(origin: str, tmp_path: Path) -> None:
     recorder = Recorder(CardSite())
     for number in range(101, 107):
         recorder.sit_down("ivo")
         recorder.change(number, "edit", title=f"Torch {number}", level="high")
     recorder.sit_down("rut")
     recorder.change(102, "comment", text="only once done by anybody")
-    recorder.write_logs(tmp_path / "logs")
+    recorder.write_logs(tmp_path / "logs", origin)
     run(Settings(logs=(str(tmp_path / "logs" / "har"),), out=str(tmp_path / "out"), image=False))
     environment = Environment.load(tmp_path / "out" / "environments" / NAME)
     goals = sorted(task.goal.splitlines()[0] for task in environment.tasks)
-    assert len(goals) == 6, "one that nobody else did is of no kind"
+    assert len(goals) == 6, "work that one session alone did is of no kind"
+    assert all(f"The site is {origin}." in task.goal for task in environment.tasks)
     assert goals[0] == "On “Lamp 1111” (/cards/101/) set Title to “Torch 101”, Level to “high” and press “Save”."
     for task in environment.tasks:
         environment.reset(task.task_id)

@@ -112,6 +112,7 @@ class Recorder:
         arguments = {"query": dict(parse_qsl(address.query)), **({"body": posted} if method == "POST" else {})}
         self.events.append({
             "session_id": self._session, "file_id": "f", "service": HOST, "happened_at": self.now, "name": None,
+            "content": f"https://{HOST}{url}" if method == "GET" else None,
             "kind": "request" if method == "POST" else "page", "tool": f"{method} {address.path}",
             "arguments": json.dumps(arguments),
             "value": json.dumps({name: each for name, each in value.items() if each is not None})})
@@ -145,11 +146,13 @@ class Recorder:
 
 
 
-    def write_logs(self, folder: Path) -> None:
-        """Write what was recorded as production does: HARs, an export of Slack, audit events of files beside their bytes."""
+    def write_logs(self, folder: Path, origin: str = f"https://{HOST}") -> None:
+        """Write what was recorded as production does: HARs, an export of Slack, audit events of files and their bytes.
+
+        Redirects state whole addresses where the origin has a port."""
         entries: dict[str, list[dict[str, Any]]] = {}
         for event in self.events:
-            entries.setdefault(event["session_id"], []).append(_entry(event))
+            entries.setdefault(event["session_id"], []).append(_entry(event, origin))
         (folder / "har").mkdir(parents=True)
         for session, own in entries.items():
             document = {"log": {"version": "1.2", "creator": {"name": "proxy", "version": "1"}, "entries": own}}
@@ -178,20 +181,21 @@ class Recorder:
         (folder / "users.json").write_text(json.dumps([{"id": name, "name": name} for name in people]))
 
 
-def _entry(event: dict[str, Any]) -> dict[str, Any]:
+def _entry(event: dict[str, Any], origin: str) -> dict[str, Any]:
     method, _, path = event["tool"].partition(" ")
     arguments, value = json.loads(event["arguments"]), json.loads(event["value"])
     query = [{"name": name, "value": each} for name, each in arguments["query"].items()]
-    url = f"https://{HOST}{path}" + (f"?{urlencode(arguments['query'])}" if query else "")
+    url = f"{origin}{path}" + (f"?{urlencode(arguments['query'])}" if query else "")
     request: dict[str, Any] = {"method": method, "url": url, "queryString": query, "headers": [
         {"name": "Accept", "value": "text/html"}], "cookies": []}
     if "body" in arguments:
         text = urlencode({name: "sesame" if each == "[secret]" else each for name, each in arguments["body"].items()})
         request["postData"] = {"mimeType": "application/x-www-form-urlencoded", "text": text}
-    headers = [{"name": "Location", "value": value["location"]}] if "location" in value else []
+    location = value.get("location", "") and ("" if origin.endswith(HOST) else origin) + value["location"]
+    headers = [{"name": "Location", "value": location}] if location else []
     if "file" in value:
         headers.append({"name": "Content-Disposition", "value": f"attachment; filename={value['file']}"})
     content = {"mimeType": value["type"], "size": len(value.get("body", "")), "text": value.get("body", "")}
     return {"startedDateTime": event["happened_at"].isoformat(), "time": 5, "request": request, "_resourceType": "document",
-            "response": {"status": value["status"], "headers": headers, "redirectURL": value.get("location", ""),
+            "response": {"status": value["status"], "headers": headers, "redirectURL": location,
                          "content": content}}
