@@ -97,7 +97,7 @@ class InducedSite:
 
 
 def probe_of(step: dict[str, Any], user: str, at: datetime) -> SiteRequest:
-    """Return a step of a walk that nobody made as a request with the application's answer."""
+    """Return a step of an unrecorded walk as a request with the application's answer."""
     kind, headers = str(step["type"] or "").partition(";")[0], frozenset[tuple[str, str]]()
     value = {"status": step["status"], "location": step["location"], "type": kind,
              "body": step["body"] if kind == "text/html" else None}

@@ -1,4 +1,4 @@
-"""What of a page is right, and what a person could do next: places, links and forms, walks that nobody made.
+"""What of a page is right, and what a person could do next: places, links and forms, unrecorded walks.
 
 A place is a text or an attribute of a page, by the tags above it; the rows of a table (`tr`), of a list (`li`) and the options
 of a choice are one place together. A value is each text and attribute, those in rows too. Answers may mark places as unknown:
@@ -91,7 +91,7 @@ def _places(root: Element, in_rows: bool) -> Iterator[tuple[str, str, bool]]:
             yield f"{below}/rows", text, is_covered or UNKNOWN in text or "rows" in marks
             continue
         children = [child for child in node.children if not (marks and _is_unknown(child))]
-        if "rows" in marks:   # a mark between all children, so that it stands beside each that is missing or surplus
+        if "rows" in marks:   # a mark between all children, so that it stands next to each that is missing or surplus
             children = [each for child in children for each in (_ROW_MARK, child)] + [_ROW_MARK]
         waiting += [(child, below, is_covered) for child in reversed(children)]
 
@@ -171,7 +171,7 @@ def made_numbers(session: Sequence[SiteRequest], known: Collection[str]) -> set[
 
 
 def probes_of(data: Path) -> list[dict[str, Any]]:
-    """Return the walks that nobody made, with the application's answers."""
+    """Return the unrecorded walks, with the application's answers."""
     file = data / "truth" / "probes.jsonl"
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
 

@@ -3,7 +3,7 @@
 Runs the product over the logs, then plays in what it published. Judged by `truth/sessions.jsonl`: verdicts on sessions.
 The filing task is the published one with most files to file, of a held-out session where there is one; honest ways and cheats
 are those of the reference on browser environments, section 5, as scripts over that task's known solution. Used by
-browser_room.py. Does not see: cheats that nobody thought of.
+browser_room.py. Does not see: cheats that are not listed.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 Input: files, folders, globs and object stores. Output: files in a fixed order, and a decision for each rejected one. A
 folder called `truth` (in any case) is never read; hidden files are skipped. A folder that is one conversation of OpenHands
 (`base_state.json`, and each event in a file of its own), or an unpacked export of Slack (`channels.json` and `users.json`
-beside folders of files named by days), is read as one archive, whose bytes depend on names below the folder and contents only;
+next to folders of files named by days), is read as one archive, whose bytes depend on names below the folder and contents only;
 an export that is larger than an archive may be is read file by file. Sees names only: `extractors.reading` decides by content
 whether a file is a log."""
 

@@ -83,7 +83,7 @@ class Battery:
             yield Attack("without_one", rows, f"the solution without {_shown(row)}", excuse)
 
     def _ends_alike(self, row: Row, rows: Journal) -> bool:
-        """Return whether nobody needs a call, as the end without it shows; asked of tools alone whose changes are all known."""
+        """Return whether the episode ends the same without a call; only for tools whose changes are all known."""
         return row["tool"] in self._solved.environment.explained and self._solved.ends_just_so(self._solved.whole(rows))
 
     def _reworded(self) -> Iterator[Attack]:

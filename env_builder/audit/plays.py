@@ -158,7 +158,7 @@ class Replayed:
         self._loose = None
 
     def ends_just_so(self, episode: Episode) -> bool:
-        """Return whether it ends just as the solution does, words included, but for downloads that nobody took further."""
+        """Return whether it ends just as the solution does, words included, except for downloads that were not used."""
         own, other = self.episode.difference, episode.difference
         loaded = {origin for each in (self.episode, episode) for _, origin in each.received if origin is not None}
         one, two = own["documents"], other["documents"]

@@ -144,7 +144,7 @@ class _AuditedTree:
             return   # onto itself, or into itself
         for path in self._below(source):
             own = self._files[path].content
-            if path == source and content.hash not in (None, own.hash):   # it was changed, and nobody told
+            if path == source and content.hash not in (None, own.hash):   # a change without an event
                 own = content if own.hash is not None else replace(content, origin=own.origin)
                 self._open(path, own, at)
             if not keeps_source:
@@ -152,7 +152,7 @@ class _AuditedTree:
             self._open(to + path.removeprefix(source), own, at)
 
     def _below(self, path: str) -> list[str]:
-        """Return the file of that path, or all files of the folder; one that nobody created was there before."""
+        """Return the file of that path, or all files of the folder; one without a create event was there before."""
         inside = sorted(each for each in self._files if each.startswith(path + "/"))
         if not inside:
             self._must_exist(path)
@@ -211,7 +211,7 @@ def _content(facts: Row) -> _AuditedContent:
 
 
 def _path(value: Any) -> str | None:
-    """Return a path as the files app has it: names joined by /, from the root or the drive on; None where it is none."""
+    """Return a path as the files app has it: names joined by /, from the root or the drive on; None if it is invalid."""
     names = [name for name in str(value or "").removeprefix("file://").replace("\\", "/").split("/") if name not in ("", ".")]
     joined = "/".join(names)
     return joined if names and ".." not in names and joined.isprintable() else None

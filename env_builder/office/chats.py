@@ -5,7 +5,7 @@ In: events (`core.events`) of the format `slack`. Out: versions of channels, peo
 Sees: the text and the instant of each message, edits and deletions that were recorded (`message_changed`, `message_deleted`),
 the mark of the last edit, joins and leaves, when channels were created. What a message said before an edit that was not
 recorded is not on record: its text is null until then, never the later one. Somebody is a member from a join or a message on;
-a channel without an instant of creation is taken as there from the beginning, since nobody could post there otherwise.
+a channel without an instant of creation is taken as there from the beginning, since messages need a channel.
 Does not see: a message that was deleted without a record; topics, reactions, attached files; earlier names of channels and
 people; who may see what, so private channels and direct messages are left out.
 """
@@ -206,7 +206,7 @@ def _states(message: _ChatMessage) -> list[tuple[int, str | None, bool]]:
         if edit.before is not None and (edit.before != text or earlier > since + _LATE_US):
             if not earlier and not is_edited:
                 states[-1] = (since, edit.before, False)
-            else:   # somebody edited it in between, and nobody recorded that
+            else:   # an edit in between is not on record
                 states[-1] = (since, None, is_edited)
                 states += [(earlier, edit.before, True)] if since < earlier < edit.at else []
         states.append((edit.at, edit.text, True))

@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 DAY = "YYYY-MM-DD"
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
            "December")
-_SHORT = tuple(name[:3] for name in _MONTHS)
+_SHORT = tuple(name[:3] for name in MONTHS)
 _SAME = "May"
 """The month whose name does not tell whether names are cut."""
 _NAMED = re.compile(r"(?P<first>\d\d? )?(?P<month>[A-Z][a-z]{2,8}) (?P<second>\d\d?, )?(?P<year>\d{4})")
@@ -56,7 +56,7 @@ def is_day(form: str) -> bool:
 
 def is_ambiguous(form: str, at: datetime, other: datetime) -> bool:
     """Return whether nobody can tell how the other day is written from how this one is: May is never cut."""
-    return "Mmm" in form and _MONTHS[at.month - 1] == _SAME and other.month != at.month
+    return "Mmm" in form and MONTHS[at.month - 1] == _SAME and other.month != at.month
 
 
 def _named_day(text: str) -> tuple[str, datetime] | None:
@@ -64,7 +64,7 @@ def _named_day(text: str) -> tuple[str, datetime] | None:
     day = match and (match["first"] or match["second"])
     if match is None or not day or (match["first"] and match["second"]):
         return None
-    names = _SHORT if match["month"] in _SHORT else _MONTHS
+    names = _SHORT if match["month"] in _SHORT else MONTHS
     number = day.strip(" ,")
     if match["month"] not in names or int(match["year"]) == 0:
         return None
@@ -79,7 +79,7 @@ def _named_day(text: str) -> tuple[str, datetime] | None:
 def write(form: str, at: datetime) -> str | int | float:
     """Write the instant in this form; no time zone is applied."""
     if "Mmm" in form:
-        names = _MONTHS if "Mmmm" in form else _SHORT
+        names = MONTHS if "Mmmm" in form else _SHORT
         day = f"{at.day:02}" if "DD" in form else str(at.day)
         text = form.replace("DD", "D").replace("Mmmm", "Mmm").replace("D", day, 1).replace("YYYY", f"{at.year:04}", 1)
         return text.replace("Mmm", names[at.month - 1], 1)

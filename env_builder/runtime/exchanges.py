@@ -135,7 +135,7 @@ class NameExchange:
         return _RUN.fullmatch(run) is not None and self._run(run, False) == run and self._run(run, True) == run
 
     def _run(self, run: str, back: bool) -> str:
-        """Return what stands in a run's place; what is none stays, such as what stands between runs."""
+        """Return what stands in a run's place; other text stays, such as what stands between runs."""
         if not run or run[0] == "\\":
             return run
         other = self._runs[back].get(run)

@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from env_builder.runtime.clock import MONTHS
 from env_builder.site.work import PieceOfWork
 
 LEAST, SHARE = 4, 0.8
@@ -26,9 +27,8 @@ _ALIKE = 0.35
 _NEAREST = 3
 _MENTION = re.compile(r"<?@[\w.-]+>?")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_MONTHS = {name: number for number, names in enumerate((
-    "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug", "september sep sept",
-    "october oct", "november nov", "december dec"), 1) for name in names.split()}
+_MONTHS = {name: number for number, month in enumerate(MONTHS, 1)
+           for name in (month.casefold(), month[:3].casefold(), month[:4].casefold())}
 _MONTH_IN_WORDS = re.compile(rf"(?i)\b({'|'.join(_MONTHS)})\.?(?: +\d{{1,2}}(?:st|nd|rd|th)?)?,? +(\d{{4}})\b")
 _MONTH_IN_NUMBERS = re.compile(r"(?<!\d)(\d{4})[-/_.](0[1-9]|1[0-2])(?!\d)")
 _COMPLAINT = re.compile(
@@ -49,7 +49,7 @@ class WorkVerdict(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Return whether it did all that its kind of work does, and nobody complained: what it did is a goal of its own."""
+        """Return whether it did all that its kind of work does, without a complaint: what it did is a goal of its own."""
         return self.kind is not None and not self.broken and not self.complaint
 
 

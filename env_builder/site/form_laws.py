@@ -19,7 +19,7 @@ from env_builder.site.recorded import SECRET, PageSession, login_of
 _MOST_KINDS = 12
 """A hidden field with more values than that among a route's posts names things, not kinds of work."""
 Routing = Callable[[str, str], str | None]
-"""(method, url) -> template of the path, None where there is none."""
+"""(method, url) -> template of the path, None if the path has no route."""
 
 
 class _Example(NamedTuple):
@@ -158,7 +158,7 @@ def _is_number(text: str) -> bool:
 
 
 def _shows_again(example: _Example) -> bool | None:
-    """Return whether the form shows next what was changed in it; None where nothing was changed or nobody looked."""
+    """Return whether the form shows next what was changed in it; None if nothing was changed or the form was not read again."""
     if example.shown is None or example.again is None:
         return None
     posted: dict[str, tuple[str, ...]] = {}

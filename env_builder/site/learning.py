@@ -36,7 +36,7 @@ _NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the sa
 _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
 _RIGHT = 0.97
-"""A place that is right more often needs no other place beside it."""
+"""A place that is right more often needs no second place."""
 _RENEWED = 0.7
 """Share of a row's changed texts that its own page must have for the list to go by that page."""
 _N_TRIED, _N_PARTNERS, _LEAST_RIGHT = 40, 2, 3
@@ -76,7 +76,7 @@ class SiteLearner:
             self.sessions[each.session].append(self.visit(each))
 
     def route(self, request: PortRequest) -> str:
-        """Return the name of a request's route, the empty one if there is none."""
+        """Return the name of a request's route, or an empty text without one."""
         return str(self.routes.route(request.method, request.url) or "")
 
     def visit(self, recorded: RecordedAnswer) -> SiteVisit:
@@ -196,7 +196,7 @@ class SourceLearner:
         return dict(sorted(cells.items()))
 
     def _count_partners(self) -> None:
-        """Try, for each place, what stood beside the same value of a place that is right more often: the best few of these."""
+        """Try, for each place, what stood with the same value of a place that is right more often: the best few of these."""
         rates = {key: _rate(trials, list(self._possible(key))) for key, trials in self._trials.items()}
         for (route, kind), places in list(self.places.items()):
             general = {place: SourceKey(route, kind, place) for place in places}
@@ -260,7 +260,7 @@ class SourceLearner:
     def least_trust(self) -> float:
         """Return the least trust of which so few values are wrong that most pages have none: `_WRONG` of all places.
 
-        Constants of pages count as places, as they do for whoever looks at the page."""
+        Constants of pages count as places, as they do for a reader of the page."""
         wrong: Counter[float] = Counter()
         for key, sources in self.sources.items():
             trials = self._trials[key] if key.case is not None and key.kind is not None and key.kind.endswith("page") else []

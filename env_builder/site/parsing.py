@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from env_builder.runtime.site.trees import Element
+from env_builder.runtime.site.trees import Element, rewrite
 from warehouse.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -65,16 +65,11 @@ def collapse(root: Element) -> Element:
     """Return a copy as people see it: runs of spaces are one, and blank texts are dropped; texts keep a space at their ends.
 
     `squeeze` makes the same of the copy as of the page."""
-    copy = Element(root.tag, dict(root.attributes))
-    waiting = [(root, copy)]
-    while waiting:
-        element, target = waiting.pop()
-        for child in element.children:
-            if isinstance(child, Element):
-                below = Element(child.tag, dict(child.attributes))
-                target.children.append(below)
-                waiting.append((child, below))
-            elif words := child.split():
-                before, after = " " * child[0].isspace(), " " * child[-1].isspace()
-                target.children.append(child if element.tag in _KEEPS_SPACES else f"{before}{' '.join(words)}{after}")
-    return copy
+    return rewrite(root, _collapsed)
+
+
+def _collapsed(tag: str, text: str) -> str:
+    words = text.split()
+    if not words or tag in _KEEPS_SPACES:
+        return text if words else ""
+    return f"{' ' * text[0].isspace()}{' '.join(words)}{' ' * text[-1].isspace()}"

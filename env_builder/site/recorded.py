@@ -81,7 +81,7 @@ class PageSession:
 
     @cached_property
     def login(self) -> str | None:
-        """Return what was typed beside the password that let the person in, None where nobody logged in."""
+        """Return the user name of the last successful login, None without one."""
         for request in reversed(self.requests):
             typed = login_of(request)
             if typed is not None and request.location:

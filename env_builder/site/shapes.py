@@ -232,7 +232,7 @@ def _size(node: Node) -> int:
 
 
 def assign(children: Sequence[ChildShape], nodes: Sequence[Node]) -> list[ChildShape | None]:
-    """Return for each node the child of a template that it is an example of, None where there is none.
+    """Return for each node the child of a template that it is an example of, None without one.
 
     Order is kept; of all ways the one with most nodes assigned, then with fewest missing children, then the earliest child."""
     signatures = [signature_of(node) for node in nodes]

@@ -49,7 +49,7 @@ _UNTOUCHED = frozenset({
 
 
 class UnsupportedSelector(Exception):
-    """A selector that matches no page that nobody touches, or that this compiler leaves out."""
+    """A selector that matches nothing on an untouched page, or that this compiler leaves out."""
 
 
 class InvalidSelector(Exception):

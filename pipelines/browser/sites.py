@@ -1,7 +1,7 @@
 """Environments of web sites and of repositories, their tasks, and the work of a site's people, for the browser's pages.
 
 Input: `mart.site_rooms`, `mart.code_rooms`, `mart.site_work`, the environments' own files, recorded pages (`core.events`).
-Output: rows in the shape that pages of services take. Files and messages beside a session are those of its person's name, from
+Output: rows in the shape that pages of services take. Files and messages of a session are those of its person's name, from
 its first request until soon after its last. Does not see which of them were part of the work.
 """
 
@@ -118,7 +118,7 @@ def _around(library: Library, person: str | None, requests: Sequence[RecordedReq
 
 
 def _page(request: RecordedRequest | None) -> tuple[str | None, str]:
-    """Return the HTML of a recorded page, or why there is none."""
+    """Return the HTML of a recorded page, or why it is missing."""
     if request is None or request.html is None:
         return None, "" if request is None else "This request was not answered with a page."
     try:

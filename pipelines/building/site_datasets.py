@@ -2,7 +2,7 @@
 
 In: `mart.site_steps` and the published environment. Out: a source for each site: a session is an episode, its goal the user's
 words, its calls those that do the work again in the environment. A published task was solved by them, so its reward is 1; other
-episodes have none. Does not see: work that was wrong, or that nobody asked for.
+episodes have none. Does not see: work that was wrong, or without an ask.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The stage `site_rooms`: an environment of each web site, with the files and the chat of the people who work with it.
 
 Pages and forms of a site are no calls of tools: its sessions are work of people, joined with what was asked for and filed. A
-task is published if it holds (`env_builder.verify`). Written aside and renamed into place beside the environments of services.
+task is published if it holds (`env_builder.verify`). Written aside and renamed into place among the environments of services.
 Without recorded pages the stage has nothing to do.
 """
 
@@ -93,7 +93,7 @@ def hold(store: Store, settings: Settings) -> bool:
 
 
 def stored_files(settings: Settings) -> Callable[[str], bytes | None]:
-    """Return the function that gives the bytes of files that lie beside the logs under the names of their hashes."""
+    """Return the function that gives the bytes of files that are stored with the logs under their hashes."""
     paths: dict[str, Path] = {}
     roots = settings.logs or [path for source in settings.configured.sources for path in source.paths]
     for folder in map(Path, roots):
@@ -109,7 +109,7 @@ def stored_files(settings: Settings) -> Callable[[str], bytes | None]:
 
 
 class OfficeLogs(NamedTuple):
-    """What logs tell of files and of a chat beside the pages."""
+    """Events of files and of a chat."""
 
     chat: pl.DataFrame
     """Events of the format `slack`."""

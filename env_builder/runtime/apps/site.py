@@ -3,7 +3,7 @@
 In: what `env_builder.site.app` writes: routes, templates, sources and visits of the site, laws of its forms (acts.jsonl), who
 may log in (access.json), what the sessions of tasks were answered (recorded_answers.jsonl), files (downloads.jsonl, blobs/).
 Out: an app whose tools are those of a browser. Its documents are what forms changed (`site/acts.py`); a file that is
-downloaded goes to the app that the manifest's `downloads` names. What nobody knows is a page that says so.
+downloaded goes to the app that the manifest's `downloads` names. An unknown answer is a page that says so.
 """
 
 from __future__ import annotations

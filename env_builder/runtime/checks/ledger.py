@@ -76,7 +76,7 @@ class LineageCheck(CheckKind):
     """Check where the files come from that an episode leaves."""
 
     description = ("A file of each of these `origins` was handed over; and of no origin are more files left than were there "
-                   "and were handed over: a file may be moved and downloaded again, but no copy stays beside its source.")
+                   "and were handed over: a file may be moved and downloaded again, but no copy stays with its source.")
     parameters = fields("origins", origins=TEXTS)
     stops = "end"
 
@@ -113,7 +113,7 @@ class ListingMessage(NamedTuple):
     """A message, and the names that it lists."""
 
     place: int
-    """In the journal, of the step that changed it last; -1 where nobody knows."""
+    """In the journal, of the step that changed it last; -1 if unknown."""
     names: frozenset[str]
     others: frozenset[str]
     """Further names of files."""
@@ -217,7 +217,7 @@ def _extension(name: str) -> str | None:
 
 
 def _value(text: str | None) -> Any:
-    """Return a document's JSON value; the text itself where it is none."""
+    """Return a document's JSON value; the text itself if it is not JSON."""
     if text is None:
         return ABSENT
     with suppress(ValueError, RecursionError):

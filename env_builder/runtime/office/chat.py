@@ -9,7 +9,7 @@ alone.
 A message of the episode has the time of its clock. Its `ts` is that instant and the number of the post, in microseconds: the
 order of messages is the order of their `ts`. It is no part of what a message is: `made` of the difference says that such keys
 depend on the path, so that who posts, deletes and posts again reaches the same end. When a message was posted or changed last,
-beside changes of other apps, the journal tells (changes.py).
+relative to changes of other apps, follows from the journal (changes.py).
 Does not see: private channels and rights (everybody may post where a channel is), topics, reactions, attached files.
 """
 

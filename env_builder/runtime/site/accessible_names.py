@@ -213,5 +213,5 @@ class AccessibleNames:
 
 
 def squeeze_text(text: str) -> str:
-    """Return a text without what nobody sees, runs of spaces as one."""
+    """Return a text without invisible characters, runs of spaces as one."""
     return " ".join(text.replace("\u200b", "").replace("\u00ad", "").split())

@@ -103,7 +103,7 @@ def _targets(page: FlatPage, number: int) -> list[int]:
 
 
 def _menus(page: FlatPage, look: Look, number: int) -> list[int]:
-    """Return the menu of a toggle that names none: the next element that it labels, else the next hidden one beside it.
+    """Return the menu of a toggle that names none: the next element that it labels, else the next hidden sibling.
 
     Pages give the same id to many toggles, so what is labelled comes after the toggle, and before it only for want of others.
     """
@@ -118,7 +118,7 @@ def _menus(page: FlatPage, look: Look, number: int) -> list[int]:
 
 
 def _panes(page: FlatPage, target: int) -> Sequence[int]:
-    """Return the panes of a set of tabs: what stands beside one with the same role, or else the same first class."""
+    """Return the panes of a set of tabs: its siblings with the same role, or else the same first class."""
     def mark(number: int) -> tuple[str, str]:
         attributes = page.attributes[number]
         return attributes.get("role", ""), (attributes.get("class", "").split() or [""])[0]

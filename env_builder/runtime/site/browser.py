@@ -69,7 +69,7 @@ class SiteBrowser:
         self._events: list[str] = []
 
     def snapshot(self) -> BrowserState:
-        """Return the browser's state, which nobody changes; the port's is its own."""
+        """Return the browser's state, immutable and without the port's."""
         return self._state
 
     def restore(self, state: BrowserState) -> None:
@@ -453,7 +453,7 @@ class SiteBrowser:
     def _open(
         self, address: PageAddress, method: str, form: tuple[tuple[str, str], ...] | None, in_new_tab: bool = False,
     ) -> None:
-        """Ask for a page and show it; a file goes to whoever takes downloads, and the page stays."""
+        """Ask for a page and show it; a file goes to `deliver`, and the page stays."""
         page = self._load(address, method, form)
         if page is None:
             return

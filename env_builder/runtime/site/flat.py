@@ -18,7 +18,7 @@ Child: TypeAlias = int | str
 
 
 class FlatPage:
-    """A page as it was answered; nobody changes it."""
+    """A page as it was answered; immutable."""
 
     __slots__ = ("attributes", "by_id", "children", "controls", "ends", "of_tag", "parents", "root", "tags")
 

@@ -1,6 +1,6 @@
 """Controls of a page: what stands in them, what a browser lets through, and what a form sends.
 
-In: a flat page, edits (number of a control -> what stands in it now), which nobody changes. Out: values, names and values of a
+In: a flat page, edits (number of a control -> what stands in it now), immutable. Out: values, names and values of a
 submission, the first field that a browser would refuse. Follows the HTML standard's sections on form submission and constraint
 validation, with Chromium's messages. Does not see: validity that scripts set; years after 9999; where on a picture a click was
 (its coordinates are 0).

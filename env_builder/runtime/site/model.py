@@ -90,7 +90,7 @@ class InducedPages:
         """
         try:
             route = self._routes.route(request.method, request.url)
-        except ValueError:   # an address that is none
+        except ValueError:   # an invalid address
             return None
         if route is None:
             return None

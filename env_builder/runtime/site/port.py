@@ -41,7 +41,7 @@ class PortAnswer(NamedTuple):
     location: str | None = None
     """Where a redirect leads, as the site states it."""
     page: Element | None = None
-    """The page's tree, shared: whoever shows it does not change it."""
+    """The page's tree, shared and immutable."""
     file: Delivery | None = None
     headers: tuple[tuple[str, str], ...] = ()
     unknown: tuple[str, ...] = ()

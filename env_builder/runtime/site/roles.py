@@ -53,7 +53,7 @@ _SECTION_ROLES = frozenset({"article", "complementary", "main", "navigation", "r
 
 
 def input_type(attributes: dict[str, str]) -> str:
-    """Return the type of an input; one that nobody knows is a text."""
+    """Return the type of an input; an unknown one is a text."""
     name = attributes.get("type", "").strip().lower()
     return name if name in _TYPES else "text"
 
@@ -184,7 +184,7 @@ def _data_cell(page: FlatPage, number: int) -> str | None:
 
 
 def _header_cell(page: FlatPage, number: int) -> str | None:
-    """Return the role of a `th` as Chromium guesses it: its scope, else the cells beside it."""
+    """Return the role of a `th` as Chromium guesses it: its scope, else its neighbours."""
     scope = page.attributes[number].get("scope", "").lower()
     if scope in ("col", "colgroup"):
         return "columnheader"

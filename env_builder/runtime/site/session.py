@@ -24,7 +24,7 @@ from .visits import SiteVisit
 __all__ = ["SiteAccess", "SiteSession", "act_of", "advanced", "login_act", "question_of"]
 
 _STEP = timedelta(seconds=1)
-_UNKNOWN = "This page is not on record: nobody requested it before."
+_UNKNOWN = "This page is not on record: it was never requested before."
 
 
 class SiteAccess(NamedTuple):
@@ -51,7 +51,7 @@ class _SessionState(NamedTuple):
     login: str | None
     waited: timedelta
     unknown: bool
-    """Whether the last answer to a post was one that nobody knows."""
+    """Whether the last answer to a post is unknown."""
 
 
 def question_of(method: str, url: str, act: str = "") -> str:
@@ -96,11 +96,11 @@ class SiteSession(SitePort):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nobody knows what the last request changed."""
+        """Whether the effect of the last request is unknown."""
         return self._now.unknown
 
     def snapshot(self) -> Any:
-        """Return the state as a value that nobody changes."""
+        """Return the state as an immutable value."""
         return self._now
 
     def restore(self, snapshot: Any) -> None:
@@ -161,7 +161,7 @@ class SiteSession(SitePort):
         return answer
 
     def _reply(self, request: PortRequest, act: str, is_write: bool) -> PortAnswer:
-        """Return the recorded answer in this state, else the induced one, else a page that says that nobody knows."""
+        """Return the recorded answer in this state, else the induced one, else a page that says that the answer is unknown."""
         user, number = self._access.users.get(self._now.login or "", ""), self._number(request, act)
         answered = self._pages.recorded(number, request, user, self._at, self._start) if number is not None else None
         if answered is None:

@@ -1,6 +1,6 @@
 """What a browser holds: tabs with a history of shown pages, and the views of pages that all browsers of a site share.
 
-Everything here but the shelf is a tuple that nobody changes, so that a browser's state is a reference.
+Everything here but the shelf is an immutable tuple, so that a browser's state is a reference.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ _SELECTOR = re.compile(r'role=([a-z]+)(?:\[name=("(?:[^"\\]|\\.)*"|\'[^\']*\')\s
 
 
 class RefDraw(NamedTuple):
-    """How the elements of a document are numbered for whoever reads its snapshot: without regard to their order."""
+    """How the elements of a document are numbered in snapshots: without regard to their order."""
 
     start: int
     """Refs of documents that were shown before are smaller."""
@@ -124,7 +124,7 @@ class AccessNode:
 
 
 class PageView:
-    """What a page shows as long as nobody has edited it, and how edits change that; shared by all who look at the page."""
+    """What a page shows before any edit, and how edits change that; shared by all who look at the page."""
 
     def __init__(self, page: FlatPage, look: Look, opened: Mapping[int, bool]) -> None:
         self.page = page

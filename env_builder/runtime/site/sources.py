@@ -2,7 +2,7 @@
 
 A source is one value for all (`constant`), a text with values of the request in it (`pattern`: path, query, form, the form
 posted just before, day and time, the url of the page before, texts of the last row that linked to what is requested), what
-stood beside the same value of another place the last time (`same`), the number of rows of the page (`count`), the own
+stood with the same value of another place the last time (`same`), the number of rows of the page (`count`), the own
 session's last visit of the route or of the url,
 the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
 last look at a list with a row more (`row added`) or with texts that the rows' own pages have since (`rows renewed`).
@@ -144,7 +144,7 @@ class SourceContext:
         """Return the cases of a place, the narrowest first.
 
         Narrower than `case`: with the values of the fields that are choices (`choices`: fields by route), of what was posted
-        or is, all of them or one; for an answer's kind, whether the request names something that nobody met."""
+        or is, all of them or one; for an answer's kind, whether the request names an entity without a record."""
         visit = self.request if self.request.is_write else self.posted
         case = f"{self.case} new" if place == KIND and self._is_new else self.case
         fields = choices.get(visit.route, ()) if visit is not None else ()

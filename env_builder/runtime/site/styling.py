@@ -263,7 +263,7 @@ _PSEUDOS: dict[str, Callable[[FlatPage, int, Any], bool]] = {
     "nth-child": _nth(of_tag=False, from_end=False), "nth-last-child": _nth(of_tag=False, from_end=True),
     "nth-of-type": _nth(of_tag=True, from_end=False), "nth-last-of-type": _nth(of_tag=True, from_end=True)}
 PSEUDOS = frozenset(_PSEUDOS)
-"""Pseudo-classes that a rule may hold; a rule with another never matches a page that nobody touches."""
+"""Pseudo-classes that a rule may hold; a rule with another never matches an untouched page."""
 
 
 def _pairs(selector: list[list[Any]]) -> tuple[tuple[str, Mapping[str, Any]], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -87,21 +87,25 @@ def _node(plain: Any) -> Node:
     return Element(tag, attributes, [_node(child) for child in children])
 
 
-def squeeze(root: Element) -> Element:
-    """Return a copy for comparing: runs of spaces are one, none stand at a text's ends, and blank texts are dropped."""
-    copy = Element(root.tag, _squeezed(root.attributes))
+def rewrite(root: Element, text_of: Callable[[str, str], str], value_of: Callable[[str], str] = str) -> Element:
+    """Return a copy with other texts, by tag and text, and other attribute values; a text that becomes empty is dropped."""
+    def copied(element: Element) -> Element:
+        return Element(element.tag, {name: value_of(value) for name, value in element.attributes.items()})
+
+    copy = copied(root)
     waiting = [(root, copy)]
     while waiting:
         element, target = waiting.pop()
         for child in element.children:
             if isinstance(child, Element):
-                below = Element(child.tag, _squeezed(child.attributes))
+                below = copied(child)
                 target.children.append(below)
                 waiting.append((child, below))
-            elif text := " ".join(child.split()):
+            elif text := text_of(element.tag, child):
                 target.children.append(text)
     return copy
 
 
-def _squeezed(attributes: dict[str, str]) -> dict[str, str]:
-    return {name: " ".join(value.split()) for name, value in attributes.items()}
+def squeeze(root: Element) -> Element:
+    """Return a copy for comparing: runs of spaces are one, none stand at a text's ends, and blank texts are dropped."""
+    return rewrite(root, lambda _, text: " ".join(text.split()), lambda value: " ".join(value.split()))

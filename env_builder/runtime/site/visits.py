@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
+from ..clock import MONTHS
 from .port import PortRequest
 
 __all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "path_of", "rows_of", "words_of", "written_days",
@@ -68,7 +69,7 @@ def _is_node(plain: Any) -> bool:
 
 
 def path_of(url: str) -> str:
-    """Return the path of an address, the empty text for what is none."""
+    """Return the path of an address, an empty text for an invalid one."""
     try:
         return urlsplit(url).path
     except ValueError:
@@ -120,8 +121,6 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(text) if any(map(str.isdigit, word)))
 
 
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-           "December")
 _N_HOURS = 12
 
 
@@ -130,7 +129,7 @@ def written_instant(at: datetime) -> Iterator[tuple[str, str]]:
     day, year = at.day, at.year
     ordinal = "th" if 10 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
     days = {"th": f"{day}{ordinal}", "d": f"{day}", "dd": f"{day:02}"}
-    months = {"month": _MONTHS[at.month - 1], "mon": _MONTHS[at.month - 1][:3], "mon.": f"{_MONTHS[at.month - 1][:3]}."}
+    months = {"month": MONTHS[at.month - 1], "mon": MONTHS[at.month - 1][:3], "mon.": f"{MONTHS[at.month - 1][:3]}."}
     yield from (("day iso", f"{year}-{at.month:02}-{day:02}"), ("day dd/mm", f"{day:02}/{at.month:02}/{year}"),
                 ("day mm/dd", f"{at.month:02}/{day:02}/{year}"), ("day dd.mm", f"{day:02}.{at.month:02}.{year}"))
     for (name, text), (month_name, month) in product(days.items(), months.items()):
