@@ -1,7 +1,7 @@
 """Pieces of work in, what most of them agree on out, and which of them break it: how far each did what it was asked.
 
 Asks that use the same words are one kind of work. Where at least four of a kind show it, and four of five others agree, these
-are laws: that a kind of form is posted or a file taken; that what was asked for names the thing it is done to, or the value
+are laws: that a kind of form is posted or a file taken; that the ask names the entity of the form, or the value
 that is set; that the month asked for is that of the folder; that all that the list offered was taken, that what was filed is
 what is listed in the note, after the last file was moved. A piece that breaks a law of its kind did not do what it was asked;
 one that breaks none did, unless somebody complained. Without an ask, or without a kind, nothing is judged. Where logs hold no
@@ -121,16 +121,16 @@ def _facts_of(pieces: Sequence[PieceOfWork]) -> list[dict[Law, bool]]:
 def _facts(piece: PieceOfWork, common: Mapping[str, frozenset[str]]) -> Iterator[tuple[Law, bool]]:
     """Yield what may be a law, and whether this piece keeps it."""
     ask = _MENTION.sub(" ", piece.ask.text).casefold() if piece.ask is not None else None
-    kinds = [act.kind for act in piece.acts] + [f"take {each.route}" for each in piece.downloads]
+    kinds = [write.kind for write in piece.writes] + [f"take {each.route}" for each in piece.downloads]
     yield from ((("does", kind), True) for kind in dict.fromkeys(kinds))
-    for kind in dict.fromkeys(act.kind for act in piece.acts):
-        acts = [act for act in piece.acts if act.kind == kind]
-        if ask is not None and acts[0].entity:
-            yield ("asked", kind, "thing"), all(_is_named(
-                ask, {*act.entity, *(act.labels - common.get(kind, frozenset()))}) for act in acts)
-        for name in sorted({name for act in acts for name in act.values}):
+    for kind in dict.fromkeys(write.kind for write in piece.writes):
+        writes = [write for write in piece.writes if write.kind == kind]
+        if ask is not None and writes[0].entity:
+            yield ("asked", kind, "entity"), all(_is_named(
+                ask, {*write.entity, *(write.labels - common.get(kind, frozenset()))}) for write in writes)
+        for name in sorted({name for write in writes for name in write.values}):
             if ask is not None:
-                yield ("asked", kind, name), _is_named(ask, {acts[-1].values.get(name, "")})
+                yield ("asked", kind, name), _is_named(ask, {writes[-1].values.get(name, "")})
     if piece.downloads:
         yield from _filing(piece, ask)
     if piece.filed and piece.notes:
@@ -143,10 +143,10 @@ def _facts(piece: PieceOfWork, common: Mapping[str, frozenset[str]]) -> Iterator
 def _filing(piece: PieceOfWork, ask: str | None) -> Iterator[tuple[Law, bool]]:
     months = set(_months(ask or ""))
     taken = {each.entity for each in piece.downloads if each.entity}
-    offered = {thing: set(_months(words)) for each in piece.downloads for thing, words in each.offered.items()}
+    offered = {entity: set(_months(words)) for each in piece.downloads for entity, words in each.offered.items()}
     if taken and offered:
         is_dated = months and all(offered.values())
-        yield ("all taken",), taken == {thing for thing, own in offered.items() if not is_dated or own & months}
+        yield ("all taken",), taken == {entity for entity, own in offered.items() if not is_dated or own & months}
     saved = [each for each in piece.downloads if each.saved]
     if saved:
         yield ("does", "file"), any(each.filed for each in saved)
@@ -160,7 +160,7 @@ def _filing(piece: PieceOfWork, ask: str | None) -> Iterator[tuple[Law, bool]]:
         of_names = [set(_months(path.rpartition("/")[2])) for path in piece.filed]
         if any(of_names):
             yield ("month", "name"), all(each == months for each in of_names)
-    urls = [piece.session.requests[each.place].url for each in piece.downloads]
+    urls = [piece.session.requests[each.request_index].url for each in piece.downloads]
     of_urls = [each for url in urls if (each := set(_months(url)))]
     if months and of_urls:
         yield ("month", "address"), all(each == months for each in of_urls)
@@ -186,14 +186,14 @@ def _is_named(ask: str, names: Iterable[str]) -> bool:
 
 
 def _common_labels(pieces: Sequence[PieceOfWork]) -> dict[str, frozenset[str]]:
-    """Return for each kind of form the labels that several things share: they name none of them."""
-    things: dict[str, dict[str, set[tuple[str, ...]]]] = defaultdict(lambda: defaultdict(set))
+    """Return for each kind of form the labels that several entities share: they name none of them."""
+    entities: dict[str, dict[str, set[tuple[str, ...]]]] = defaultdict(lambda: defaultdict(set))
     for piece in pieces:
-        for act in piece.acts:
-            for label in act.labels:
-                things[act.kind][label].add(act.entity)
+        for write in piece.writes:
+            for label in write.labels:
+                entities[write.kind][label].add(write.entity)
     return {kind: frozenset(label for label, entities in labels.items() if len(entities) > 1)
-            for kind, labels in things.items()}
+            for kind, labels in entities.items()}
 
 
 def _words(piece: PieceOfWork) -> Counter[str]:

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 from env_builder import bundle
 from env_builder.runtime.canonical import digest
-from env_builder.runtime.site.acts import SESSION, FormLaws, Post
+from env_builder.runtime.site.form_ledger import SESSION, FormLaws, Post
 from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
-from env_builder.runtime.site.session import act_of, advanced, login_act, question_of
+from env_builder.runtime.site.session import advanced, login_text, question_of, write_text
 from env_builder.site.form_laws import accepted, form_before, learn_laws
 from env_builder.site.learning import RecordedAnswer, SiteLearner, write_site
 from env_builder.site.naming import learn_names
@@ -68,7 +68,7 @@ class LearntSite:
     def write(self, folder: Path) -> SiteLearner:
         """Write what answers requests, and the laws of forms."""
         learner = write_site(folder, [each for session in self.sessions for each in answers_of(session)], self.templates)
-        bundle.write_lines(folder / "acts.jsonl", self.law_rows)
+        bundle.write_lines(folder / "form_laws.jsonl", self.law_rows)
         return learner
 
     def access(self) -> Row:
@@ -125,20 +125,20 @@ class LearntSite:
         """Yield (state, question) of each request, as `SiteSession` reckons them."""
         state = ""
         for place, request in enumerate(session.requests):
-            act, is_taken, is_login = "", False, login_of(request) is not None
+            write, is_taken, is_login = "", False, login_of(request) is not None
             route = self.routes.route(request.method, request.url) if request.method == "POST" else None
             if route is not None:
                 post = Post(route.path, tuple(self.routes.parameters(route, request.url).values()), request.form or (),
                             form_before(session, place))
                 is_taken = accepted(session, place)
-                act = login_act(login_of(request), is_taken) if is_login else act_of(self.laws, post)
-            yield state, question_of(request.method, request.url, act)
+                write = login_text(login_of(request), is_taken) if is_login else write_text(self.laws, post)
+            yield state, question_of(request.method, request.url, write)
             if route is not None and is_taken:
                 law = self.laws.law(route.path, request.form or ())
                 if is_login:
                     state = advanced(state, "in")
                 elif law is None or law.effect != SESSION:
-                    state = advanced(state, act)
+                    state = advanced(state, write)
 
 
 def answers_of(session: PageSession) -> Iterator[RecordedAnswer]:

@@ -1,9 +1,9 @@
-"""Recorded sessions of a site in, the laws of its forms out: what each kind of posts does (`runtime/site/acts.py`).
+"""Recorded sessions of a site in, the laws of its forms out: what each kind of posts does (`runtime/site/form_ledger.py`).
 
 A kind of posts is a route and the names of its fields; hidden fields that always have one value tell kinds of one route apart.
 It updates if the form, where somebody looks at it again before the next post, mostly shows what was posted; else it appends. It
 is about the session alone if it has a password, or if the site asks for a login after it. Does not see: a form that no page
-showed before it was posted, and what a post does to other things.
+showed before it was posted, and what a post does to other entities.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from env_builder.runtime.site.acts import APPEND, SESSION, UPDATE, FormLaw, ShownForm, general, shown_form
+from env_builder.runtime.site.form_ledger import APPEND, SESSION, UPDATE, FormLaw, ShownForm, general, shown_form
 from env_builder.runtime.site.trees import Element
 from env_builder.site.recorded import SECRET, PageSession, login_of
 
 _MOST_KINDS = 12
-"""A hidden field with more values than that among a route's posts names things, not kinds of work."""
+"""A hidden field with more values than that among a route's posts names entities, not kinds of work."""
 Routing = Callable[[str, str], str | None]
 """(method, url) -> template of the path, None if the path has no route."""
 

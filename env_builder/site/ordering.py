@@ -5,7 +5,7 @@ of one element that are built alike. Its order says nothing where several such l
 (texts, numbers, days, numbers of links) goes up or down in all of them, nor the instant at which a row was first seen. It stays
 where evidence is missing: fewer than three lists of three rows, or the same rows every time. So do options, rows whose fields
 have one name, and rows that lead nowhere whose labels always come in one order. Does not see: orders by
-what no row shows, such as how often a thing was bought.
+what no row shows, such as how often an entity was bought.
 """
 
 from __future__ import annotations

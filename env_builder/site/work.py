@@ -1,7 +1,7 @@
 """Sessions of pages, events of files and messages of a chat in; pieces of work out: who was asked what, did what, said what.
 
-A piece of work is a page session with the message that asked for it (the last that names the person before the first thing was
-done), what was posted and taken, what was downloaded and where it ended up, and what the person wrote in channels until soon
+A piece of work is a page session with the message that asked for it (the last that names the person before the first write
+call), what was posted and taken, what was downloaded and where it ended up, and what the person wrote in channels until soon
 after. People are the same by their names, or by what stands before the @ of an address; a name that two people of one system
 share that way joins nothing. Does not see: an ask by mail or in words without a name, work spread over several sessions.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from env_builder.runtime.site.acts import SESSION, UPDATE, FormLaws, FormLedger, Post, ShownForm
+from env_builder.runtime.site.form_ledger import SESSION, UPDATE, FormLaws, FormLedger, Post, ShownForm
 from env_builder.runtime.site.routes import SiteRoute, SiteRoutes
 from env_builder.runtime.site.trees import Element
 from env_builder.site.form_laws import accepted, form_before
@@ -51,10 +51,10 @@ class FileEvent(NamedTuple):
     sha256: str | None
 
 
-class SiteAct(NamedTuple):
+class SiteWrite(NamedTuple):
     """A form that was posted and taken."""
 
-    place: int
+    request_index: int
     """Of the request in its session."""
     kind: str
     """The form's route, with what tells works of one route apart."""
@@ -63,13 +63,13 @@ class SiteAct(NamedTuple):
     values: Mapping[str, str]
     """Fields that count."""
     labels: frozenset[str]
-    """What the page and the form call the thing."""
+    """What the page and the form call the entity."""
 
 
 class Download(NamedTuple):
     """A file that was taken from the site."""
 
-    place: int
+    request_index: int
     route: str
     entity: tuple[str, ...]
     file: RecordedFile
@@ -88,7 +88,7 @@ class PieceOfWork(NamedTuple):
     session: PageSession
     person: str | None
     ask: ChatMessage | None
-    acts: tuple[SiteAct, ...]
+    writes: tuple[SiteWrite, ...]
     downloads: tuple[Download, ...]
     filed: tuple[str, ...]
     """Paths of files that were brought to where they are at the end, however often they were moved."""
@@ -129,8 +129,8 @@ class SiteWork:
     def _piece(self, session: PageSession, people: _People, since: datetime, until: datetime) -> PieceOfWork:
         """`since`, `until`: between which instants asks and files and notes are of this session."""
         begins, person = session.requests[0].at, people.person(session.user)
-        acts = tuple(self._acts(session))
-        first = session.requests[acts[0].place].at if acts else session.requests[-1].at
+        writes = tuple(self._writes(session))
+        first = session.requests[writes[0].request_index].at if writes else session.requests[-1].at
         ask = self._ask(person, people, since, first) if person else None
         own = [each for each in self._files if person and people.person(each.user) == person and begins <= each.at <= until]
         notes = [each for each in self._messages if person and people.person(each.author) == person
@@ -138,7 +138,7 @@ class SiteWork:
         roots = {each.message_id for each in [*notes, *([ask] if ask else [])]}
         replies = [each for each in self._messages if each.thread in roots and people.person(each.author) != person]
         ended, filed_at = _ended(own)
-        return PieceOfWork(session, person, ask, acts, tuple(self._downloads(session, own, ended)),
+        return PieceOfWork(session, person, ask, writes, tuple(self._downloads(session, own, ended)),
                            tuple(sorted(path for path, origin in ended.items() if path != origin)), filed_at,
                            tuple(notes), tuple(replies), tuple(own))
 
@@ -148,7 +148,7 @@ class SiteWork:
         return next((each for each in reversed(self._messages) if since <= each.at <= until and each.thread is None
                      and people.person(each.author) != person and names.search(each.text)), None)
 
-    def _acts(self, session: PageSession) -> Iterator[SiteAct]:
+    def _writes(self, session: PageSession) -> Iterator[SiteWrite]:
         for index, request in enumerate(session.requests):
             route = self._routes.route(request.method, request.url) if request.method == "POST" else None
             if route is None or not accepted(session, index):
@@ -162,7 +162,7 @@ class SiteWork:
             apart = law.constants if law is not None and law.effect != UPDATE else {}
             kind = " ".join([route.path, *(f"{name}={value}" for name, value in sorted(apart.items()))])
             for values in texts:
-                yield SiteAct(index, kind, entity, values, _labels(session, index, shown))
+                yield SiteWrite(index, kind, entity, values, _labels(session, index, shown))
 
     def _downloads(self, session: PageSession, files: Sequence[FileEvent], ended: Mapping[str, str]) -> Iterator[Download]:
         final = {origin: path for path, origin in ended.items()}
@@ -182,7 +182,7 @@ class SiteWork:
                            sha256, filed, self._offered(session, index, route))
 
     def _offered(self, session: PageSession, index: int, route: SiteRoute) -> dict[tuple[str, ...], str]:
-        """Return the things to which the last list leads that leads to this one: those of whose path the route goes on."""
+        """Return the entities to which the last list leads that leads to this one: those of whose path the route goes on."""
         own = tuple(self._routes.parameters(route, session.requests[index].url).values())
         for earlier in range(index - 1, -1, -1):
             page = session.page(earlier)
@@ -200,33 +200,33 @@ class SiteWork:
         return tuple(self._routes.parameters(target, url).values())
 
 
-def _rows(page: Element, thing_of: Callable[[str], tuple[str, ...] | None]) -> dict[tuple[str, ...], str]:
-    """Return the things that a page leads to, each with the words of the largest part that leads to it alone."""
+def _rows(page: Element, entity_of: Callable[[str], tuple[str, ...] | None]) -> dict[tuple[str, ...], str]:
+    """Return the entities that a page leads to, each with the words of the largest part that leads to it alone."""
     rows: dict[tuple[str, ...], str] = {}
 
     def visit(element: Element) -> tuple[set[tuple[str, ...]], str]:
-        things: set[tuple[str, ...]] = set()
+        entities: set[tuple[str, ...]] = set()
         words = []
-        if element.tag == "a" and (thing := thing_of(element.attributes.get("href", ""))) is not None:
-            things.add(thing)
+        if element.tag == "a" and (entity := entity_of(element.attributes.get("href", ""))) is not None:
+            entities.add(entity)
         for child in element.children:
             if isinstance(child, Element):
                 below, text = visit(child)
-                things |= below
+                entities |= below
                 words.append(text)
             else:
                 words.append(child)
         text = " ".join(" ".join(words).split())
-        if len(things) == 1:
-            rows[next(iter(things))] = text
-        return things, text
+        if len(entities) == 1:
+            rows[next(iter(entities))] = text
+        return entities, text
 
     visit(page)
     return rows
 
 
 def _is_about(routes: SiteRoutes, request: RecordedRequest, own: tuple[str, ...]) -> bool:
-    """Return whether a page is that of the thing itself, not of a list with it."""
+    """Return whether a page is that of the entity itself, not of a list with it."""
     route = routes.route(request.method, request.url)
     return route is not None and bool(set(own) & set(routes.parameters(route, request.url).values()))
 
@@ -266,7 +266,7 @@ def _ended(files: Sequence[FileEvent]) -> tuple[dict[str, str], datetime | None]
 
 
 def _labels(session: PageSession, index: int, shown: ShownForm | None) -> frozenset[str]:
-    """Return what the page before a post and its form call the thing: headings, titles, values that the form shows."""
+    """Return what the page before a post and its form call the entity: headings, titles, values that the form shows."""
     page = next((page for earlier in range(index - 1, -1, -1) if (page := session.page(earlier)) is not None), None)
     labels = {" ".join("".join(child for child in element.children if isinstance(child, str)).split())
               for element in (page.elements() if page is not None else ()) if element.tag in ("h1", "h2", "h3")}

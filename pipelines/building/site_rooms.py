@@ -179,7 +179,7 @@ class _SiteRows:
         files = self._files(pieces, office)
         if chat is not None:
             self.others.append(chat.decisions.with_columns(stage=pl.lit(STAGE)))
-        hashes = {(piece.session.session_id, each.place): each.sha256 for piece in pieces for each in piece.downloads
+        hashes = {(piece.session.session_id, each.request_index): each.sha256 for piece in pieces for each in piece.downloads
                   if each.sha256 is not None}
         tasks = frozenset(piece.session.session_id for piece, verdict in zip(pieces, verdicts, strict=True)
                           if (verdict.is_right if piece.ask is not None else verdict.is_whole))
@@ -209,8 +209,8 @@ class _SiteRows:
     def _files(self, pieces: list[PieceOfWork], office: OfficeLogs) -> FilesContent | None:
         if not office.files.height:
             return None
-        downloads = [PageDownload(piece.session.requests[each.place].at, piece.person,
-                                  piece.session.requests[each.place].url, each.file.name)
+        downloads = [PageDownload(piece.session.requests[each.request_index].at, piece.person,
+                                  piece.session.requests[each.request_index].url, each.file.name)
                      for piece in pieces for each in piece.downloads]
         history = file_history(office.files, office.stored, downloads)
         self.others.append(history.decisions.with_columns(stage=pl.lit(STAGE)))

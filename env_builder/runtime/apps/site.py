@@ -1,8 +1,8 @@
 """Answer a browser's tools over a site as of an instant: the kind `site`.
 
-In: what `env_builder.site.app` writes: routes, templates, sources and visits of the site, laws of its forms (acts.jsonl), who
+In: files of `env_builder.site.app`: routes, templates, sources and visits of the site, laws of its forms (form_laws.jsonl), who
 may log in (access.json), what the sessions of tasks were answered (recorded_answers.jsonl), files (downloads.jsonl, blobs/).
-Out: an app whose tools are those of a browser. Its documents are what forms changed (`site/acts.py`); a file that is
+Out: an app whose tools are those of a browser. Its documents are what forms changed (`site/form_ledger.py`); a file that is
 downloaded goes to the app that the manifest's `downloads` names. An unknown answer is a page that says so.
 """
 
@@ -20,9 +20,9 @@ from ..exchanges import NameClasses, words_of
 from ..files import rows_of
 from ..origins import origin_text
 from ..records import Result
-from ..site.acts import FormLaws
 from ..site.browser import SiteBrowser
 from ..site.browser_tools import WINDOWLESS
+from ..site.form_ledger import FormLaws
 from ..site.layout import ArrangedSite, PageLayout, UnorderedLists
 from ..site.model import InducedPages
 from ..site.port import Delivery, SitePort
@@ -51,7 +51,7 @@ class SiteApp(App):
         self.application: SitePort | None = None
         """What answers the next episodes instead of all that was recorded and induced (`env_builder.site.application`)."""
         self.pages = InducedPages.load(folder)
-        self.laws = FormLaws(rows_of(folder / "acts.jsonl"))
+        self.laws = FormLaws(rows_of(folder / "form_laws.jsonl"))
         plain = json.loads((folder / "access.json").read_text("utf-8"))
         self.access = SiteAccess(plain["passwords"], plain["users"], plain["login_pages"], frozenset(plain["login_routes"]))
         self.shelf = ViewShelf(Styles(json.loads((folder / "styles.json").read_text("utf-8"))))

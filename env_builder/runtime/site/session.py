@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ..canonical import canonical, digest
-from .acts import SESSION, FormLaws, FormLedger, Post, ShownForm, forms_on, shown_form, with_values
+from .form_ledger import SESSION, FormLaws, FormLedger, Post, ShownForm, forms_on, shown_form, with_values
 from .model import InducedPages
 from .port import Delivery, PortAnswer, PortRequest, SitePort
 from .trees import Element
 from .visits import SiteVisit
 
-__all__ = ["SiteAccess", "SiteSession", "act_of", "advanced", "login_act", "question_of"]
+__all__ = ["SiteAccess", "SiteSession", "advanced", "login_text", "question_of", "write_text"]
 
 _STEP = timedelta(seconds=1)
 _UNKNOWN = "This page is not on record: it was never requested before."
@@ -54,9 +54,9 @@ class _SessionState(NamedTuple):
     """Whether the last answer to a post is unknown."""
 
 
-def question_of(method: str, url: str, act: str = "") -> str:
+def question_of(method: str, url: str, write: str = "") -> str:
     """Return what is asked: by that text recorded answers are looked up."""
-    return f"{method} {one_form(url)} {act}".rstrip()
+    return f"{method} {one_form(url)} {write}".rstrip()
 
 
 def one_form(url: str) -> str:
@@ -66,9 +66,9 @@ def one_form(url: str) -> str:
     return f"{address.path or '/'}?{query}" if query else address.path or "/"
 
 
-def advanced(state: str, act: str) -> str:
-    """Return the state after an act was taken."""
-    return digest(f"{state} {act}")[:16]
+def advanced(state: str, write: str) -> str:
+    """Return the state after an accepted post. `write`: its text."""
+    return digest(f"{state} {write}")[:16]
 
 
 class SiteSession(SitePort):
@@ -134,16 +134,16 @@ class SiteSession(SitePort):
         post = Post(path, entity, request.form or (), self._shown(request))
         law = self._laws.law(path, post.form)
         is_login = path in self._access.login_routes
-        act = self._login_act(request) if is_login else act_of(self._laws, post)
-        if is_login and not self._is_right(request) and self._number(request, act) is None:
+        write = self._login_text(request) if is_login else write_text(self._laws, post)
+        if is_login and not self._is_right(request) and self._number(request, write) is None:
             return self._reply(request._replace(method="GET", form=None), "", is_write=False)
-        answer = self._reply(request, act, is_write=not is_login)
+        answer = self._reply(request, write, is_write=not is_login)
         if not self._is_taken(request, answer):
             return answer
         if is_login:
             self._now = self._now._replace(login=self._login(request), state=advanced(self._now.state, "in"))
         elif law is None or law.effect != SESSION:
-            self._now = self._now._replace(ledger=self._now.ledger.posted(post), state=advanced(self._now.state, act))
+            self._now = self._now._replace(ledger=self._now.ledger.posted(post), state=advanced(self._now.state, write))
         return answer
 
     def _asked_for_real(self, request: PortRequest, application: SitePort) -> PortAnswer:
@@ -160,9 +160,9 @@ class SiteSession(SitePort):
                 self._now = self._now._replace(ledger=self._now.ledger.posted(post))
         return answer
 
-    def _reply(self, request: PortRequest, act: str, is_write: bool) -> PortAnswer:
+    def _reply(self, request: PortRequest, write: str, is_write: bool) -> PortAnswer:
         """Return the recorded answer in this state, else the induced one, else a page that says that the answer is unknown."""
-        user, number = self._access.users.get(self._now.login or "", ""), self._number(request, act)
+        user, number = self._access.users.get(self._now.login or "", ""), self._number(request, write)
         answered = self._pages.recorded(number, request, user, self._at, self._start) if number is not None else None
         if answered is None:
             answered = self._pages.answer(request, user, self._at, self._now.own, self._start)
@@ -173,8 +173,8 @@ class SiteSession(SitePort):
             answer = answer._replace(file=Delivery(answer.file.name, answer.file.type, self._files(visit.url)))
         return self._answered(answer, visit, is_write)
 
-    def _number(self, request: PortRequest, act: str) -> int | None:
-        return self._recorded.get((self._now.state, question_of(request.method, request.url, act)))
+    def _number(self, request: PortRequest, write: str) -> int | None:
+        return self._recorded.get((self._now.state, question_of(request.method, request.url, write)))
 
     def _answered(self, answer: PortAnswer, visit: SiteVisit | None, is_write: bool) -> PortAnswer:
         if answer.tier == "induced" and answer.page is not None and visit is not None and not self._now.ledger.is_empty:
@@ -215,8 +215,8 @@ class SiteSession(SitePort):
         login = self._login(request)
         return login is not None and any(value == self._access.passwords[login] for _, value in request.form or ())
 
-    def _login_act(self, request: PortRequest) -> str:
-        return login_act(self._login(request), self._is_right(request))
+    def _login_text(self, request: PortRequest) -> str:
+        return login_text(self._login(request), self._is_right(request))
 
     def _is_taken(self, request: PortRequest, answer: PortAnswer) -> bool:
         if answer.status >= 400:
@@ -232,13 +232,13 @@ class SiteSession(SitePort):
         return PortAnswer(302, "induced", location=target)
 
 
-def act_of(laws: FormLaws, post: Post) -> str:
-    """Return what a post does, as text: its thing, and what counts of its fields."""
+def write_text(laws: FormLaws, post: Post) -> str:
+    """Return what a post does, as text: its entity, and what counts of its fields."""
     documents = FormLedger(laws).posted(post).texts()
     return canonical([[kind, key, text] for (kind, key), text in sorted(documents.items())])
 
 
-def login_act(login: str | None, is_right: bool) -> str:
+def login_text(login: str | None, is_right: bool) -> str:
     """Return what a login does, as text."""
     return canonical({"login": login, "right": is_right})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from env_builder.runtime.site.acts import FormLaws
+from env_builder.runtime.site.form_ledger import FormLaws
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.site.agreement import WorkKinds, WorkVerdict
 from env_builder.site.app import LearntSite
@@ -83,8 +83,8 @@ def test_the_wrong_thing_and_the_wrong_words_are_wrong() -> None:
     recorder.change(104, "comment", text="lens 103 is gone")
     recorder.sit_down("ivo", "please comment on card 105: lens 105 is bent")
     recorder.change(105, "comment", text="lens 105 is fine")
-    thing, words = verdicts(recorder)[-2:]
-    assert thing.is_right is False and [law[-1] for law in thing.broken] == ["thing"]
+    entity, words = verdicts(recorder)[-2:]
+    assert entity.is_right is False and [law[-1] for law in entity.broken] == ["entity"]
     assert words.is_right is False and [law[-1] for law in words.broken] == ["text"]
 
 

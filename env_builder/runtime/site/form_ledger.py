@@ -1,11 +1,11 @@
 """What posted forms changed, as documents: the part of a site's state that an episode is graded by.
 
-In: laws of forms (acts.jsonl, learnt from logs), posts that the site accepted, and the page on which each form stood. Out: a
-document for each thing that a form changed. A form that shows what was last posted to it *updates*: its document holds the
+In: laws of forms (form_laws.jsonl, learnt from logs), accepted posts, and the page on which each form stood. Out: a
+document for each entity that a form changed. A form that shows what was last posted to it *updates*: its document holds the
 fields that differ from what the form showed first, so do and undo leave nothing. Any other form *appends*: its document counts
 equal posts. A form that only opens or ends a session changes nothing that counts.
 Sees: visible fields that were changed, and hidden ones that always have one value (which of several works it is). Does not see:
-hidden fields that vary (tokens, ids of rows), effects of a post on other things, an append that another form takes back.
+hidden fields that vary (tokens, ids of rows), effects of a post on other entities, an append that another form takes back.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FormLaw(NamedTuple):
     effect: str
 
     def to_row(self) -> dict[str, Any]:
-        """Return the law as a row of acts.jsonl."""
+        """Return the law as a row of form_laws.jsonl."""
         return {"route": self.route, "names": sorted(self.names), "constants": dict(sorted(self.constants.items())),
                 "visible": sorted(self.visible), "effect": self.effect}
 
@@ -92,7 +92,7 @@ class FormLaws:
 
 
 class _Document(NamedTuple):
-    """A thing that forms changed."""
+    """An entity that forms changed."""
 
     shown: Mapping[str, tuple[str, ...]]
     """What the form showed before it was first posted; of an append nothing."""
@@ -137,7 +137,7 @@ class FormLedger:
         return FormLedger(self._laws, documents)
 
     def updated(self, route: str, parameters: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the values that updates gave to the fields of a thing's forms."""
+        """Return the values that updates gave to the fields of an entity's forms."""
         document = self._documents.get((_kind(route), ",".join(parameters)))
         return document.values if document is not None and not document.n else {}
 
@@ -147,12 +147,12 @@ class FormLedger:
         return not self._documents
 
     def documents(self) -> list[dict[str, str]]:
-        """Return for each thing that is other than it was the values that it got, several of a field joined by a comma."""
+        """Return the new values of each changed entity, several of a field joined by a comma."""
         return [{field: ", ".join(value) for field, value in document.values.items()
                  if document.n or value != document.shown.get(field, ())} for _, document in sorted(self._documents.items())]
 
     def texts(self) -> dict[tuple[str, str], str]:
-        """Return (class, key) -> JSON text of each thing that is other than it was."""
+        """Return (class, key) -> JSON text of each changed entity."""
         texts: dict[tuple[str, str], str] = {}
         for name, document in sorted(self._documents.items()):
             values = {field: list(value) if len(value) != 1 else value[0] for field, value in document.values.items()
