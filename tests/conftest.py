@@ -57,6 +57,8 @@ def _no_store_of_before() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run the slow tests too")
+    parser.addoption("--passed-to", type=Path, metavar="FILE", help="write the ids of tests that passed to FILE")
+    parser.addoption("--not-in", type=Path, metavar="FILE", help="leave out the tests of FILE, but not tests of properties")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -78,6 +80,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if getattr(config.option, "loadgroup", False):
         for item in items:
             show_group(item)
+    if passed := config.getoption("--not-in"):
+        _deselect(config, items, set(passed.read_text("utf-8").splitlines()))
     slow = [item for item in items if item.get_closest_marker("slow")]
     if config.getoption("--all"):
         items.sort(key=lambda item: (not item.get_closest_marker("timeout"), not item.get_closest_marker("slow")))
@@ -85,6 +89,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[LEFT_OUT] = len(slow)
     config.hook.pytest_deselected(items=slow)
     items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], passed: set[str]) -> None:
+    """Leave out tests that passed elsewhere. Tests of properties stay: with --all they try more examples."""
+    again = {item for item in items
+             if item.nodeid in passed and not getattr(getattr(item, "obj", None), "is_hypothesis_test", False)}
+    config.hook.pytest_deselected(items=[item for item in items if item in again])
+    items[:] = [item for item in items if item not in again]
 
 
 def show_group(item: pytest.Item) -> None:
@@ -119,7 +131,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Nothing is left out in silence."""
+    """Say how many tests were left out, and write which passed where that was asked for."""
+    if file := terminalreporter.config.getoption("--passed-to"):
+        passed = {report.nodeid for report in terminalreporter.stats.get("passed", []) if report.when == "call"}
+        file.write_text("".join(f"{nodeid}\n" for nodeid in sorted(passed)), "utf-8")
     if left_out := terminalreporter.config.stash.get(LEFT_OUT, 0):
         told = "1 slow test was" if left_out == 1 else f"{left_out} slow tests were"
         terminalreporter.write_line(f"{told} left out; --all runs what is slow too.")

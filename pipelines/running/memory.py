@@ -32,6 +32,10 @@ _OF_DUCKDB = 0.25
 """Share of the memory that DuckDB may hold."""
 _WORKER = 300_000_000
 """What a worker takes at least: the packages that it loads, and a shard."""
+_WORTH_IT = 64_000_000
+"""Bytes that a process grows by before it gives memory back."""
+_released_at = 0
+"""Bytes in memory when memory was last given back."""
 _CHECK_S = 0.1
 _WINGS = ("extractors", "env_builder")
 _SIGNAL = getattr(signal, "SIGUSR2", signal.SIGINT)
@@ -118,15 +122,20 @@ class _Watch(threading.Thread):
             signal.signal(_SIGNAL, self._before)
 
 
-def release() -> None:
+def release(least: int = _WORTH_IT) -> None:
     """Clear the caches of the wings' functions, free objects in cycles, and give the pages of freed memory back to the system
-    (glibc; elsewhere the allocator's choice). What lives on in small pieces keeps whole pages of free memory around it
-    resident, in addition to what the next step takes from another allocator."""
+    (glibc; elsewhere the allocator's choice), unless the process grew by less than `least` bytes since the last time: small
+    stages would spend a tenth of their time on it, and the next ones make what was cached again. What lives on in small pieces
+    keeps whole pages of free memory around it resident, in addition to what the next step takes from another allocator."""
+    global _released_at
+    if resident(os.getpid()) < _released_at + least:
+        return
     _clear_caches()
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
+    _released_at = resident(os.getpid())
 
 
 def _clear_caches() -> None:
