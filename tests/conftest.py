@@ -29,7 +29,7 @@ LEFT_OUT = pytest.StashKey[int]()
 """How many slow tests were not asked for."""
 
 # Machines are noisy: a slow example is no failure.
-settings.register_profile("some", deadline=None, max_examples=25)
+settings.register_profile("some", deadline=None, max_examples=15)
 settings.register_profile("all", deadline=None, max_examples=60)
 settings.load_profile("some")
 

@@ -128,7 +128,7 @@ def release(least: int = _WORTH_IT) -> None:
     stages would spend a tenth of their time on it, and the next ones make what was cached again. What lives on in small pieces
     keeps whole pages of free memory around it resident, in addition to what the next step takes from another allocator."""
     global _released_at
-    if resident(os.getpid()) < _released_at + least:
+    if least and resident(os.getpid()) < _released_at + least:
         return
     _clear_caches()
     gc.collect()

@@ -61,8 +61,8 @@ def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran
         rows = []
         for stage in STAGES:
             report = retried(
-                partial(carry_out, stage, settings, check=partial(_check, stage)), partial(progress.warn, stage.name),
-                f"{settings.out} (stage {stage.name})")
+                partial(carry_out, stage, settings, check=partial(_check, stage), with_samples=bool(records)),
+                partial(progress.warn, stage.name), f"{settings.out} (stage {stage.name})")
             for record_stage in records:
                 record_stage(report)
             rows.append({"stage": report.stage, "computed": report.fresh, "seconds": round(report.seconds, 3)})

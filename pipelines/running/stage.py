@@ -91,6 +91,7 @@ class Report(NamedTuple):
     seconds: float
     counts: Counts
     tables: dict[str, TableSample]
+    """Of each table of the stage; empty without samples."""
     funnel: pl.DataFrame
     """stage, kept, reason, n."""
 
@@ -113,9 +114,10 @@ _FROM = ("the code", "what it stands on", "what was configured")
 
 def carry_out(
     stage: Stage, settings: Settings, waiting: Callable[[str], None] | None = None,
-    check: Callable[[Store], None] = lambda store: None,
+    check: Callable[[Store], None] = lambda store: None, with_samples: bool = True,
 ) -> Report:
-    """Bring a stage up to date, and report on it. `check`: called with what is committed, before any of it is published."""
+    """Bring a stage up to date, and report on it. `check`: called with what is committed, before any of it is published;
+    `with_samples`: report the tables too, which takes several queries for each."""
     progress.tell(stage.name)
     engines.refuse_unknown()
     settings.record_warehouse_url()
@@ -127,7 +129,7 @@ def carry_out(
         counts = _compute(store, stage, settings, began) if fresh else json.loads(_recorded(store, stage.name)["counts"])
         seconds = time.perf_counter() - began
         tables = {table: TableSample(store.count(table), store.read(f"select * from {table} limit {SAMPLE_ROWS}"),
-                                     content_version(store, table)) for table in stage.table_names}
+                                     content_version(store, table)) for table in stage.table_names if with_samples}
         funnel = store.read("select stage, kept, reason, n from mart.funnel where stage = $stage", stage=stage.name)
         check(store)
         if stage.last:
