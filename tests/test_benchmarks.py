@@ -16,6 +16,7 @@ from tests.pipelines.conftest import part_of_sample
 JOURNEY = ROOT / "benchmarks" / "journey.py"
 
 
+@pytest.mark.slow
 def test_the_journey_is_measured(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     logs = part_of_sample(tmp_path_factory.mktemp("part") / "airline")
     done = subprocess.run(
@@ -55,6 +56,7 @@ def test_ingestion_is_measured_beside_its_peers(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
 
 
+@pytest.mark.slow
 def test_the_browser_is_timed_on_all_its_lists(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "benchmarks.browser", "--sessions", "2000"], capture_output=True, text=True,
                           cwd=ROOT, timeout=300, check=False)

@@ -154,8 +154,8 @@ def test_a_killed_run_goes_on(first: tuple[Path, dict[str, Any]], logs: Path, tm
     assert not list(resumed.glob(".drafts")) and not list(resumed.glob("*.draft"))
 
 
-@pytest.mark.parametrize(("stage", "delay_s"), [
-    pytest.param("extract", 0.0, marks=pytest.mark.slow), ("world", 0.2), pytest.param("rewards", 0.1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("stage", "delay_s"), [("extract", 0.0), ("world", 0.2), ("rewards", 0.1)])
 def test_a_run_stopped_by_hand_says_so_and_goes_on(
     stage: str, delay_s: float, first: tuple[Path, dict[str, Any]], logs: Path, tmp_path: Path, traceroom: Traceroom
 ) -> None:
