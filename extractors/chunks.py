@@ -10,6 +10,7 @@ Memory: one chunk, and a line of at most `MOST_RECORD` bytes; a longer line is p
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -28,6 +29,7 @@ MOST_RECORD = 1 << 26
 _BEGIN = 1 << 20
 _LINES: tuple[Layout, ...] = ("lines", "text", "table")
 _TOO_LARGE = f"is one document of more than {containers.MOST_BYTES >> 20} MiB; write it as JSON lines, or split it"
+_NAMED_BY_HASH = re.compile("[0-9a-f]{64}")
 _UNKNOWN = ("is in no format that is known; name one under `format` in the configuration, describe it with `traceroom sniff`, "
             "or add a format (docs/formats.md)")
 _PROSE = (".md", ".rst", ".pdf", ".html")
@@ -170,6 +172,8 @@ def _looked_at(source_file: SourceFile, stream: Stream, n_bytes: int) -> Log | R
         wrapped = None if chosen else find_wrapped(text, stream.buffer, log_format)
         head = text if log_format or wrapped else head
     if log_format is None and wrapped is None:
+        if _NAMED_BY_HASH.fullmatch(path.stem):
+            return RejectedFile("not_a_log", "is named by a hash: bytes of a file; no action needed", nothing, n_bytes)
         return RejectedFile("unknown_format", _UNKNOWN, nothing, n_bytes)
     document = head.document if head.layout != "lines" else None
     header = header_of(begin) if head.layout == "table" and document is None else b""

@@ -134,8 +134,13 @@ def _tell(made: dict[str, Any]) -> None:
     say(f"[bold]{made['n_sessions']:,}[/] sessions with {made['n_calls']:,} tool calls of {made['n_tools']:,} tools, "
         f"from {made['n_records']:,} records in {many(made['n_files'], 'file')}")
     proof = " (of each, the known solution earns 1, doing nothing 0, and replays are identical)"
-    say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published"
-        + (proof if made["n_published"] else ": see the reasons below"))
+    n_in_rooms = sum(row["n_tasks"] for row in made["rooms"])
+    if made["n_published"] or not n_in_rooms:
+        say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published"
+            + (proof if made["n_published"] else ": see the reasons below"))
+    if n_in_rooms:
+        say(f"[bold green]{n_in_rooms:,}[/] {'task' if n_in_rooms == 1 else 'tasks'} of sites and repositories published"
+            + (proof if not made["n_published"] else ""))
     if made["n_from_failures"] or made["n_generated"]:
         say(f"[bold]{made['n_from_failures']:,}[/] of them from failed sessions, solved as successful sessions solve them; "
             f"and [bold green]{made['n_generated']:,}[/] new ones about other records")
@@ -164,7 +169,7 @@ def _tell(made: dict[str, Any]) -> None:
         say(f"  {command} sniff FILE     show what each field of a file is read as, with an example of those that are not")
     if any(row["reason"] == "unknown_format" for row in made["left"]):
         say(f"  {command} sniff FILE     show what a file in an unknown format holds, and propose a mapping for --config")
-    for environment in made["environments"][:1]:
+    for environment in (made["environments"] or made["rooms"])[:1]:
         path = escape(shlex.quote(environment["path"]))
         say(f"  {command} tasks {path}")
         say(f"  {command} play {path} TASK            play a task yourself, and see your grade")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.inspection.services import open_decisions
-from pipelines.quality.precision import Precision, published_precision, sentence_on, sentence_on_code
+from pipelines.quality.precision import Precision, published_precision, sentence_on, sentence_on_code, sentence_on_sites
 from pipelines.settings import Settings
 from warehouse.catalogs import catalog_of
 from warehouse.store import Store
@@ -51,10 +51,9 @@ def summary(settings: Settings) -> dict[str, Any]:
 
 
 def _statement(store: Store, precision: Precision | None, n_rewards: int) -> str:
-    """Say what the published rewards rest on: of services, and of repositories."""
-    on_code = sentence_on_code(store)
-    sentences = [sentence_on(precision, n_rewards)] if n_rewards or on_code is None else []
-    return " ".join([*sentences, *([on_code] if on_code is not None else [])])
+    """Say what the published rewards rest on: of services, of repositories and of sites."""
+    of_rooms = [sentence for sentence in (sentence_on_code(store), sentence_on_sites(store)) if sentence is not None]
+    return " ".join([sentence_on(precision, n_rewards), *of_rooms] if n_rewards or not of_rooms else of_rooms)
 
 
 def _environment(settings: Settings, row: dict[str, Any]) -> dict[str, Any]:

@@ -185,6 +185,13 @@ def sentence_on_code(store: Store) -> str | None:
         if n_tasks else None
 
 
+def sentence_on_sites(store: Store) -> str | None:
+    """Say how many tasks of web sites are published; None where none is."""
+    n_tasks = store.read("select coalesce(sum(n_tasks), 0) from mart.site_rooms").item()
+    return f"{n_tasks:,} tasks of web sites are published; the work that others did for the same ask decides their rewards." \
+        if n_tasks else None
+
+
 def sentence_on(precision: Precision | None, n_published: int) -> str:
     """Say what the published rewards rest on."""
     if precision is None:

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.browser_by_heart import CLICKERS, PERTURBATIONS, by_reading, known_clicks, reward_of
 from env_builder import Environment
+from pipelines.inspection.summary import summary
 from pipelines.running.run import run
 from pipelines.settings import Settings
 from tests.env_builder.site.cards import HOST, CardSite, Recorder
@@ -55,6 +56,12 @@ def test_work_that_was_right_becomes_tasks(out: Path) -> None:
     wrong = [row for row in work if row["is_right"] is False]
     assert len(work) == 13 and len([row for row in work if row["task_id"]]) == 12 and len(wrong) == 1
     assert "lens 103 is gone" in wrong[0]["ask"] and wrong[0]["task_id"] is None
+
+
+def test_the_summary_counts_the_tasks_of_sites(out: Path) -> None:
+    shown = summary(Settings(logs=(), out=str(out)))
+    assert shown["statement"].startswith("12 tasks of web sites are published") and "No reward" not in shown["statement"]
+    assert [(room["environment"], room["n_tasks"]) for room in shown["rooms"]] == [(NAME, 12)]
 
 
 def test_the_known_solution_is_paid_and_another_end_is_not(out: Path) -> None:
