@@ -64,6 +64,9 @@ class SiteWrite(NamedTuple):
     """Fields that count."""
     labels: frozenset[str]
     """What the page and the form call the entity."""
+    choices: Mapping[str, str] = {}
+    """What the form calls the values that were chosen in lists, by field."""
+    is_update: bool = False
 
 
 class Download(NamedTuple):
@@ -144,9 +147,10 @@ class SiteWork:
 
     def _ask(self, person: str, people: _People, since: datetime, until: datetime) -> ChatMessage | None:
         """Return the last message that names the person, by somebody else."""
-        names = re.compile("|".join(rf"@{re.escape(name)}\b" for name in sorted(people.names(person), reverse=True)))
+        names = "|".join(re.escape(name) for name in sorted(people.names(person), reverse=True))
+        named = re.compile(rf"@(?:{names})\b|^\W*(?:(?:hi|hey|hello|dear) )?(?i:{names})\b *[,:;–—-]")
         return next((each for each in reversed(self._messages) if since <= each.at <= until and each.thread is None
-                     and people.person(each.author) != person and names.search(each.text)), None)
+                     and people.person(each.author) != person and named.search(each.text)), None)
 
     def _writes(self, session: PageSession) -> Iterator[SiteWrite]:
         for index, request in enumerate(session.requests):
@@ -162,7 +166,8 @@ class SiteWork:
             apart = law.constants if law is not None and law.effect != UPDATE else {}
             kind = " ".join([route.path, *(f"{name}={value}" for name, value in sorted(apart.items()))])
             for values in texts:
-                yield SiteWrite(index, kind, entity, values, _labels(session, index, shown))
+                yield SiteWrite(index, kind, entity, values, _labels(session, index, shown), _choices(session, index, values),
+                                law is not None and law.effect == UPDATE)
 
     def _downloads(self, session: PageSession, files: Sequence[FileEvent], ended: Mapping[str, str]) -> Iterator[Download]:
         final = {origin: path for path, origin in ended.items()}
@@ -273,6 +278,20 @@ def _labels(session: PageSession, index: int, shown: ShownForm | None) -> frozen
     if shown is not None:
         labels.update(value for name in shown.visible for value in shown.values.get(name, ()))
     return frozenset(label for label in labels if len(label) >= 3)
+
+
+def _choices(session: PageSession, index: int, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of the options that were chosen, by field, as the last page before calls them."""
+    page = next((page for earlier in range(index - 1, -1, -1) if (page := session.page(earlier)) is not None), None)
+    called: dict[str, str] = {}
+    for element in page.elements() if page is not None else ():
+        name = element.attributes.get("name", "")
+        if element.tag == "select" and name in values:
+            for option in element.elements():
+                text = " ".join("".join(child for child in option.children if isinstance(child, str)).split())
+                if option.tag == "option" and text and option.attributes.get("value", text) == values[name]:
+                    called.setdefault(name, text)
+    return called
 
 
 class _People:
