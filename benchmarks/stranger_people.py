@@ -326,7 +326,7 @@ def _encoded(form: Pairs | None, is_multipart: bool) -> tuple[str, bytes]:
 
 def _entry(begin: datetime, end: datetime, method: str, headers: Pairs, kind: str, body: bytes, answer: Answer) -> Row:
     """Return what a recording proxy keeps: cookies and credentials hashed, no body of a download."""
-    hidden = [(name, _hashed(value) if name == "authorization" else "; ".join(
+    hidden = [(name, "; ".join(
         f"{each.partition('=')[0]}={_hashed(each)}" for each in value.split("; ")) if name == "cookie" else value)
         for name, value in headers]
     shown = [(name.lower(), f"{value.partition('=')[0]}={_hashed(value.partition(';')[0])}; Path=/" if (

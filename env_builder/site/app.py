@@ -25,7 +25,7 @@ from env_builder.site.learning import RecordedAnswer, SiteLearner, write_site
 from env_builder.site.naming import learn_names
 from env_builder.site.ordering import learn_unordered
 from env_builder.site.parsing import collapse
-from env_builder.site.recorded import PageSession, login_of
+from env_builder.site.recorded import PageSession, asks_for_login, login_of, lost_requests, password_fields
 from env_builder.site.styles import compile_styles
 
 Row = dict[str, Any]
@@ -74,12 +74,27 @@ class LearntSite:
     def access(self) -> Row:
         """Return who may log in where, and which pages only they see, as access.json has it."""
         logins = {session.login: str(session.user) for session in self.sessions if session.login}
-        routes = {path for session in self.sessions for request in session.requests
-                  if login_of(request) is not None and (path := self._path("POST", request.url))}
+        fields: dict[str, set[str]] = defaultdict(set)
+        for request in (request for session in self.sessions for request in session.requests):
+            if login_of(request) is not None and (path := self._path("POST", request.url)) is not None:
+                fields[path].update(password_fields(request))
+        routes = set(fields)
         secret = digest(" ".join(session.session_id for session in self.sessions))
         return {"users": dict(sorted(logins.items())), "login_routes": sorted(routes),
+                "login_fields": sorted({name for names in fields.values() for name in names}),
+                "login_only": sorted(self._login_only()),
                 "passwords": {login: digest(f"{secret} {login}")[:10] for login in sorted(logins)},
                 "login_pages": dict(sorted(self._login_pages(routes).items()))}
+
+    def _login_only(self) -> Iterator[str]:
+        """Yield the templates of paths whose every page asks for a login: who is led there was refused."""
+        asking: dict[str, set[bool]] = defaultdict(set)
+        for session in self.sessions:
+            for place, request in enumerate(session.requests):
+                page = session.page(place)
+                if page is not None and (path := self._path(request.method, request.url)) is not None:
+                    asking[path].add(asks_for_login(page))
+        yield from (path for path, answers in asking.items() if answers == {True})
 
     def _login_pages(self, login_routes: set[str]) -> dict[str, str]:
         """Return template of a path -> where people who are not logged in are led; only where every one of them was."""
@@ -114,8 +129,9 @@ class LearntSite:
         for session in self.sessions:
             if session.session_id in wanted:
                 answered: set[tuple[str, str]] = set()
-                for visit, key in zip(learner.sessions[session.session_id], self._states(session), strict=True):
-                    if key not in answered and visit.values:
+                lost = lost_requests(session)
+                for place, (visit, key) in enumerate(zip(learner.sessions[session.session_id], self._states(session), strict=True)):
+                    if key not in answered and visit.values and place not in lost:
                         answered.add(key)
                         rows.append({"session_id": session.session_id, "state": key[0], "question": key[1],
                                      "visit": numbers[id(visit)]})
@@ -123,7 +139,7 @@ class LearntSite:
 
     def _states(self, session: PageSession) -> Iterator[tuple[str, str]]:
         """Yield (state, question) of each request, as `SiteSession` reckons them."""
-        state = ""
+        state, login = "", None
         for place, request in enumerate(session.requests):
             write, is_taken, is_login = "", False, login_of(request) is not None
             route = self.routes.route(request.method, request.url) if request.method == "POST" else None
@@ -135,8 +151,10 @@ class LearntSite:
             yield state, question_of(request.method, request.url, write)
             if route is not None and is_taken:
                 law = self.laws.law(route.path, request.form or ())
-                if is_login:
-                    state = advanced(state, "in")
+                if is_login and login_of(request) != login:
+                    state, login = advanced(state, "in"), login_of(request)
+                elif is_login:
+                    continue   # in again after the session was lost: nothing is other than before
                 elif law is None or law.effect != SESSION:
                     state = advanced(state, write)
 

@@ -49,7 +49,7 @@ def accepted(session: PageSession, index: int) -> bool:
     if request.status >= 400:
         return False
     if request.location:
-        return not _asks_for_login(session, index + 1) or login_of(request) is not None
+        return session.lets_in(index) if login_of(request) is not None else not _asks_for_login(session, index + 1)
     page = session.page(index)
     names = [name for name, _ in request.form or ()]
     return page is not None and shown_form(page, request.url, request.url, names) is None

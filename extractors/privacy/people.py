@@ -42,6 +42,7 @@ from extractors.privacy.letters import (
     is_listed,
     is_plain,
     lowered,
+    words_in,
 )
 from extractors.privacy.mentions import PARTICLES, PRODUCTS, Judge, folded
 from extractors.privacy.policy import Policy
@@ -63,8 +64,8 @@ _SHORTEST, _LONG = 4, 5
 """Letters below which a word alone is no name, and below which only a common one is."""
 _LOOKED_AT = 200
 """Values of a field that decide whether it is one of persons."""
-_NOTHING = frozenset(
-    "value a b bdi dd div dt em h1 h2 h3 h4 h5 h6 i li p small span strong sub sup td th".split())
+_NOTHING = words_in(
+    "value a b bdi dd div dt em h1 h2 h3 h4 h5 h6 i li p small span strong sub sup td th")
 """Fields that say nothing of what they hold: another field beside it does, or it is a tag of a page."""
 _FEW = 3
 """Different texts in which a misspelt name may stand."""
