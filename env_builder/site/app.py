@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -26,6 +27,7 @@ from env_builder.site.naming import learn_names
 from env_builder.site.ordering import learn_unordered
 from env_builder.site.parsing import collapse
 from env_builder.site.recorded import PageSession, asks_for_login, login_of, lost_requests, password_fields
+from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.styles import compile_styles
 
 Row = dict[str, Any]
@@ -56,7 +58,7 @@ class LearntSite:
 
     def __init__(self, sessions: Sequence[PageSession], templates: Mapping[str, str]) -> None:
         self.sessions = sorted(sessions, key=lambda each: (each.requests[0].at, each.session_id))
-        self.templates = dict(templates)
+        self.templates = dict(templates) | selecting_names(dict(templates), _selected(self.sessions))
         self.routes = SiteRoutes(self.templates)
         self.law_rows = [law.to_row() for law in learn_laws(self.sessions, self._path)]
         self.laws = FormLaws(self.law_rows)
@@ -144,7 +146,7 @@ class LearntSite:
             write, is_taken, is_login = "", False, login_of(request) is not None
             route = self.routes.route(request.method, request.url) if request.method == "POST" else None
             if route is not None:
-                post = Post(route.path, tuple(self.routes.parameters(route, request.url).values()), request.form or (),
+                post = Post(route.path, self.routes.entity(route, request.url), request.form or (),
                             form_before(session, place))
                 is_taken = accepted(session, place)
                 write = login_text(login_of(request), is_taken) if is_login else write_text(self.laws, post)
@@ -157,6 +159,15 @@ class LearntSite:
                     continue   # in again after the session was lost: nothing is other than before
                 elif law is None or law.effect != SESSION:
                     state = advanced(state, write)
+
+
+def _selected(sessions: Iterable[PageSession]) -> Iterator[SelectedRequest]:
+    for session in sessions:
+        for place, request in enumerate(session.requests):
+            if request.method == "POST":
+                yield SelectedRequest("POST", request.url, frozenset(name for name, _ in request.form or ()))
+            elif "?" in request.url and (page := session.page(place)) is not None and request.status == HTTPStatus.OK:
+                yield SelectedRequest(request.method, request.url, page_marks(page))
 
 
 def answers_of(session: PageSession) -> Iterator[RecordedAnswer]:

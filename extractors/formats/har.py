@@ -128,7 +128,7 @@ def _headers(message: Row) -> dict[str, str]:
 
 
 def _basic_user(headers: dict[str, str]) -> str | None:
-    """Return the user name that a browser sends with each request where a server asks for one; the password is not looked at."""
+    """Return the user name that a browser sends with each request where a server asks for one; its password is left."""
     scheme, _, coded = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return None

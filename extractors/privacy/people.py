@@ -19,6 +19,7 @@ from secrets import randbits
 
 import polars as pl
 
+from extractors.privacy.credentials import SECRET
 from extractors.privacy.evidence import NameEvidence, holds_persons, is_among_persons, is_person_in_field
 from extractors.privacy.fields import (
     NOUNS,
@@ -44,6 +45,7 @@ from extractors.privacy.letters import (
     lowered,
     words_in,
 )
+from extractors.privacy.logins import login_in
 from extractors.privacy.mentions import PARTICLES, PRODUCTS, Judge, folded
 from extractors.privacy.policy import Policy
 from extractors.privacy.pseudonyms import day_of, spellings
@@ -385,6 +387,8 @@ class Finding:
         behind = paths.str.extract_all(_BEHIND).explode().drop_nulls().unique()
         self.segments.update(segment for each in behind if (segment := id_behind(each)))
         self.identities.update(events.filter(states_who())["name"].unique())
+        posted = events.filter(pl.col("kind") == "request", pl.col("arguments").str.contains(SECRET, literal=True))["arguments"]
+        self.identities.update(login.name for text in posted.unique() if (login := login_in(text)) is not None)
         self.tools.update(events.filter(pl.col("kind").is_in(["call", "result"]))["tool"].drop_nulls().unique())
         spoken = events.filter(pl.col("kind").is_in(["message", "feedback", "reasoning"]))
         said_texts = pl.concat([spoken["content"], spoken["value"]]).drop_nulls().unique()

@@ -202,7 +202,8 @@ class SiteSession(SitePort):
             return element if is_same else Element(element.tag, element.attributes, children)
         form = forms_on(element, url)[0]
         route = self._pages.path_of("POST", form.url)
-        return element if route is None else with_values(element, self._now.ledger.updated(*route))
+        return element if route is None else with_values(element, self._now.ledger.updated(
+            *route, [(name, value) for name, values in form.values.items() for value in values]))
 
     @property
     def _at(self) -> datetime:

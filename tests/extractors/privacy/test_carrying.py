@@ -217,3 +217,15 @@ def test_a_login_is_the_same_person_in_forms_pages_and_messages() -> None:
     assert name != "chiara" and made[0]["content"] == f"<@{name}> please look at 12"
     assert json.loads(made[1]["arguments"])["body"]["__login_name"] == name
     assert "chiara" not in made[2]["content"] and f"<td>{name}</td>" in made[2]["content"]
+
+
+def test_a_short_login_is_who_writes_in_a_chat_and_a_key_s_neighbour_is_nobody() -> None:
+    login, call = ('{"query":{},"body":{"act":"in","who":"ivo","password":"[secret]"}}',
+                   '{"query":{},"body":{"model":"small","api_key":"[secret]"}}')
+    rows = events(("message", "hello"), ("call", login), ("call", call)).with_columns(
+        pl.Series("name", ["ivo", None, None]), pl.Series("kind", ["message", "request", "request"]))
+    finding = Finding()
+    finding.see(rows)
+    made = Cleaner(People(finding, Policy()), MADE).events(rows).to_dicts()
+    assert json.loads(made[1]["arguments"])["body"] == {"act": "in", "who": made[0]["name"], "password": "[secret]"}
+    assert made[0]["name"] != "ivo" and made[2]["arguments"] == call
