@@ -25,12 +25,15 @@ LEAST, SHARE = 4, 0.8
 _ALIKE = 0.35
 """Asks less alike than this (cosine of rare words) are of no common kind."""
 _NEAREST = 3
+_LEAST_TOLD = 0.05
+"""What a word weighs that stands in asks of all kinds alike."""
 _MENTION = re.compile(r"<?@[\w.-]+>?")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _MONTHS = {name: number for number, month in enumerate(MONTHS, 1)
            for name in (month.casefold(), month[:3].casefold(), month[:4].casefold())}
 _MONTH_IN_WORDS = re.compile(rf"(?i)\b({'|'.join(_MONTHS)})\.?(?: +\d{{1,2}}(?:st|nd|rd|th)?)?,? +(\d{{4}})\b")
 _MONTH_IN_NUMBERS = re.compile(r"(?<!\d)(\d{4})[-/_.](0[1-9]|1[0-2])(?!\d)")
+_NUMBERED = re.compile(r"[^\W\d_]+(\d+)")
 _COMPLAINT = re.compile(
     r"(?i)\b(wrong|missing|not (right|correct|what)|isn'?t|didn'?t|(check|look|try) again|please (check|fix|redo))\b")
 Law = tuple[str, ...]
@@ -58,7 +61,6 @@ class WorkKinds:
 
     def __init__(self, pieces: Sequence[PieceOfWork]) -> None:
         self.pieces = list(pieces)
-        self._vectors = _vectors([_words(piece) for piece in pieces])
         self._facts = _facts_of(self.pieces)
         self.kinds = self._kinds()
 
@@ -87,19 +89,21 @@ class WorkKinds:
         """Return the number of the kind of each piece: with an ask by what most of the alike did, else by what it did."""
         with_ask = [index for index, piece in enumerate(self.pieces) if piece.ask is not None]
         has_asks = len(with_ask) >= LEAST
-        did = {index: frozenset(law[1] for law in facts if law[0] == "does") for index, facts in enumerate(self._facts)
-               if not has_asks or self.pieces[index].ask is not None}
+        did = _signatures({index: facts for index, facts in enumerate(self._facts)
+                           if not has_asks or self.pieces[index].ask is not None})
         numbers = {signature: number for number, (signature, n) in enumerate(sorted(
             Counter(did.values()).items(), key=lambda item: (-item[1], sorted(item[0])))) if n >= LEAST and signature}
         kinds: list[int | None] = [None] * len(self.pieces)
         if not has_asks:
             return [numbers.get(did[index]) for index in range(len(self.pieces))]
+        vectors = _vectors([_words(piece) for piece in self.pieces],
+                           [numbers.get(did[index]) if index in did else None for index in range(len(self.pieces))])
         for index in with_ask:
             scores: dict[int, list[float]] = defaultdict(list)
             for other in with_ask:
                 number = numbers.get(did[other])
                 if other != index and number is not None:
-                    scores[number].append(_cosine(self._vectors[index], self._vectors[other]))
+                    scores[number].append(_cosine(vectors[index], vectors[other]))
             best = {number: sum(sorted(each)[-_NEAREST:]) / _NEAREST for number, each in scores.items()}
             number = max(best, key=lambda each: (best[each], -each), default=None)
             if number is not None and best[number] >= _ALIKE:
@@ -126,11 +130,15 @@ def _facts(piece: PieceOfWork, common: Mapping[str, frozenset[str]]) -> Iterator
     for kind in dict.fromkeys(write.kind for write in piece.writes):
         writes = [write for write in piece.writes if write.kind == kind]
         if ask is not None and writes[0].entity:
-            yield ("asked", kind, "entity"), all(_is_named(
-                ask, {*write.entity, *(write.labels - common.get(kind, frozenset()))}) for write in writes)
+            yield ("asked", kind, "entity"), all(_is_named(ask, {
+                *map(_number_behind, write.entity), *write.entity, *(write.labels - common.get(kind, frozenset()))})
+                for write in writes)
         for name in sorted({name for write in writes for name in write.values}):
+            if writes[0].is_update:
+                yield ("does", kind, name), True
             if ask is not None:
-                yield ("asked", kind, name), _is_named(ask, {writes[-1].values.get(name, "")})
+                yield ("asked", kind, name), _is_named(
+                    ask, {writes[-1].values.get(name, ""), writes[-1].choices.get(name, "")})
     if piece.downloads:
         yield from _filing(piece, ask)
     if piece.filed and piece.notes:
@@ -164,6 +172,12 @@ def _filing(piece: PieceOfWork, ask: str | None) -> Iterator[tuple[Law, bool]]:
     of_urls = [each for url in urls if (each := set(_months(url)))]
     if months and of_urls:
         yield ("month", "address"), all(each == months for each in of_urls)
+
+
+def _number_behind(entity: str) -> str:
+    """Return the number of a name such as `card12`, an empty text of others: people ask for card 12."""
+    match = _NUMBERED.fullmatch(entity)
+    return match[1] if match else ""
 
 
 def _listed(text: str, names: Sequence[str]) -> set[str]:
@@ -202,15 +216,39 @@ def _words(piece: PieceOfWork) -> Counter[str]:
     return Counter(word.casefold() for word in _WORD.findall(_MENTION.sub(" ", piece.ask.text)))
 
 
-def _vectors(bags: Sequence[Counter[str]]) -> list[dict[str, float]]:
-    """Return unit vectors of words that several asks have."""
+def _vectors(bags: Sequence[Counter[str]], kinds: Sequence[int | None]) -> list[dict[str, float]]:
+    """Return unit vectors of words that several asks have; those count most of which asks of few kinds are made.
+
+    So what is asked for weighs more than what it is about: titles and names stand in asks of all kinds."""
     spread = Counter(word for bag in bags for word in bag)
+    total = Counter(kind for kind in kinds if kind is not None)
+    of_word: dict[str, Counter[int]] = defaultdict(Counter)
+    for bag, kind in zip(bags, kinds, strict=True):
+        if kind is not None:
+            for word in bag:
+                of_word[word][kind] += 1
+    weights = {word: math.log(1 + len(bags) / n) * _told(of_word[word], total) for word, n in spread.items() if n >= _NEAREST}
     vectors = []
     for bag in bags:
-        vector = {word: math.log(1 + len(bags) / spread[word]) for word in bag if spread[word] >= _NEAREST}
+        vector = {word: weights[word] for word in bag if word in weights}
         norm = math.sqrt(sum(value * value for value in vector.values())) or 1.0
         vectors.append({word: value / norm for word, value in vector.items()})
     return vectors
+
+
+def _told(counts: Counter[int], total: Counter[int]) -> float:
+    """Return how much a word tells of the kind: the divergence of its kinds from all, each counted as if met a little more."""
+    n, n_all = counts.total(), max(total.total(), 1)
+    shares = [((counts[kind] + n_of / n_all) / (n + 1), n_of / n_all) for kind, n_of in total.items()]
+    return _LEAST_TOLD + sum(share * math.log(share / expected) for share, expected in shares)
+
+
+def _signatures(facts: Mapping[int, Mapping[Law, bool]]) -> dict[int, frozenset[Law]]:
+    """Return what each piece did: with the fields that it changed, where enough pieces changed the same, else without."""
+    full = {index: frozenset(law for law in each if law[0] == "does") for index, each in facts.items()}
+    n = Counter(full.values())
+    return {index: each if n[each] >= LEAST else frozenset(law for law in each if len(law) == 2)
+            for index, each in full.items()}
 
 
 def _cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -25,7 +26,8 @@ from env_builder.site.learning import RecordedAnswer, SiteLearner, write_site
 from env_builder.site.naming import learn_names
 from env_builder.site.ordering import learn_unordered
 from env_builder.site.parsing import collapse
-from env_builder.site.recorded import PageSession, login_of
+from env_builder.site.recorded import PageSession, asks_for_login, login_of, lost_requests, password_fields
+from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.styles import compile_styles
 
 Row = dict[str, Any]
@@ -56,7 +58,7 @@ class LearntSite:
 
     def __init__(self, sessions: Sequence[PageSession], templates: Mapping[str, str]) -> None:
         self.sessions = sorted(sessions, key=lambda each: (each.requests[0].at, each.session_id))
-        self.templates = dict(templates)
+        self.templates = dict(templates) | selecting_names(dict(templates), _selected(self.sessions))
         self.routes = SiteRoutes(self.templates)
         self.law_rows = [law.to_row() for law in learn_laws(self.sessions, self._path)]
         self.laws = FormLaws(self.law_rows)
@@ -74,12 +76,27 @@ class LearntSite:
     def access(self) -> Row:
         """Return who may log in where, and which pages only they see, as access.json has it."""
         logins = {session.login: str(session.user) for session in self.sessions if session.login}
-        routes = {path for session in self.sessions for request in session.requests
-                  if login_of(request) is not None and (path := self._path("POST", request.url))}
+        fields: dict[str, set[str]] = defaultdict(set)
+        for request in (request for session in self.sessions for request in session.requests):
+            if login_of(request) is not None and (path := self._path("POST", request.url)) is not None:
+                fields[path].update(password_fields(request))
+        routes = set(fields)
         secret = digest(" ".join(session.session_id for session in self.sessions))
         return {"users": dict(sorted(logins.items())), "login_routes": sorted(routes),
+                "login_fields": sorted({name for names in fields.values() for name in names}),
+                "login_only": sorted(self._login_only()),
                 "passwords": {login: digest(f"{secret} {login}")[:10] for login in sorted(logins)},
                 "login_pages": dict(sorted(self._login_pages(routes).items()))}
+
+    def _login_only(self) -> Iterator[str]:
+        """Yield the templates of paths whose every page asks for a login: who is led there was refused."""
+        asking: dict[str, set[bool]] = defaultdict(set)
+        for session in self.sessions:
+            for place, request in enumerate(session.requests):
+                page = session.page(place)
+                if page is not None and (path := self._path(request.method, request.url)) is not None:
+                    asking[path].add(asks_for_login(page))
+        yield from (path for path, answers in asking.items() if answers == {True})
 
     def _login_pages(self, login_routes: set[str]) -> dict[str, str]:
         """Return template of a path -> where people who are not logged in are led; only where every one of them was."""
@@ -114,8 +131,9 @@ class LearntSite:
         for session in self.sessions:
             if session.session_id in wanted:
                 answered: set[tuple[str, str]] = set()
-                for visit, key in zip(learner.sessions[session.session_id], self._states(session), strict=True):
-                    if key not in answered and visit.values:
+                lost = lost_requests(session)
+                for place, (visit, key) in enumerate(zip(learner.sessions[session.session_id], self._states(session), strict=True)):
+                    if key not in answered and visit.values and place not in lost:
                         answered.add(key)
                         rows.append({"session_id": session.session_id, "state": key[0], "question": key[1],
                                      "visit": numbers[id(visit)]})
@@ -123,22 +141,33 @@ class LearntSite:
 
     def _states(self, session: PageSession) -> Iterator[tuple[str, str]]:
         """Yield (state, question) of each request, as `SiteSession` reckons them."""
-        state = ""
+        state, login = "", None
         for place, request in enumerate(session.requests):
             write, is_taken, is_login = "", False, login_of(request) is not None
             route = self.routes.route(request.method, request.url) if request.method == "POST" else None
             if route is not None:
-                post = Post(route.path, tuple(self.routes.parameters(route, request.url).values()), request.form or (),
+                post = Post(route.path, self.routes.entity(route, request.url), request.form or (),
                             form_before(session, place))
                 is_taken = accepted(session, place)
                 write = login_text(login_of(request), is_taken) if is_login else write_text(self.laws, post)
             yield state, question_of(request.method, request.url, write)
             if route is not None and is_taken:
                 law = self.laws.law(route.path, request.form or ())
-                if is_login:
-                    state = advanced(state, "in")
+                if is_login and login_of(request) != login:
+                    state, login = advanced(state, "in"), login_of(request)
+                elif is_login:
+                    continue   # in again after the session was lost: nothing is other than before
                 elif law is None or law.effect != SESSION:
                     state = advanced(state, write)
+
+
+def _selected(sessions: Iterable[PageSession]) -> Iterator[SelectedRequest]:
+    for session in sessions:
+        for place, request in enumerate(session.requests):
+            if request.method == "POST":
+                yield SelectedRequest("POST", request.url, frozenset(name for name, _ in request.form or ()))
+            elif "?" in request.url and (page := session.page(place)) is not None and request.status == HTTPStatus.OK:
+                yield SelectedRequest(request.method, request.url, page_marks(page))
 
 
 def answers_of(session: PageSession) -> Iterator[RecordedAnswer]:

@@ -1,21 +1,26 @@
 """Recorded sessions of a site in, the laws of its forms out: what each kind of posts does (`runtime/site/form_ledger.py`).
 
 A kind of posts is a route and the names of its fields; hidden fields that always have one value tell kinds of one route apart.
-It updates if the form, where somebody looks at it again before the next post, mostly shows what was posted; else it appends. It
-is about the session alone if it has a password, or if the site asks for a login after it. Does not see: a form that no page
+Hidden ids that stand in the address of the page as well, or in which forms of a page differ, say which entity it is about. It
+updates if the form, where somebody looks at it again before the next post, mostly shows what was posted; else it appends. It is
+about the session alone if it has a password, or if the site asks for a login after it. Does not see: a form that no page
 showed before it was posted, and what a post does to other entities.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
-from env_builder.runtime.site.form_ledger import APPEND, SESSION, UPDATE, FormLaw, ShownForm, general, shown_form
+from env_builder.runtime.site.form_ledger import APPEND, SESSION, UPDATE, FormLaw, ShownForm, forms_on, general, shown_form
+from env_builder.runtime.site.routes import ID
 from env_builder.runtime.site.trees import Element
 from env_builder.site.recorded import SECRET, PageSession, login_of
 
+_PARTS = re.compile(r"[/_.-]")
 _MOST_KINDS = 12
 """A hidden field with more values than that among a route's posts names entities, not kinds of work."""
 Routing = Callable[[str, str], str | None]
@@ -31,6 +36,8 @@ class _Example(NamedTuple):
     again: ShownForm | None
     """The form as it is shown next."""
     is_session: bool
+    keys: frozenset[str]
+    """Hidden fields that name what the page is about, or tell its form from others like it on the page."""
 
 
 def learn_laws(sessions: Iterable[PageSession], routing: Routing) -> list[FormLaw]:
@@ -49,7 +56,7 @@ def accepted(session: PageSession, index: int) -> bool:
     if request.status >= 400:
         return False
     if request.location:
-        return not _asks_for_login(session, index + 1) or login_of(request) is not None
+        return session.lets_in(index) if login_of(request) is not None else not _asks_for_login(session, index + 1)
     page = session.page(index)
     names = [name for name, _ in request.form or ()]
     return page is not None and shown_form(page, request.url, request.url, names) is None
@@ -72,7 +79,23 @@ def _examples(session: PageSession, routing: Routing) -> Iterator[_Example]:
         if request.method != "POST" or route is None or not accepted(session, index):
             continue
         is_session = login_of(request) is not None or _asks_for_login(session, index + 1, offers=True)
-        yield _Example(route, request.form or (), form_before(session, index), _form_after(session, index), is_session)
+        yield _Example(route, request.form or (), form_before(session, index), _form_after(session, index), is_session,
+                       _keys(session, index))
+
+
+def _keys(session: PageSession, index: int) -> frozenset[str]:
+    """Return the names of hidden fields that may say which entity a post is about."""
+    request = session.requests[index]
+    values = dict(request.form or ())
+    for earlier in range(index - 1, -1, -1):
+        page, url = session.page(earlier), session.requests[earlier].url
+        if page is None or (shown := shown_form(page, url, request.url, values)) is None:
+            continue
+        named = {part for part in _PARTS.split(urlsplit(url).path)} | {value for _, value in parse_qsl(urlsplit(url).query)}
+        alike = [each for each in forms_on(page, url) if each.url == shown.url and each.values.keys() == shown.values.keys()]
+        return frozenset(name for name in shown.values.keys() - shown.visible if ID.fullmatch(values.get(name, "")) and (
+            values[name] in named or len({each.values[name] for each in alike}) > 1))
+    return frozenset()
 
 
 def _form_after(session: PageSession, index: int) -> ShownForm | None:
@@ -109,6 +132,7 @@ class _PostKind(NamedTuple):
     open_names: frozenset[str]
     """Names of fields that never held a secret."""
     is_session: bool
+    keys: frozenset[str]
     shows_again: Counter[bool]
     """How often the form showed next what was changed in it, and how often not."""
 
@@ -129,7 +153,7 @@ def _laws(route: str, examples: Sequence[_Example]) -> Iterator[FormLaw]:
                 shows += other.shows_again
         effect = SESSION if kind.is_session else UPDATE if shows[True] > shows[False] else APPEND
         counted = kind.visible if effect == UPDATE else kind.open_names - kind.constants.keys()
-        yield FormLaw(route, kind.names, kind.constants, counted, effect)
+        yield FormLaw(route, kind.names, kind.constants, counted - kind.keys, effect, kind.keys)
 
 
 def _post_kind(group: Sequence[_Example], constants: dict[str, str]) -> _PostKind:
@@ -137,7 +161,9 @@ def _post_kind(group: Sequence[_Example], constants: dict[str, str]) -> _PostKin
     names = frozenset(general(name) for example in group for name, _ in example.form)
     secret = {general(name) for example in group for name, value in example.form if value == SECRET}
     return _PostKind(constants, names, (shown or names) - secret, names - secret,
-                     sum(example.is_session for example in group) * 2 > len(group),
+                     sum(example.is_session for example in group) * 2 > len(group), frozenset(
+                         name for name, n in Counter(name for example in group for name in example.keys).items()
+                         if 2 * n > len(group) and general(name) == name and name not in constants),
                      Counter(again for example in group if (again := _shows_again(example)) is not None))
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,6 +29,7 @@ from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, So
 from env_builder.runtime.site.trees import Element, decode
 from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url, rows_of
 from env_builder.site.filling import Filling, extract, plain_template
+from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
@@ -64,7 +66,7 @@ class SiteLearner:
 
     def __init__(self, answers: Sequence[RecordedAnswer], templates: Mapping[str, str]) -> None:
         """Take answers of whole sessions, and a template for each path that was requested (`extractors.routes.templates`)."""
-        self.paths = dict(templates)
+        self.paths = dict(templates) | selecting_names(dict(templates), _selected(answers))
         self.routes = SiteRoutes(self.paths)
         self.pages: dict[tuple[str, int], list[Element]] = defaultdict(list)
         for each in answers:
@@ -98,6 +100,14 @@ class SiteLearner:
         else:
             values |= {"type": answer.file.type if answer.file else "", "file": answer.file.name if answer.file else ""}
         return values
+
+
+def _selected(answers: Sequence[RecordedAnswer]) -> Iterator[SelectedRequest]:
+    for each in answers:
+        if each.request.method == "POST":
+            yield SelectedRequest("POST", each.request.url, frozenset(name for name, _ in each.request.form or ()))
+        elif "?" in each.request.url and each.answer.page is not None and each.answer.status == HTTPStatus.OK:
+            yield SelectedRequest(each.request.method, each.request.url, page_marks(each.answer.page))
 
 
 class SourceLearner:

@@ -1,8 +1,9 @@
 """Do a recorded piece of work again with the tools of an environment: as links, forms, files and messages, not as requests.
 
 In: a piece of work, the environment's apps. Out: the calls that do it, with the refs of that very play. A link of the page that
-leads where the person went is clicked, a form is filled and sent; where the page offers neither, the address is typed. Stops
-where a form is not there that was posted. Does not see: what the person read before going on.
+leads where the person went is clicked, a form is filled and sent; where the page offers neither, the address is typed. Left
+out is what says no more than that the work is done, for nothing depends on it, and how somebody came in again whose session
+was lost. Stops where a form is not there that was posted. Does not see: what the person read before going on.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from env_builder.runtime.site.session import one_form
 from env_builder.runtime.site.shown_pages import ShownPage
 from env_builder.site.choices import PageItem, observed, page_items
 from env_builder.site.form_laws import accepted
-from env_builder.site.recorded import SECRET, RecordedRequest, login_of
+from env_builder.site.recorded import SECRET, RecordedRequest, login_of, lost_requests
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork
 
 FEW_FIELDS = 5
@@ -101,12 +102,15 @@ class WorkPlayer:
 
     def _steps(self, piece: PieceOfWork, note: bool) -> Iterator[tuple[datetime, int | FileEvent | ChatMessage]]:
         target: str | None = None
+        lost = lost_requests(piece.session)
         for place, request in enumerate(piece.session.requests):
-            if target is None or not _leads(target, request):
+            if (target is None or not _leads(target, request)) and place not in lost:
                 yield request.at, place
-            target = request.location
+            target = request.location if place not in lost else None
         yield from ((event.at, event) for event in piece.files if event.operation in ("rename", "copy", "delete"))
-        yield from ((message.at, message) for message in piece.notes if note and message.channel and message.thread is None)
+        names = [tree_path(path).rpartition("/")[2] for path in (*piece.filed, *(each.filed or "" for each in piece.downloads))]
+        yield from ((message.at, message) for message in piece.notes if note and message.channel and message.thread is None
+                    and any(name and name in message.text for name in names))
 
     def _call(self, tool: str, **arguments: Any) -> PlayedCall:
         observation, items = observed(self._site), tuple(page_items(self._browser, tool, arguments))

@@ -9,6 +9,7 @@ without ids or stated users; people who never log in (their user is unknown).
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -19,6 +20,7 @@ from urllib.parse import urlencode, urlsplit
 from env_builder.runtime.site.trees import Element
 from env_builder.site.parsing import parse
 
+_IS_TOKEN = re.compile(r"token|csrf|xsrf|nonce|sectok|viewstate|captcha", re.IGNORECASE).search
 SECRET = "[secret]"
 """What stands for a password or a token that was cut."""
 _PAGE = "text/html"
@@ -82,11 +84,20 @@ class PageSession:
     @cached_property
     def login(self) -> str | None:
         """Return the user name of the last successful login, None without one."""
-        for request in reversed(self.requests):
-            typed = login_of(request)
-            if typed is not None and request.location:
+        for place in range(len(self.requests) - 1, -1, -1):
+            if (typed := login_of(self.requests[place])) is not None and self.lets_in(place):
                 return typed
         return None
+
+    def lets_in(self, index: int) -> bool:
+        """Return whether a login was taken: it led on, and not to a page that asks for the same again."""
+        request = self.requests[index]
+        later = next((place for place in range(index + 1, len(self.requests)) if self.page(place) is not None), None)
+        page = self.page(later) if later is not None else None
+        names = {name for name, value in request.form or () if value == SECRET}
+        return bool(request.location) and not (page is not None and any(
+            each.attributes.get("name") in names and each.attributes.get("type", "").lower() == "password"
+            for each in page.elements() if each.tag == "input"))
 
     @property
     def user(self) -> str | None:
@@ -94,13 +105,47 @@ class PageSession:
         return self._identity or self.login
 
 
+def password_fields(request: RecordedRequest) -> list[str]:
+    """Return the names of the fields in which a password was sent; tokens that a site hides in its forms are none."""
+    return [name for name, value in request.form or () if value == SECRET and not _IS_TOKEN(name)]
+
+
 def login_of(request: RecordedRequest) -> str | None:
-    """Return the name in a form that was posted with a password; None where it is no login."""
+    """Return the name in a form that was posted with a password; None where it is no login: nobody types it twice there."""
     fields = [(name, value) for name, value in request.form or () if value]
-    secret = [index for index, (name, value) in enumerate(fields) if value == SECRET and "token" not in name.lower()
-              and "csrf" not in name.lower()]
-    names = [value for name, value in fields[:secret[0]] if value != SECRET] if secret else []
-    return names[-1] if names and request.method == "POST" else None
+    passwords = password_fields(request)
+    if request.method != "POST" or len(passwords) != 1:
+        return None
+    names = [value for name, value in fields[:fields.index((passwords[0], SECRET))] if value != SECRET]
+    return names[-1] if names else None
+
+
+def asks_for_login(page: Element) -> bool:
+    """Return whether a page has a field for a password."""
+    return any(each.attributes.get("type", "").lower() == "password" for each in page.elements() if each.tag == "input")
+
+
+def lost_requests(session: PageSession) -> frozenset[int]:
+    """Return the places of requests by which somebody met a lost session and came in again: from the first that was answered
+    by the site's login to the login that was taken, if it is by the same name as before."""
+    lost: set[int] = set()
+    login: str | None = None
+    began: int | None = None
+    for place, request in enumerate(session.requests):
+        typed = login_of(request)
+        if typed is not None and session.lets_in(place):
+            if began is not None and typed == login:
+                lost.update(range(began, place + 1))
+            login, began = typed, None
+        elif typed is None and login is not None and request.location is None:
+            page = session.page(place)
+            if page is None or not asks_for_login(page):
+                began = None
+            elif began is None:
+                began = place
+                while began and _leads_to(session.requests[began - 1], request):
+                    began -= 1   # what was asked for, and led here
+    return frozenset(lost)
 
 
 class _SessionKey(NamedTuple):
@@ -134,6 +179,10 @@ def _sittings(requests: Sequence[RecordedRequest], gap: timedelta) -> Iterator[l
         yield run
 
 
+def _leads_to(request: RecordedRequest, page: RecordedRequest) -> bool:
+    return urlsplit(request.location or "").path == page.path and login_of(request) is None
+
+
 def _is_before_login(request: RecordedRequest, login: RecordedRequest) -> bool:
     """Return whether a request showed the form of a login, led there, or tried the login in vain."""
     return request.path == login.path or urlsplit(request.location or "").path == login.path
@@ -143,14 +192,21 @@ def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP) -> 
     """Return the sessions of events (rows of `core.events`, of the kinds `page` and `request`), by host and beginning.
 
     A session that no id names is called by its file; of several in one file, the second ends in `~2`."""
+    events = list(events)
+    users: dict[str, set[str]] = defaultdict(set)
+    for row in events:
+        if row["session_id"] is None and row["name"]:
+            users[str(row["file_id"])].add(row["name"])
     grouped: dict[_SessionKey, list[RecordedRequest]] = defaultdict(list)
     identities: dict[_SessionKey, str] = {}
     origins: dict[str, Counter[str]] = defaultdict(Counter)
     for row in events:
         request = _request(row)
         if request is not None:
-            host, name = str(row["service"]), row["name"]
             is_stated = row["session_id"] is not None
+            host, name = str(row["service"]), row["name"]
+            if not name and len(of_file := users.get(str(row["file_id"]), set())) == 1 and not is_stated:
+                name = next(iter(of_file))   # what somebody asked for before they said who they are
             session_id = str(row["session_id"] if is_stated else row["file_id"])
             key = _SessionKey(host, session_id, is_stated, "" if is_stated else name or "")
             grouped[key].append(request)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from env_builder.runtime.site.form_ledger import SESSION, UPDATE, FormLaws, FormLedger, Post, ShownForm
+from env_builder.runtime.site.form_ledger import SESSION, UPDATE, FormLaws, FormLedger, Post, ShownForm, entity_of
 from env_builder.runtime.site.routes import SiteRoute, SiteRoutes
 from env_builder.runtime.site.trees import Element
 from env_builder.site.form_laws import accepted, form_before
@@ -64,6 +64,9 @@ class SiteWrite(NamedTuple):
     """Fields that count."""
     labels: frozenset[str]
     """What the page and the form call the entity."""
+    choices: Mapping[str, str] = {}
+    """What the form calls the values that were chosen in lists, by field."""
+    is_update: bool = False
 
 
 class Download(NamedTuple):
@@ -144,9 +147,10 @@ class SiteWork:
 
     def _ask(self, person: str, people: _People, since: datetime, until: datetime) -> ChatMessage | None:
         """Return the last message that names the person, by somebody else."""
-        names = re.compile("|".join(rf"@{re.escape(name)}\b" for name in sorted(people.names(person), reverse=True)))
+        names = "|".join(re.escape(name) for name in sorted(people.names(person), reverse=True))
+        named = re.compile(rf"@(?:{names})\b|^\W*(?:(?:hi|hey|hello|dear) )?(?i:{names})\b *[,:;–—-]")
         return next((each for each in reversed(self._messages) if since <= each.at <= until and each.thread is None
-                     and people.person(each.author) != person and names.search(each.text)), None)
+                     and people.person(each.author) != person and named.search(each.text)), None)
 
     def _writes(self, session: PageSession) -> Iterator[SiteWrite]:
         for index, request in enumerate(session.requests):
@@ -156,13 +160,15 @@ class SiteWork:
             law = self._laws.law(route.path, request.form or ())
             if law is not None and law.effect == SESSION:
                 continue
-            entity = tuple(self._routes.parameters(route, request.url).values())
+            address = self._routes.entity(route, request.url)
+            entity = entity_of(law, address, request.form or ())
             shown = form_before(session, index)
-            texts = FormLedger(self._laws).posted(Post(route.path, entity, request.form or (), shown)).documents()
+            texts = FormLedger(self._laws).posted(Post(route.path, address, request.form or (), shown)).documents()
             apart = law.constants if law is not None and law.effect != UPDATE else {}
             kind = " ".join([route.path, *(f"{name}={value}" for name, value in sorted(apart.items()))])
             for values in texts:
-                yield SiteWrite(index, kind, entity, values, _labels(session, index, shown))
+                yield SiteWrite(index, kind, entity, values, _labels(session, index, shown), _choices(session, index, values),
+                                law is not None and law.effect == UPDATE)
 
     def _downloads(self, session: PageSession, files: Sequence[FileEvent], ended: Mapping[str, str]) -> Iterator[Download]:
         final = {origin: path for path, origin in ended.items()}
@@ -178,12 +184,12 @@ class SiteWork:
             saved = arrived.path if arrived else None
             sha256, end = arrived.sha256 if arrived else None, final.get(saved) if saved else None
             filed = end if end != saved else there.get(sha256) if sha256 else None
-            yield Download(index, route.path, tuple(self._routes.parameters(route, request.url).values()), request.file, saved,
+            yield Download(index, route.path, self._routes.entity(route, request.url), request.file, saved,
                            sha256, filed, self._offered(session, index, route))
 
     def _offered(self, session: PageSession, index: int, route: SiteRoute) -> dict[tuple[str, ...], str]:
         """Return the entities to which the last list leads that leads to this one: those of whose path the route goes on."""
-        own = tuple(self._routes.parameters(route, session.requests[index].url).values())
+        own = self._routes.entity(route, session.requests[index].url)
         for earlier in range(index - 1, -1, -1):
             page = session.page(earlier)
             if page is None or _is_about(self._routes, session.requests[earlier], own):
@@ -197,7 +203,7 @@ class SiteWork:
         target = self._routes.route("GET", url) if url.startswith("/") else None
         if target is None or "{" not in target.path or not route.path.startswith(target.path.rstrip("/") + "/"):
             return None
-        return tuple(self._routes.parameters(target, url).values())
+        return self._routes.entity(target, url)
 
 
 def _rows(page: Element, entity_of: Callable[[str], tuple[str, ...] | None]) -> dict[tuple[str, ...], str]:
@@ -228,7 +234,7 @@ def _rows(page: Element, entity_of: Callable[[str], tuple[str, ...] | None]) -> 
 def _is_about(routes: SiteRoutes, request: RecordedRequest, own: tuple[str, ...]) -> bool:
     """Return whether a page is that of the entity itself, not of a list with it."""
     route = routes.route(request.method, request.url)
-    return route is not None and bool(set(own) & set(routes.parameters(route, request.url).values()))
+    return route is not None and bool(set(own) & set(routes.entity(route, request.url)))
 
 
 def _is_arrival(event: FileEvent, request: RecordedRequest, file: RecordedFile) -> bool:
@@ -273,6 +279,20 @@ def _labels(session: PageSession, index: int, shown: ShownForm | None) -> frozen
     if shown is not None:
         labels.update(value for name in shown.visible for value in shown.values.get(name, ()))
     return frozenset(label for label in labels if len(label) >= 3)
+
+
+def _choices(session: PageSession, index: int, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of the options that were chosen, by field, as the last page before calls them."""
+    page = next((page for earlier in range(index - 1, -1, -1) if (page := session.page(earlier)) is not None), None)
+    called: dict[str, str] = {}
+    for element in page.elements() if page is not None else ():
+        name = element.attributes.get("name", "")
+        if element.tag == "select" and name in values:
+            for option in element.elements():
+                text = " ".join("".join(child for child in option.children if isinstance(child, str)).split())
+                if option.tag == "option" and text and option.attributes.get("value", text) == values[name]:
+                    called.setdefault(name, text)
+    return called
 
 
 class _People:

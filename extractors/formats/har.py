@@ -4,7 +4,8 @@ In: one document with `log.entries`. Out: a page for each entry that fetched one
 request for each that asks an application for something else, log events for the rest (pictures, styles, scripts, preflights)
 and for messages of web sockets; of a style sheet with its text, which says what of a page people see. A form that is sent is a
 request; the page that answers it is its body.
-Sees: bodies (JSON, forms, base64), sessions, request ids and tool call ids in headers; the host as the service.
+Sees: bodies (JSON, forms, base64), sessions, request ids and tool call ids in headers; the user of basic authentication; the
+host as the service.
 Does not see: cookies and credentials (not read on purpose, nor what a form sent for a page's field of the type `password`),
 which click made which request, bodies that the browser dropped.
 """
@@ -12,6 +13,7 @@ which click made which request, bodies that the browser dropped.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -63,7 +65,7 @@ def tell_entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
         "session_id": first_of(headers, _SESSION) or first_of(answered, _SESSION[:2]),
         "happened_at": microseconds(entry.get("startedDateTime")), "service": emit.envelope.service({}) or url.hostname,
         "call_id": first_of(headers, _REQUEST) or first_of(answered, _REQUEST),
-        "name": emit.envelope.mapped("identity", entry) or first_of(headers, _IDENTITY),
+        "name": emit.envelope.mapped("identity", entry) or first_of(headers, _IDENTITY) or _basic_user(headers),
         "latency_ms": float(time) if isinstance(time, (int, float)) and time >= 0 else None,   # -1: not measured
         "tool": f"{request['method']} {url.path or '/'}", "requestor": first_of(headers, _CALL)}
     parameters = merged([(each["name"], each.get("value")) for each in request.get("queryString") or ()]) or query(url.query)
@@ -123,6 +125,17 @@ def _body(content: Row) -> Any:
 
 def _headers(message: Row) -> dict[str, str]:
     return {str(each["name"]).lower(): str(each.get("value", "")) for each in message.get("headers") or ()}
+
+
+def _basic_user(headers: dict[str, str]) -> str | None:
+    """Return the user name that a browser sends with each request where a server asks for one; its password is left."""
+    scheme, _, coded = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        return b64decode(coded, validate=True).decode().partition(":")[0] or None
+    except ValueError:
+        return None
 
 
 def _is_resource(request: Row, response: Row, entry: Row) -> bool:

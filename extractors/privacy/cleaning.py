@@ -14,8 +14,9 @@ from functools import lru_cache
 
 import polars as pl
 
-from extractors.privacy.credentials import cut_out, suspects
+from extractors.privacy.credentials import SECRET, cut_out, suspects
 from extractors.privacy.fields import kind_of_identity
+from extractors.privacy.logins import login_in, with_login
 from extractors.privacy.people import ON_PATHS, People, PersonFact, states_who
 from extractors.privacy.pseudonyms import Pseudonyms
 from extractors.privacy.rewriting import Carried, Carrier
@@ -49,6 +50,7 @@ class Cleaner:
         clean = self.texts(pl.concat(texts.get_columns()))   # all at once: the same stands in several
         columns = {name: clean.slice(at * events.height, events.height) for at, name in enumerate(texts.columns)}
         columns["name"] = self._identities(events, columns["name"])
+        columns["arguments"] = self._logins(events["arguments"], columns["arguments"])
         columns["content"] = self._mentioned(events["content"], columns["content"])
         columns["tool"] = columns["tool"].zip_with(on_paths, events["tool"])
         made = events.with_columns(**columns)
@@ -77,6 +79,16 @@ class Cleaner:
         same = events.select((states_who() & (pl.col("name") == cleaned)).fill_null(False).alias("same"))["same"]
         made = {name: self._pseudonyms.of(kind, name) for name in names.filter(same).unique()
                 if name.lower() not in self._people.tools and (kind := kind_of_identity(name))}
+        return cleaned.replace(made) if made else cleaned
+
+    def _logins(self, before: pl.Series, cleaned: pl.Series) -> pl.Series:
+        """Return arguments whose logins, where nothing else tells that they are people, are as those who do something."""
+        made = {}
+        typed = before.str.contains(SECRET, literal=True).fill_null(False)
+        for text, clean in set(zip(before.filter(typed), cleaned.filter(typed), strict=True)):
+            was, login = login_in(text), login_in(clean)
+            if login is not None and login == was and (kind := kind_of_identity(login.name)):
+                made[clean] = with_login(clean, login, self._pseudonyms.of(kind, login.name))
         return cleaned.replace(made) if made else cleaned
 
     def _mentioned(self, before: pl.Series, cleaned: pl.Series) -> pl.Series:

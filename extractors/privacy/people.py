@@ -19,6 +19,7 @@ from secrets import randbits
 
 import polars as pl
 
+from extractors.privacy.credentials import SECRET
 from extractors.privacy.evidence import NameEvidence, holds_persons, is_among_persons, is_person_in_field
 from extractors.privacy.fields import (
     NOUNS,
@@ -42,7 +43,9 @@ from extractors.privacy.letters import (
     is_listed,
     is_plain,
     lowered,
+    words_in,
 )
+from extractors.privacy.logins import login_in
 from extractors.privacy.mentions import PARTICLES, PRODUCTS, Judge, folded
 from extractors.privacy.policy import Policy
 from extractors.privacy.pseudonyms import day_of, spellings
@@ -63,6 +66,9 @@ _SHORTEST, _LONG = 4, 5
 """Letters below which a word alone is no name, and below which only a common one is."""
 _LOOKED_AT = 200
 """Values of a field that decide whether it is one of persons."""
+_NOTHING = words_in(
+    "value a b bdi dd div dt em h1 h2 h3 h4 h5 h6 i li p small span strong sub sup td th")
+"""Fields that say nothing of what they hold: another field beside it does, or it is a tag of a page."""
 _FEW = 3
 """Different texts in which a misspelt name may stand."""
 PersonFact = tuple[str, str]
@@ -122,7 +128,10 @@ class People:
                 self.full.add((first, last))
             else:
                 self._take(kind, value)
-        for value in [each for each, kind in self.values.items() if kind == "id" and each in others and not is_listed(each)]:
+        logins = {lowered(value) for field, value in finding.pairs if self.fields.get(field.lower()) == "id"} & {
+            lowered(each) for each in finding.identities}   # who did something, by the name that a login has
+        for value in [each for each, kind in self.values.items()
+                      if kind == "id" and each in others - logins and not is_listed(each)]:
             del self.values[value]
         if self.short and "id" not in policy.fields:
             self.fields.setdefault("id", OWN)
@@ -145,10 +154,10 @@ class People:
             if kind in (None, "people"):
                 kind = self._names_of_known(values[field]) or kind
             if kind is None or kind == "keep":
-                if field != "value":   # of which a field beside it says what it is
+                if field not in _NOTHING:
                     others.update(value.lower() for value in values[field] if value.isalpha())
                 continue
-            self.fields[field.lower()] = kind
+            self.fields[field.lower()] = self.fields[_BEFORE.sub("", field.lower())] = kind
             is_personal = kind == "people" and speaks_of_a_person(field)
             is_full = kind == "people" and holds_persons(values[field][:_LOOKED_AT], judge)
             for value in values[field]:
@@ -378,6 +387,8 @@ class Finding:
         behind = paths.str.extract_all(_BEHIND).explode().drop_nulls().unique()
         self.segments.update(segment for each in behind if (segment := id_behind(each)))
         self.identities.update(events.filter(states_who())["name"].unique())
+        posted = events.filter(pl.col("kind") == "request", pl.col("arguments").str.contains(SECRET, literal=True))["arguments"]
+        self.identities.update(login.name for text in posted.unique() if (login := login_in(text)) is not None)
         self.tools.update(events.filter(pl.col("kind").is_in(["call", "result"]))["tool"].drop_nulls().unique())
         spoken = events.filter(pl.col("kind").is_in(["message", "feedback", "reasoning"]))
         said_texts = pl.concat([spoken["content"], spoken["value"]]).drop_nulls().unique()

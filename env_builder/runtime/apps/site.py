@@ -53,7 +53,8 @@ class SiteApp(App):
         self.pages = InducedPages.load(folder)
         self.laws = FormLaws(rows_of(folder / "form_laws.jsonl"))
         plain = json.loads((folder / "access.json").read_text("utf-8"))
-        self.access = SiteAccess(plain["passwords"], plain["users"], plain["login_pages"], frozenset(plain["login_routes"]))
+        self.access = SiteAccess(plain["passwords"], plain["users"], plain["login_pages"], frozenset(plain["login_routes"]),
+                                 frozenset(plain["login_fields"]), frozenset(plain["login_only"]))
         self.shelf = ViewShelf(Styles(json.loads((folder / "styles.json").read_text("utf-8"))))
         layout = folder / "layout.jsonl"
         self._unordered = UnorderedLists(rows_of(layout) if layout.exists() else ())

@@ -5,7 +5,7 @@ document for each entity that a form changed. A form that shows what was last po
 fields that differ from what the form showed first, so do and undo leave nothing. Any other form *appends*: its document counts
 equal posts. A form that only opens or ends a session changes nothing that counts.
 Sees: visible fields that were changed, and hidden ones that always have one value (which of several works it is). Does not see:
-hidden fields that vary (tokens, ids of rows), effects of a post on other entities, an append that another form takes back.
+hidden fields that vary and are no keys (tokens), effects of a post on other entities, an append that another form takes back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from urllib.parse import urljoin, urlsplit
 from ..canonical import canonical, digest
 from .trees import Element
 
-__all__ = ["UPDATE", "FormLaw", "FormLaws", "FormLedger", "Post", "ShownForm", "forms_on", "shown_form", "with_values"]
+__all__ = ["UPDATE", "FormLaw", "FormLaws", "FormLedger", "Post", "ShownForm", "entity_of", "forms_on", "shown_form",
+           "with_values"]
 
 UPDATE, APPEND, SESSION = "update", "append", "session"
 _DIGITS = re.compile(r"\d+")
@@ -48,11 +49,14 @@ class FormLaw(NamedTuple):
     visible: frozenset[str]
     """Names of fields that count, digits as #: of an update those that people see, of an append all but secrets."""
     effect: str
+    keys: frozenset[str] = frozenset()
+    """Names of hidden fields that say which entity the form is about, where the address does not."""
 
     def to_row(self) -> dict[str, Any]:
         """Return the law as a row of form_laws.jsonl."""
         return {"route": self.route, "names": sorted(self.names), "constants": dict(sorted(self.constants.items())),
-                "visible": sorted(self.visible), "effect": self.effect}
+                "visible": sorted(self.visible), "effect": self.effect,
+                **({"keys": sorted(self.keys)} if self.keys else {})}
 
 
 class Post(NamedTuple):
@@ -78,7 +82,8 @@ class FormLaws:
     def __init__(self, rows: Iterable[Mapping[str, Any]] = ()) -> None:
         self._laws: dict[str, list[FormLaw]] = {}
         for row in rows:
-            law = FormLaw(row["route"], frozenset(row["names"]), row["constants"], frozenset(row["visible"]), row["effect"])
+            law = FormLaw(row["route"], frozenset(row["names"]), row["constants"], frozenset(row["visible"]), row["effect"],
+                          frozenset(row.get("keys", ())))
             self._laws.setdefault(law.route, []).append(law)
 
     def law(self, route: str, form: Pairs) -> FormLaw | None:
@@ -89,6 +94,12 @@ class FormLaws:
             values.get(name) == value for name, value in law.constants.items())]
         return max(fitting, key=lambda law: (
             len(law.constants), len(law.names & names) - len(law.names ^ names), sorted(law.names)), default=None)
+
+
+def entity_of(law: FormLaw | None, parameters: Sequence[str], form: Pairs) -> tuple[str, ...]:
+    """Return what a post is about: what its address says, then its own keys."""
+    keys = law.keys if law is not None else frozenset()
+    return (*parameters, *(value for name, value in sorted(form) if name in keys and value not in parameters))
 
 
 class _Document(NamedTuple):
@@ -119,7 +130,7 @@ class FormLedger:
         shown = post.shown.values if post.shown is not None else {}
         constants = law.constants if law is not None else {}
         kind = _kind(post.route)
-        entity = ",".join(post.parameters)
+        entity = ",".join(entity_of(law, post.parameters, post.form))
         documents = dict(self._documents)
         if law is not None and law.effect == UPDATE:
             names = [name for name in {**shown, **given} if general(name) in law.visible]
@@ -136,9 +147,10 @@ class FormLedger:
             documents[kind, key] = _Document({}, values, n + 1)
         return FormLedger(self._laws, documents)
 
-    def updated(self, route: str, parameters: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the values that updates gave to the fields of an entity's forms."""
-        document = self._documents.get((_kind(route), ",".join(parameters)))
+    def updated(self, route: str, parameters: Sequence[str], form: Pairs = ()) -> Mapping[str, tuple[str, ...]]:
+        """Return the values that updates gave to the fields of an entity's forms; `form`: what this one would send."""
+        entity = entity_of(self._laws.law(route, form), parameters, form)
+        document = self._documents.get((_kind(route), ",".join(entity)))
         return document.values if document is not None and not document.n else {}
 
     @property

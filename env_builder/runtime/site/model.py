@@ -59,9 +59,9 @@ class InducedPages:
             places, sources, visits, plain["sources"]["choices"], plain["sources"]["least_trust"]), visits)
 
     def path_of(self, method: str, url: str) -> tuple[str, tuple[str, ...]] | None:
-        """Return the template of a request's path and what stands in its varying segments; None for no path like this."""
+        """Return the template of a request's path and what it is about (`SiteRoutes.entity`); None for no path like this."""
         route = self._routes.route(method, url)
-        return None if route is None else (route.path, tuple(self._routes.parameters(route, url).values()))
+        return None if route is None else (route.path, self._routes.entity(route, url))
 
     def recorded(self, number: int, request: PortRequest, user: str, at: datetime,
                  start: datetime) -> tuple[PortAnswer, SiteVisit] | None:

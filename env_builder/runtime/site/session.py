@@ -9,7 +9,7 @@ Sees: posts and downloads of the episode. Does not see: what others do meanwhile
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -38,6 +38,10 @@ class SiteAccess(NamedTuple):
     """Template of a page's path that only people who are logged in see -> where it leads others; `{next}` is what was asked."""
     login_routes: frozenset[str]
     """Templates of paths at which people log in."""
+    login_fields: frozenset[str] = frozenset()
+    """Names of fields of passwords, one of which is in a form that logs in."""
+    login_only: frozenset[str] = frozenset()
+    """Templates of paths whose every page asks for a login: who is led there was refused."""
 
 
 class _SessionState(NamedTuple):
@@ -133,15 +137,17 @@ class SiteSession(SitePort):
         """Answer a form."""
         post = Post(path, entity, request.form or (), self._shown(request))
         law = self._laws.law(path, post.form)
-        is_login = path in self._access.login_routes
+        is_login = self._is_login(path, post.form)
         write = self._login_text(request) if is_login else write_text(self._laws, post)
         if is_login and not self._is_right(request) and self._number(request, write) is None:
             return self._reply(request._replace(method="GET", form=None), "", is_write=False)
         answer = self._reply(request, write, is_write=not is_login)
-        if not self._is_taken(request, answer):
+        if not self._is_taken(request, answer) or (is_login and not self._is_right(request)):
             return answer
-        if is_login:
+        if is_login and self._login(request) != self._now.login:
             self._now = self._now._replace(login=self._login(request), state=advanced(self._now.state, "in"))
+        elif is_login:
+            return answer
         elif law is None or law.effect != SESSION:
             self._now = self._now._replace(ledger=self._now.ledger.posted(post), state=advanced(self._now.state, write))
         return answer
@@ -156,7 +162,7 @@ class SiteSession(SitePort):
         if request.method == "POST" and route is not None and self._is_taken(request, answer):
             post = Post(route[0], route[1], request.form or (), shown)
             law = self._laws.law(route[0], post.form)
-            if route[0] not in self._access.login_routes and (law is None or law.effect != SESSION):
+            if not self._is_login(route[0], post.form) and (law is None or law.effect != SESSION):
                 self._now = self._now._replace(ledger=self._now.ledger.posted(post))
         return answer
 
@@ -196,7 +202,8 @@ class SiteSession(SitePort):
             return element if is_same else Element(element.tag, element.attributes, children)
         form = forms_on(element, url)[0]
         route = self._pages.path_of("POST", form.url)
-        return element if route is None else with_values(element, self._now.ledger.updated(*route))
+        return element if route is None else with_values(element, self._now.ledger.updated(
+            *route, [(name, value) for name, values in form.values.items() for value in values]))
 
     @property
     def _at(self) -> datetime:
@@ -206,6 +213,10 @@ class SiteSession(SitePort):
         names = [name for name, _ in request.form or ()]
         return next((form for url, page in reversed(self._now.pages)
                      if (form := shown_form(page, url, request.url, names)) is not None), None)
+
+    def _is_login(self, path: str, form: Sequence[tuple[str, str]]) -> bool:
+        """Return whether a form logs in: one path may take forms that do other things."""
+        return path in self._access.login_routes and any(name in self._access.login_fields for name, _ in form)
 
     def _login(self, request: PortRequest) -> str | None:
         """Return the login in a form; None where it names none that there is."""
@@ -223,7 +234,7 @@ class SiteSession(SitePort):
             return False
         if answer.location is not None:
             route = self._pages.path_of("GET", answer.location)
-            return route is None or route[0] not in self._access.login_routes
+            return route is None or route[0] not in self._access.login_only
         names = [name for name, _ in request.form or ()]
         return answer.page is not None and shown_form(answer.page, request.url, request.url, names) is None
 

@@ -74,7 +74,7 @@ class CardSite:
 class Recorder:
     """Records what people do on a site as events of pages, files and a chat."""
 
-    def __init__(self, site: CardSite, begin: datetime = BEGIN) -> None:
+    def __init__(self, site: Any, begin: datetime = BEGIN) -> None:
         self.site = site
         self.now = begin
         self.events: list[dict[str, Any]] = []
@@ -88,20 +88,33 @@ class Recorder:
         self._user: str | None = None
 
     def sit_down(self, who: str, ask: str | None = None) -> None:
+        """Begin a session and log in."""
+        self.begin(who, ask)
+        self.ask("GET", "/login/")
+        self.ask("POST", "/login/", (("who", f"{who}@cards.example"), ("password", "sesame"), ("token", "abc")))
+
+    @property
+    def who(self) -> str:
+        """Return whose session it is."""
+        return self._who
+
+    def lose(self) -> None:
+        """Let the site forget the session."""
+        self._user = None
+
+    def begin(self, who: str, ask: str | None = None) -> None:
         """Begin a session; `ask`: what somebody asks for before it."""
         self.now += timedelta(hours=3)
         if ask is not None:
             self.messages.append((self.now, "desk", "mona", f"<@{who}> {ask}", None))
             self.now += timedelta(seconds=5)
         self._session, self._who, self._user = f"s{len({each['session_id'] for each in self.events}) + 1}", who, None
-        self.ask("GET", "/login/")
-        self.ask("POST", "/login/", (("who", f"{who}@cards.example"), ("password", "sesame"), ("token", "abc")))
 
     def ask(self, method: str, url: str, form: Pairs = ()) -> str | None:
         """Make a request and follow where it leads; return the page."""
         self.now += timedelta(seconds=7)
         status, location, page, file = self.site.answer(self._user, method, url, form)
-        if any(name == "password" for name, _ in form) and location:
+        if ("password", "sesame") in form and location:
             self._user = self._who
         value: dict[str, Any] = {"status": status, "location": location, "type": "text/html", "body": page}
         if file is not None:

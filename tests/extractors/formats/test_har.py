@@ -158,3 +158,12 @@ def test_what_a_form_sent_for_a_page_s_password_field_is_cut_whatever_its_name(t
     reading = read_all(
         tmp_path, entry("POST", prompt={"postData": posted}), entry(answered={"content": page}, _resourceType="document"))
     assert column(reading, "arguments")[0]["body"] == {"who": "ada", "w2": "[secret]"}
+
+
+def test_the_user_of_basic_authentication_is_who_asks_and_no_password_stays(tmp_path: Path) -> None:
+    first, second, broken = entry(), entry(), entry()
+    second["request"]["headers"].append({"name": "Authorization", "value": "Basic YWRhOmtleS1vZi1hZGE="})
+    broken["request"]["headers"].append({"name": "Authorization", "value": "Basic 12"})
+    reading = read_all(tmp_path, first, second, broken)
+    assert reading.events["name"].to_list() == [None, "ada", None]
+    assert not any("key-of-ada" in str(row) or "YWRhOm" in str(row) for row in reading.events.to_dicts())

@@ -203,3 +203,29 @@ def test_an_escape_in_code_stays_one() -> None:
 def test_a_product_is_no_person_though_its_name_begins_as_one(text: str) -> None:
     assert cleaned(("message", text))[0] == text
     assert "Lake" not in cleaned(("message", "ask Cassandra Lake"))[0]
+
+
+def test_a_login_is_the_same_person_in_forms_pages_and_messages() -> None:
+    login = '{"body":{"__login_name":"chiara","__login_password":"[secret]"}}'
+    page = json.dumps({"body": "<b>Hello, chiara</b><table><tr><td>chiara</td></tr></table><i name=\"nosy\">chiara</i>"})
+    told = [("message", "<@chiara> please look at 12"), ("call", login), ("result", page)]
+    rows = events(*told).with_columns(pl.Series("name", ["chiara", None, None]))
+    finding = Finding()
+    finding.see(rows)
+    made = Cleaner(People(finding, Policy()), MADE).events(rows).to_dicts()
+    name = made[0]["name"]
+    assert name != "chiara" and made[0]["content"] == f"<@{name}> please look at 12"
+    assert json.loads(made[1]["arguments"])["body"]["__login_name"] == name
+    assert "chiara" not in made[2]["content"] and f"<td>{name}</td>" in made[2]["content"]
+
+
+def test_a_short_login_is_who_writes_in_a_chat_and_a_key_s_neighbour_is_nobody() -> None:
+    login, call = ('{"query":{},"body":{"act":"in","who":"ivo","password":"[secret]"}}',
+                   '{"query":{},"body":{"model":"small","api_key":"[secret]"}}')
+    rows = events(("message", "hello"), ("call", login), ("call", call)).with_columns(
+        pl.Series("name", ["ivo", None, None]), pl.Series("kind", ["message", "request", "request"]))
+    finding = Finding()
+    finding.see(rows)
+    made = Cleaner(People(finding, Policy()), MADE).events(rows).to_dicts()
+    assert json.loads(made[1]["arguments"])["body"] == {"act": "in", "who": made[0]["name"], "password": "[secret]"}
+    assert made[0]["name"] != "ivo" and made[2]["arguments"] == call
