@@ -492,8 +492,8 @@ class Environment:
         self._talk.n_chars = CHARACTERS * tokens
 
     def carried(self, steps: Any) -> Any:
-        """Return steps that are written in the environment's own names as an agent has to make them in this episode."""
-        return self._relabelling.renaming.shown(steps) if self._relabelling else steps
+        """Return recorded steps as an agent has to make them in this episode: its names, and refs of what is shown now."""
+        return self._state.carried(self._relabelling.renaming.shown(steps) if self._relabelling else steps)
 
     def difference(self) -> dict[str, Any]:
         """Return what the episode changed (docs/environment.md)."""

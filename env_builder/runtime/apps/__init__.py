@@ -123,6 +123,10 @@ class AppState(Protocol):
         """Take in what the real tool answered to the last call. `passing`: it failed by itself."""
         raise ValueError("this kind of app does not learn")
 
+    def carried(self, value: Any) -> Any:
+        """Return recorded arguments of the next call as they have to be in this episode, such as refs of elements."""
+        return value
+
 
 class LeavingState(AppState, Protocol):
     """The state of an app whose calls leave what no replay can make again, such as files after a command."""
@@ -383,6 +387,11 @@ class CompositeState(LeavingState, ReceivingState):
         each = (cast(LeavingState, state).verified(grader, task_id, seed) for state, leaves in zip(
             self.states, self._leaving, strict=True) if leaves)
         return next((answer for answer in each if answer is not None), None)
+
+    def carried(self, value: Any) -> Any:
+        for state in self.states:
+            value = state.carried(value)
+        return value
 
     def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
         return self.states[self._app_of[tool]].examples(tool, arguments) if tool in self._app_of else []

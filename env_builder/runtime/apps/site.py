@@ -23,7 +23,7 @@ from ..records import Result
 from ..site.browser import SiteBrowser
 from ..site.browser_tools import WINDOWLESS
 from ..site.form_ledger import FormLaws
-from ..site.layout import ArrangedSite, PageLayout, UnorderedLists
+from ..site.layout import ArrangedSite, LayoutRules, PageLayout
 from ..site.model import InducedPages
 from ..site.port import Delivery, SitePort
 from ..site.session import SiteAccess, SiteSession, one_form
@@ -54,9 +54,11 @@ class SiteApp(App):
         self.laws = FormLaws(rows_of(folder / "form_laws.jsonl"))
         plain = json.loads((folder / "access.json").read_text("utf-8"))
         self.access = SiteAccess(plain["passwords"], plain["users"], plain["login_pages"], frozenset(plain["login_routes"]))
-        self.shelf = ViewShelf(Styles(json.loads((folder / "styles.json").read_text("utf-8"))))
+        self._styles = json.loads((folder / "styles.json").read_text("utf-8"))
+        self.shelf = ViewShelf(Styles(self._styles))
+        self._shelves = {(1280, 720): self.shelf}
         layout = folder / "layout.jsonl"
-        self._unordered = UnorderedLists(rows_of(layout) if layout.exists() else ())
+        self._layout_rules = LayoutRules(rows_of(layout) if layout.exists() else ())
         self._layouts: dict[int, PageLayout] = {}
         self._recorded: dict[str, dict[tuple[str, str], int]] = {}
         for each in rows_of(folder / "recorded_answers.jsonl"):
@@ -82,8 +84,16 @@ class SiteApp(App):
         if seed not in self._layouts:
             if len(self._layouts) >= MOST_LAYOUTS:
                 del self._layouts[next(iter(self._layouts))]
-            self._layouts[seed] = PageLayout(self._unordered, seed)
+            self._layouts[seed] = PageLayout(self._layout_rules, seed)
         return self._layouts[seed]
+
+    def shelf_of(self, layout: PageLayout | None) -> ViewShelf:
+        """Return the views of pages in the viewport of a layout, shared by all episodes."""
+        if layout is None:
+            return self.shelf
+        if layout.viewport not in self._shelves:
+            self._shelves[layout.viewport] = ViewShelf(Styles(self._styles, *layout.viewport))
+        return self._shelves[layout.viewport]
 
     def file(self, start: Start, url: str) -> bytes | None:
         """Return what is downloaded at an address: by a session that the task begins with, else the last before the start."""
@@ -113,7 +123,7 @@ class SiteState(DeliveringState):
         self._harmless: frozenset[tuple[str, str]] = frozenset()
         """Calls without a known answer that sent no form."""
         self._browser = browser or SiteBrowser(self._port(session), app.origin, seed=seed, deliver=self._deliver,
-                                               wait=session.wait, shelf=app.shelf)
+                                               wait=session.wait, shelf=app.shelf_of(layout))
 
     @property
     def browser(self) -> SiteBrowser:
@@ -127,7 +137,21 @@ class SiteState(DeliveringState):
     @property
     def shelf(self) -> ViewShelf:
         """The views of the site's pages."""
-        return self._app.shelf
+        return self._app.shelf_of(self._layout)
+
+    def carried(self, value: Any) -> Any:
+        """Return arguments with the refs of this episode in the place of those that known solutions have."""
+        page = self._browser.page
+        if page is None or not isinstance(value, dict):
+            return value
+        if isinstance(value.get("fields"), list):
+            value = {**value, "fields": [self.carried(each) for each in value["fields"]]}
+        target, recorded = value.get("target"), page.recorded_refs or page.refs
+        number = recorded.number(target) if isinstance(target, str) else None
+        places = self._layout.places(page.tree) if self._layout is not None and number is not None else None
+        if number is None or (places is not None and number >= len(places)):
+            return value
+        return {**value, "target": page.refs.ref(number if places is None else places[number])}
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
         before = self._session.snapshot()
