@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from browser_by_heart import CLICKERS, by_reading, known_clicks, reward_of
+from browser_by_heart import CLICKERS, Reader, known_clicks, reward_of
 
 from env_builder import Environment
 from env_builder.runtime.records import Task
@@ -111,6 +111,8 @@ class PublishedRoom:
         self.environment = Environment.load(out / "environments" / name)
         rows = map(json.loads, (out / "rewards" / name / "solutions.jsonl").read_text("utf-8").splitlines())
         self.solutions: dict[str, list[Step]] = {row["task_id"]: row["steps"] for row in rows}
+        layout = (out / "environments" / name / "apps" / "site" / "layout.jsonl").read_text("utf-8").splitlines()
+        self.synonyms = [row["labels"] for row in map(json.loads, layout) if "labels" in row]
 
     def reward(self, task_id: str, steps: Sequence[Step], seed: int = 0) -> float | None:
         """Return what an episode of these steps is worth; a step that is refused is just that."""
@@ -125,7 +127,7 @@ class PublishedRoom:
         """Return the share of randomised resets after which what was remembered of the recorded clicks still solves the task,
         by what was remembered, and the share that is solved by reading the pages."""
         solved: Counter[str] = Counter()
-        plays = {**CLICKERS, "reading": by_reading}
+        plays = {**CLICKERS, "reading": Reader(self.synonyms)}
         for task_id in sorted(self.solutions):
             clicks = known_clicks(self.environment, task_id, self.solutions[task_id])
             solved.update(name for name, choose in plays.items() for seed in SEEDS

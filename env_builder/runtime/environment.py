@@ -493,7 +493,7 @@ class Environment:
 
     def carried(self, steps: Any) -> Any:
         """Return recorded steps as an agent has to make them in this episode: its names, and refs of what is shown now."""
-        return self._state.carried(self._relabelling.renaming.shown(steps) if self._relabelling else steps)
+        return self._app.carried(self._state, self._relabelling.renaming.shown(steps) if self._relabelling else steps)
 
     def difference(self) -> dict[str, Any]:
         """Return what the episode changed (docs/environment.md)."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.browser_by_heart import CLICKERS, PERTURBATIONS, by_reading, known_clicks, reward_of
+from benchmarks.browser_by_heart import CLICKERS, PERTURBATIONS, Reader, known_clicks, reward_of
 from env_builder import Environment
 from pipelines.running.run import run
 from pipelines.settings import Settings
@@ -114,13 +114,24 @@ def test_what_was_learnt_by_heart_fails_after_a_reset_and_whoever_reads_succeeds
     for task in environment.tasks[:4]:
         clicks = known_clicks(environment, task.task_id, steps(out, task.task_id))
         for seed in (1, 2, 3):
-            assert reward_of(environment, task.task_id, clicks, by_reading, seed) == 1.0, task.goal
+            assert reward_of(environment, task.task_id, clicks, Reader(), seed) == 1.0, task.goal
             perturbed = environment.grade_journal(task.task_id, environment.journal, seed, PERTURBATIONS)
             assert perturbed.reward == 1.0, "the grader reaches the same end"
             for name, choose in CLICKERS.items():
                 assert reward_of(environment, task.task_id, clicks, choose, seed) != 1.0, (name, task.goal)
         for choose in CLICKERS.values():
             assert reward_of(environment, task.task_id, clicks, choose, 1, ()) == 1.0, "without a randomised reset it is enough"
+
+
+@pytest.mark.parametrize("perturbations", [("shuffled",), ("rebound", "shuffled"), ("fresh",)])
+def test_known_solutions_are_carried_into_the_pages_of_an_episode(out: Path, perturbations: tuple[str, ...]) -> None:
+    environment = Environment.load(out / "environments" / NAME)
+    for task in environment.tasks[:4]:
+        environment.reset(task.task_id, seed=5, perturbations=perturbations)
+        for step in steps(out, task.task_id):
+            environment.call(str(step["tool"]), environment.carried(step["arguments"]))
+        environment.finish()
+        assert environment.grade().reward == 1.0, task.goal
 
 
 def test_pages_addresses_files_and_goal_change_together(out: Path) -> None:

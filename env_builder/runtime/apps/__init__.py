@@ -123,11 +123,6 @@ class AppState(Protocol):
         """Take in what the real tool answered to the last call. `passing`: it failed by itself."""
         raise ValueError("this kind of app does not learn")
 
-    def carried(self, value: Any) -> Any:
-        """Return recorded arguments of the next call as they have to be in this episode, such as refs of elements."""
-        return value
-
-
 class LeavingState(AppState, Protocol):
     """The state of an app whose calls leave what no replay can make again, such as files after a command."""
 
@@ -192,6 +187,10 @@ class App(Protocol):
         `from_reset`: every session begins from the same state, not from where the one before ended.
         """
         return self.reset(start)
+
+    def carried(self, state: AppState, value: Any) -> Any:
+        """Return recorded arguments of the next call as they have to be in this episode, such as refs of elements."""
+        return value
 
     def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         """Return the forms of the app's ids, which a relabelling may exchange (relabelling.py). `tools`: descriptors."""
@@ -272,6 +271,12 @@ class CompositeApp(App):
         assert isinstance(state, CompositeState)
         return self._state([
             app.next_episode(own, start, from_reset) for app, own in zip(self._apps, state.states, strict=True)])
+
+    def carried(self, state: AppState, value: Any) -> Any:
+        assert isinstance(state, CompositeState)
+        for app, own in zip(self._apps, state.states, strict=True):
+            value = app.carried(own, value)
+        return value
 
     def _state(self, states: list[AppState]) -> CompositeState:
         return CompositeState(self._names, self._app_of, states, self._leaving, self._takers)
@@ -387,11 +392,6 @@ class CompositeState(LeavingState, ReceivingState):
         each = (cast(LeavingState, state).verified(grader, task_id, seed) for state, leaves in zip(
             self.states, self._leaving, strict=True) if leaves)
         return next((answer for answer in each if answer is not None), None)
-
-    def carried(self, value: Any) -> Any:
-        for state in self.states:
-            value = state.carried(value)
-        return value
 
     def examples(self, tool: str, arguments: dict[str, Any]) -> list[tuple[str, str]]:
         return self.states[self._app_of[tool]].examples(tool, arguments) if tool in self._app_of else []

@@ -30,7 +30,7 @@ from ..site.session import SiteAccess, SiteSession, one_form
 from ..site.shown_pages import ViewShelf
 from ..site.snapshot import SPOKEN
 from ..site.styling import Styles
-from . import App, DeliveringState, DownloadFolder, FileDelivery, Name, Start
+from . import App, AppState, DeliveringState, DownloadFolder, FileDelivery, Name, Start
 
 WRITES = frozenset({"browser_click", "browser_type", "browser_press_key", "browser_handle_dialog"})
 """Tools that may send a form."""
@@ -94,6 +94,9 @@ class SiteApp(App):
         if layout.viewport not in self._shelves:
             self._shelves[layout.viewport] = ViewShelf(Styles(self._styles, *layout.viewport))
         return self._shelves[layout.viewport]
+
+    def carried(self, state: AppState, value: Any) -> Any:
+        return state.carried(value) if isinstance(state, SiteState) else value
 
     def file(self, start: Start, url: str) -> bytes | None:
         """Return what is downloaded at an address: by a session that the task begins with, else the last before the start."""

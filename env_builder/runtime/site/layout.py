@@ -114,7 +114,7 @@ class PageLayout:
     def __init__(self, rules: LayoutRules, seed: int) -> None:
         self._rules = rules
         self._seed = seed
-        self._pages: dict[int, tuple[Element, Element]] = {}
+        self._pages: dict[tuple[int, str], tuple[Element, Element]] = {}
         self._recorded: dict[int, tuple[Element, Element, str]] = {}
         """By the arranged page: that, the page that it was made of, and its path."""
         self.viewport = self._draw("viewport", rules.viewports or [(1280, 720)])
@@ -127,14 +127,14 @@ class PageLayout:
 
     def arranged(self, path: str, page: Element) -> Element:
         """Return a page of a path as this seed lays it out; the page itself stays as it is."""
-        kept = self._pages.get(id(page))
+        kept = self._pages.get((id(page), path))
         if kept is None or kept[0] is not page:
             if len(self._pages) >= _MOST_PAGES:
                 _, oldest = self._pages.pop(next(iter(self._pages)))
                 self._recorded.pop(id(oldest), None)
             lists = self._rules.of(path)
             placed = self._below(page, (step_of(page),), lists, max(map(len, lists))) if lists else page
-            kept = self._pages[id(page)] = page, self._dressed(placed, False)
+            kept = self._pages[id(page), path] = page, self._dressed(placed, False)
             self._recorded[id(kept[1])] = kept[1], page, path
         return kept[1]
 

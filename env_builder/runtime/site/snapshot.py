@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
-from ..exchanges import words_of
 from ..canonical import digest
+from ..exchanges import words_of
 from . import forms
 from .accessible_names import AccessibleNames, squeeze_text
 from .flat import FlatPage
