@@ -220,8 +220,8 @@ class Environment:
         """By task, made once and shared by all episodes and forks."""
         self._grader: Path | None = None
         """The folder of rewards, where it is here."""
-        self._id_forms: list[tuple[frozenset[str], NameClasses]] = []
-        """The forms and classes of the apps' ids, once they were computed; shared by all forks."""
+        self._id_forms: list[tuple[frozenset[str], NameClasses, Mapping[str, Path]]] = []
+        """The forms and classes of the apps' ids, and their files, once they were computed; shared by all forks."""
         self._begin(None, Start(None))
 
     @classmethod
@@ -297,7 +297,8 @@ class Environment:
         opening = [*map(dict, task.opening)]
         if self._perturbations.switches and not set(RELABELLINGS).isdisjoint(self._perturbations.switches):
             if not self._id_forms:
-                self._id_forms.append((self._app.id_forms(self.tools), self._app.name_classes(self.tools)))
+                self._id_forms.append((
+                    self._app.id_forms(self.tools), self._app.name_classes(self.tools), self._app.stored_files()))
             self._relabelling = self._perturbations.relabelling(*self._id_forms[0])
             for message in opening:
                 message["content"] = self._relabelling.renaming.shown(message["content"])

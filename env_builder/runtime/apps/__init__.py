@@ -201,6 +201,10 @@ class App(Protocol):
         all tools of the environment, whose words are none of them."""
         return NameClasses()
 
+    def stored_files(self) -> Mapping[str, Path]:
+        """Return sha256 -> where the bytes lie, of files whose text may hold such names."""
+        return {}
+
 
 def load_app(row: Mapping[str, Any], directory: Path) -> App:
     """Load the app of a manifest's row {"name", "kind", "path", …} from an environment's directory.
@@ -291,6 +295,9 @@ class CompositeApp(App):
         for app in self._apps:
             classes = classes.joined(app.name_classes(descriptors))
         return classes
+
+    def stored_files(self) -> Mapping[str, Path]:
+        return {sha256: path for app in self._apps for sha256, path in app.stored_files().items()}
 
 
 class CompositeState(LeavingState, ReceivingState):

@@ -139,6 +139,9 @@ class FilesApp(App):
             raise UnknownContent(f"unknown: the file {path!r} is there, but its bytes are not on record")
         return (self._blobs / entry.hash).read_bytes()
 
+    def stored_files(self) -> Mapping[str, Path]:
+        return {path.name: path for path in sorted(self._blobs.glob("*"))}
+
     def _at(self, instant: str | None) -> Iterator[tuple[str, FileEntry]]:
         """Yield the files that exist at an instant; without a clock the latest."""
         for row in self._rows:

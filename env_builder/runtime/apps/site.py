@@ -105,6 +105,9 @@ class SiteApp(App):
             row for row in rows if start.instant is None or row["at"] < start.instant]
         return (self._blobs / chosen[-1]["sha256"]).read_bytes() if chosen else None
 
+    def stored_files(self) -> Mapping[str, Path]:
+        return {path.name: path for path in sorted(self._blobs.glob("*"))}
+
     def name_classes(self, tools: Iterable[Mapping[str, Any]]) -> NameClasses:
         """Return names of what pages are about, words of their titles, logins, years, and the passwords of this environment."""
         spoken = words_of(canonical(list(tools))) | SPOKEN

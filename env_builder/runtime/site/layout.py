@@ -27,7 +27,8 @@ _MOST_PAGES = 1024
 """Pages whose layout is kept; the oldest goes first."""
 _WORDED = re.compile(r"[A-Za-z]{3,}")
 _CODED = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[0-9A-Za-z]{5,}")
-_REFERENCES = ("for", "aria-labelledby", "aria-describedby", "aria-controls", "aria-owns", "list", "form", "popovertarget", "headers")
+_REFERENCES = ("for", "aria-labelledby", "aria-describedby", "aria-controls", "aria-owns", "list", "form",
+               "popovertarget", "headers")
 _FRAGMENTS = ("href", "data-target", "data-bs-target")
 _FIELDS = frozenset({"input", "select", "textarea", "button"})
 Way = tuple[str, ...]
