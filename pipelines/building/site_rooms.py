@@ -26,8 +26,9 @@ from env_builder.runtime.office.chat import MESSAGE
 from env_builder.site.agreement import WorkKinds, WorkVerdict
 from env_builder.site.app import LearntSite, SiteContent, write_app
 from env_builder.site.perturbing import perturbations_of_pages
+from env_builder.site.played_work import PlayedWork
 from env_builder.site.recorded import PageSession, page_sessions
-from env_builder.site.rooms import PlayedWork, SiteRoom, SiteRoomSource
+from env_builder.site.rooms import SiteRoom, SiteRoomSource
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork
 from env_builder.verify import Verified, verify
 from extractors.routes import templates
@@ -190,12 +191,15 @@ class _SiteRows:
         room = SiteRoom(SiteRoomSource(name, sessions[0].origin, draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None), draft)
         played = room.played()
-        verified = self._verified(room, played, draft, policy)
+        variants = room.played_variants(played)
+        verified = self._verified(room, [*played, *variants], draft, policy)
         holding = set(verified.task_ids) if verified is not None else set()
+        holding -= {each.task_id for each in variants if each.recorded_id not in holding}
+        n_tasks = len(holding.intersection(each.task_id for each in played))
         self._note(host, pieces, verdicts, played, holding)
         self.steps += [row for work in played if work.calls for row in _steps(host, work, room.goal(work))]
         if verified is not None and holding:
-            digests = room.write([each for each in played if each.task_id in holding], draft / "environment",
+            digests = room.write([each for each in [*played, *variants] if each.task_id in holding], draft / "environment",
                                  draft / "rewards", measured, policy, verified.report)
             move(draft / "rewards", settings.rewards / name)
             move(draft / "environment", settings.environments / name)
@@ -203,7 +207,7 @@ class _SiteRows:
                                           rewards_digest=digests.rewards_digest, n_tasks=len(holding)))
         self.decisions.append(Decision(
             stage=STAGE, subject=name, kept=bool(holding), reason="published" if holding else "no_task_holds",
-            detail=f"{len(holding)} of {len(sessions)} sessions of {host} became tasks."))
+            detail=f"{n_tasks} of {len(sessions)} sessions of {host} became tasks, with {len(holding) - n_tasks} variants."))
         shutil.rmtree(draft, ignore_errors=True)
 
     def _files(self, pieces: list[PieceOfWork], office: OfficeLogs) -> FilesContent | None:

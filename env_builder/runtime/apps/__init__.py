@@ -42,6 +42,8 @@ class Start(NamedTuple):
     """Of everything that an app samples; None: it samples nothing, and what it cannot know is unknown."""
     layout: int | None = None
     """Seed of the order in which an app shows what has none; None: as recorded."""
+    task_id: str | None = None
+    """The task, where an app holds something for it alone."""
 
 
 class FileDelivery(NamedTuple):

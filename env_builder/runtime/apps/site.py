@@ -25,6 +25,7 @@ from ..site.browser_tools import WINDOWLESS
 from ..site.form_ledger import FormLaws
 from ..site.layout import ArrangedSite, LayoutRules, PageLayout
 from ..site.model import InducedPages
+from ..site.occasions import Occasions, OccasionSite
 from ..site.port import Delivery, SitePort
 from ..site.session import SiteAccess, SiteSession, one_form
 from ..site.shown_pages import ViewShelf
@@ -63,6 +64,8 @@ class SiteApp(App):
         self._recorded: dict[str, dict[tuple[str, str], int]] = {}
         for each in rows_of(folder / "recorded_answers.jsonl"):
             self._recorded.setdefault(each["session_id"], {})[each["state"], each["question"]] = each["visit"]
+        occasions = folder / "occasions.jsonl"
+        self.occasions = Occasions(rows_of(occasions) if occasions.exists() else (), self.pages.path_of)
         names = folder / "names.json"
         self._classes = NameClasses.from_row(json.loads(names.read_text("utf-8")) if names.exists() else {},
                                              self.access.passwords.values())
@@ -75,9 +78,10 @@ class SiteApp(App):
         at = datetime.fromisoformat(start.instant) if start.instant else _NO_CLOCK
         recorded = self._recorded.get(next(iter(start.session_ids)), {}) if len(start.session_ids) == 1 else {}
         session = SiteSession(self.pages, self.laws, self.access, recorded, at, partial(self.file, start), self.application)
+        task_id = start.task_id if self.occasions.of(start.task_id) else None
         if start.layout is None:
-            return SiteState(self, session, None, start.seed or 0)
-        return SiteState(self, session, None, start.layout, self._layout(start.layout))
+            return SiteState(self, session, None, start.seed or 0, None, task_id)
+        return SiteState(self, session, None, start.layout, self._layout(start.layout), task_id)
 
     def _layout(self, seed: int) -> PageLayout:
         """Return how a seed lays out pages, the same for all its episodes."""
@@ -103,7 +107,8 @@ class SiteApp(App):
         rows = self._downloads.get(one_form(url), ())
         chosen = [row for row in rows if row["session_id"] in start.session_ids] or [
             row for row in rows if start.instant is None or row["at"] < start.instant]
-        return (self._blobs / chosen[-1]["sha256"]).read_bytes() if chosen else None
+        content = (self._blobs / chosen[-1]["sha256"]).read_bytes() if chosen else None
+        return self.occasions.content(start.task_id, content, url) if content is not None else None
 
     def stored_files(self) -> Mapping[str, Path]:
         return {path.name: path for path in sorted(self._blobs.glob("*"))}
@@ -118,12 +123,14 @@ class SiteApp(App):
 class SiteState(DeliveringState):
     """One episode of a site."""
 
-    __slots__ = ("_app", "_browser", "_delivered", "_harmless", "_layout", "_session")
+    __slots__ = ("_app", "_browser", "_delivered", "_harmless", "_layout", "_session", "_task_id")
 
     def __init__(self, app: SiteApp, session: SiteSession, browser: SiteBrowser | None, seed: int,
-                 layout: PageLayout | None = None) -> None:
+                 layout: PageLayout | None = None, task_id: str | None = None) -> None:
+        """`task_id`: of a task in which something of the site happened at another time."""
         self._app = app
         self._layout = layout
+        self._task_id = task_id
         self._session = session
         self._delivered: list[FileDelivery] = []
         self._harmless: frozenset[tuple[str, str]] = frozenset()
@@ -137,8 +144,11 @@ class SiteState(DeliveringState):
         return self._browser
 
     def _port(self, session: SiteSession) -> SitePort:
-        """Return what the browser asks: the session, or a site that lays out its pages otherwise."""
-        return session if self._layout is None else ArrangedSite(session, self._layout, self._app.pages.path_of)
+        """Return what the browser asks: the session, or a site that changes its pages for the task, and lays them out."""
+        site: SitePort = session
+        if self._task_id is not None:
+            site = OccasionSite(site, self._app.occasions, self._task_id)
+        return site if self._layout is None else ArrangedSite(site, self._layout, self._app.pages.path_of)
 
     @property
     def shelf(self) -> ViewShelf:
@@ -188,7 +198,7 @@ class SiteState(DeliveringState):
 
     def fork(self) -> SiteState:
         session = self._session.fork()
-        fork = SiteState(self._app, session, self._browser, 0, self._layout)
+        fork = SiteState(self._app, session, self._browser, 0, self._layout, self._task_id)
         fork._browser = self._browser.fork(self._port(session), deliver=fork._deliver, wait=session.wait)
         fork._harmless = self._harmless
         return fork
