@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.browser_by_heart import CLICKERS, PERTURBATIONS, Reader, known_clicks, reward_of
 from env_builder import Environment
+from env_builder.runtime.canonical import digest
 from pipelines.running.run import run
 from pipelines.settings import Settings
 from tests.env_builder.site.cards import HOST, CardSite, Recorder
@@ -84,6 +85,34 @@ def test_filed_sheets_need_their_lineage_and_the_list(out: Path) -> None:
                 environment.call(str(step["tool"]), step["arguments"])  # type: ignore[arg-type]
         environment.finish()
         assert environment.grade().reward == wanted, without
+
+
+def test_variants_pay_who_looks_and_not_who_trusts_names(out: Path) -> None:
+    environment = Environment.load(out / "environments" / NAME)
+    variants = [task for task in environment.tasks if task.derived_from is not None]
+    by_kind = {kind: [task for task in variants if task.task_id == digest(f"{kind} of {task.derived_from}")]
+               for kind in ("stale_file", "reissued")}
+    assert all(by_kind.values()) and len(variants) == sum(map(len, by_kind.values()))
+    for kind, tasks in by_kind.items():
+        for task in tasks:
+            assert task.derived_from is not None
+            own, recorded = steps(out, task.task_id), steps(out, task.derived_from)
+            trusting = [step for step in recorded if step["tool"] != "files_move" or kind != "stale_file"]
+            for played, wanted in ((own, 1.0), (recorded, 0.0), (trusting, 0.0)):
+                environment.reset(task.task_id)
+                for step in played:
+                    environment.call(str(step["tool"]), step["arguments"])
+                environment.finish()
+                assert environment.grade().reward == wanted, (kind, task.goal)
+    files = {task.task_id: paths(environment, task.task_id) for task in environment.tasks}
+    for task in variants:
+        assert task.derived_from is not None
+        assert files[task.task_id] > files[task.derived_from], "what lies there lies there for the variant alone"
+
+
+def paths(environment: Environment, task_id: str) -> set[str]:
+    environment.reset(task_id)
+    return {row["path"] for row in json.loads(environment.call("files_list", {}).content)}
 
 
 @pytest.mark.parametrize("origin", [f"https://{HOST}", f"http://{HOST}:8080"])
