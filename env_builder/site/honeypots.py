@@ -78,7 +78,7 @@ def variants_of(work: PlayedWork, starts_at: datetime, stored: Stored) -> Iterat
             yield TaskVariant("stale_file", work.piece, (FileVersion(chosen.destination, content, since=since),),
                               taken=chosen.destination)
     arrivals = Counter(path for path, _ in work.received)
-    for each in documents:
+    for each in free:
         content = older_issue(each.content)
         if content is not None and arrivals[each.arrived] == 1 and not _COPY.search(each.arrived):
             yield TaskVariant("reissued", work.piece, (FileVersion(each.arrived, content, since=since),))
