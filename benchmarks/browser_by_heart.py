@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from env_builder import Environment
@@ -119,10 +119,20 @@ def by_row(wanted: PageElement, page: Sequence[PageElement], carry: Carry) -> st
     return next((each.ref for each in page if (each.role, each.row) == (wanted.role, wanted.row)), None)
 
 
-def by_reading(wanted: PageElement, page: Sequence[PageElement], carry: Carry) -> str | None:
-    """Look for role, name and row in this episode's names."""
-    name, row = carry(wanted.name), carry(wanted.row)
-    alike = [each for each in page if (each.role, each.name) == (wanted.role, name)]
+class Reader:
+    """Looks for role, name and row in this episode's names, and knows which words of the site lead to one page."""
+
+    def __init__(self, synonyms: Iterable[Sequence[str]] = ()) -> None:
+        self._synonyms = [frozenset(each) for each in synonyms]
+
+    def __call__(self, wanted: PageElement, page: Sequence[PageElement], carry: Carry) -> str | None:
+        """Return the ref of what is meant."""
+        name = carry(wanted.name)
+        names = {name}.union(*(each for each in self._synonyms if name in each and wanted.role == "link"))
+        return _read(wanted, [each for each in page if each.role == wanted.role and each.name in names], carry(wanted.row))
+
+
+def _read(wanted: PageElement, alike: Sequence[PageElement], row: str) -> str | None:
     in_row = [each for each in alike if each.row == row]
     chosen = in_row or alike
     if len(chosen) > 1:
@@ -137,7 +147,7 @@ def reward_of(environment: Environment, task_id: str, clicks: Sequence[KnownClic
               perturbations: Sequence[str] = PERTURBATIONS) -> float | None:
     """Return what a play is worth after a randomised reset."""
     environment.reset(task_id, seed=seed, perturbations=perturbations)
-    carry: Carry = environment.carried if choose is by_reading else _unchanged
+    carry: Carry = environment.carried if isinstance(choose, Reader) else _unchanged
     page: list[PageElement] = []
     for click in clicks:
         arguments = {**carry(dict(click.arguments))}

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from browser_by_heart import CLICKERS, by_reading, known_clicks, reward_of
+from browser_by_heart import CLICKERS, Reader, known_clicks, reward_of
 
 from env_builder import Environment
+from env_builder.runtime.canonical import digest
 from env_builder.runtime.records import Task
+from env_builder.site.honeypots import KINDS
 from pipelines.running.run import run
 from pipelines.settings import Settings
 from warehouse.store import Store
@@ -41,7 +43,7 @@ def tasks(data: Path) -> Figures:
         figures = _verdicts(out, truth) | _audit(out) | passwords(data / "logs", out)
         for name in sorted(path.name for path in (out / "environments").glob("site-*")):
             room = PublishedRoom(out, name)
-            figures |= room.by_heart() | room.speed() | room.filing(_held_out(out, truth))
+            figures |= room.by_heart() | room.speed() | room.filing(_held_out(out, truth)) | room.variants()
         return figures
 
 
@@ -111,6 +113,8 @@ class PublishedRoom:
         self.environment = Environment.load(out / "environments" / name)
         rows = map(json.loads, (out / "rewards" / name / "solutions.jsonl").read_text("utf-8").splitlines())
         self.solutions: dict[str, list[Step]] = {row["task_id"]: row["steps"] for row in rows}
+        layout = (out / "environments" / name / "apps" / "site" / "layout.jsonl").read_text("utf-8").splitlines()
+        self.synonyms = [row["labels"] for row in map(json.loads, layout) if "labels" in row]
 
     def reward(self, task_id: str, steps: Sequence[Step], seed: int = 0) -> float | None:
         """Return what an episode of these steps is worth; a step that is refused is just that."""
@@ -125,7 +129,7 @@ class PublishedRoom:
         """Return the share of randomised resets after which what was remembered of the recorded clicks still solves the task,
         by what was remembered, and the share that is solved by reading the pages."""
         solved: Counter[str] = Counter()
-        plays = {**CLICKERS, "reading": by_reading}
+        plays = {**CLICKERS, "reading": Reader(self.synonyms)}
         for task_id in sorted(self.solutions):
             clicks = known_clicks(self.environment, task_id, self.solutions[task_id])
             solved.update(name for name, choose in plays.items() for seed in SEEDS
@@ -147,7 +151,8 @@ class PublishedRoom:
 
     def filing(self, held_out: frozenset[str]) -> Figures:
         """Return what honest ways and cheats get on the task with most files to file."""
-        chosen = max((FilingTask(self, task) for task in self.environment.tasks if task.task_id in self.solutions),
+        chosen = max((FilingTask(self, task) for task in self.environment.tasks
+                      if task.task_id in self.solutions and task.derived_from is None),
                      key=lambda each: (min(len(each.moves), 3), each.task.task_id in held_out, len(each.moves)), default=None)
         if chosen is None or len(chosen.moves) < 2:
             return {}
@@ -159,6 +164,33 @@ class PublishedRoom:
                 "honest": len(honest), "honest_accepted": sum(reward == 1.0 for reward in honest.values()),
                 "cheats": len(cheats), "cheats_accepted": sum((reward or 0.0) > 0 for reward in cheats.values()),
                 "cheats_unscored": sum(reward is None for reward in cheats.values())}
+
+
+    def variants(self) -> Figures:
+        """Return what the honest solution of each variant gets, and who does as recorded, trusts names or stops a day early."""
+        counts, honest, naive = Counter[str](), 0, 0
+        for task in self.environment.tasks:
+            base = task.derived_from
+            if base is None or task.task_id not in self.solutions or base not in self.solutions:
+                continue
+            kind = next((each for each in KINDS if digest(f"{each} of {base}") == task.task_id), "other")
+            counts[kind] += 1
+            own, recorded = self.solutions[task.task_id], self.solutions[base]
+            honest += self.reward(task.task_id, own) == 1.0
+            further = [step for step in own if step["tool"].startswith("files_") and step not in recorded]
+            places = {step["arguments"].get(name) for step in further for name in ("path", "destination")} - {None}
+            names = {place.rpartition("/")[2] for place in places}
+            trusting = [step for step in own
+                        if step["arguments"].get("path", step["arguments"].get("destination")) not in places]
+            silent = [step if step["tool"] != "chat_post" else _step("chat_post", **step["arguments"] | {"text": "\n".join(
+                line for line in step["arguments"]["text"].splitlines() if not any(name in line for name in names))})
+                for step in trusting]
+            plays = [self.reward(task.task_id, steps) for steps in (recorded, trusting, silent)]
+            naive += sum((reward or 0.0) > 0 for reward in plays)
+            if any(plays):
+                print(f"{kind} {task.task_id[:8]}: {plays}")
+        return {"variants": sum(counts.values()), **{f"variants_{kind}": counts[kind] for kind in KINDS},
+                "variants_honest_accepted": honest, "variants_naive_accepted": naive}
 
 
 class Move(NamedTuple):

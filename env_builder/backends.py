@@ -80,6 +80,8 @@ class FileVersion(NamedTuple):
     """Sha256 of the bytes where they are not on record; None: unknown too."""
     size: int | None = None
     """The same of their number."""
+    tasks: tuple[str, ...] = ()
+    """Tasks that alone begin with it; empty: all."""
 
 
 class FilesContent(NamedTuple):
@@ -207,6 +209,8 @@ def _write_files(
         else:
             row |= {"hash": digest(version.content), "size": len(version.content)}
             (folder / "blobs" / row["hash"]).write_bytes(version.content)
+        if version.tasks:
+            row["tasks"] = list(version.tasks)
         rows.append(row if version.origin is None else row | {"origin": version.origin})
     bundle.write_lines(folder / "tree.jsonl", sorted(rows, key=lambda row: (str(row["path"]), str(row["from"] or ""))))
     _write_identities(folder, files_content.identities)

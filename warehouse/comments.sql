@@ -316,6 +316,7 @@ comment on column mart.site_steps.is_error is 'Whether it refused the call.';
 comment on column mart.site_steps.tier is 'Of the answer (docs/environment.md).';
 comment on column mart.site_steps.observation is 'The page as a snapshot shows it before the call.';
 comment on column mart.site_steps.candidates is 'JSON list of what could be acted on there: {"ref", "role", "name", "positive"}, the last one true of what the call acts on.';
+comment on column mart.site_steps.element is 'JSON object: what the person did it to, as an event of the user interface tells (xpath, tag, text …); null: none does.';
 comment on table mart.site_work is 'What a person did on a site in one sitting, and how far it was what was asked for';
 comment on column mart.site_work.session_id is 'The page session: as the pages'' file or headers name it.';
 comment on column mart.site_work.host is 'Of the site.';

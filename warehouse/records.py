@@ -931,6 +931,8 @@ class SiteStepRow(Record):
     candidates: str
     """JSON list of what could be acted on there: {"ref", "role", "name", "positive"}, the last one true of what the call acts
     on."""
+    element: str | None
+    """JSON object: what the person did it to, as an event of the user interface tells (xpath, tag, text …); null: none does."""
 
 
 class WorkspaceStep(Record):

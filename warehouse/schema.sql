@@ -124,7 +124,8 @@ create table if not exists mart.site_steps (
     session_id varchar not null, host varchar not null, position bigint not null, task_id varchar not null,
     split varchar not null, goal varchar not null, happened_at timestamptz not null, tool varchar not null,
     arguments varchar not null, content varchar not null, is_error boolean not null, tier varchar not null,
-    observation varchar not null, candidates varchar not null, primary key (session_id, host, position));
+    observation varchar not null, candidates varchar not null, element varchar,
+    primary key (session_id, host, position));
 create table if not exists mart.workspace_steps (
     turn_id varchar not null, place bigint not null, session_id varchar not null, position bigint not null,
     kind varchar not null, path varchar, first_line bigint, before varchar, text varchar, exit_code bigint,

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any
 
 from env_builder.audit.attackers import Attack
+from env_builder.audit.files_that_lie import attacks_of_names
 from env_builder.audit.plays import Journal, Replayed, Row, call, say
 from env_builder.audit.targets import Targets
 from env_builder.audit.values import Plausible, alike, leaves, put, shown_in
@@ -61,6 +62,7 @@ class Battery:
         yield from self._idle()
         yield from self._half()
         yield from self._answers_half()
+        yield from attacks_of_names(self._solved)
         undone = self._undone()
         if undone:
             yield Attack("undoes", [*self._journal, undone], f"the solution, then {_shown(undone)} takes it back")

@@ -44,7 +44,8 @@ def _rows(steps: pl.DataFrame, about: Row, final: float | None, source: DatasetS
     for step in steps.iter_rows(named=True):
         candidates = orjson.loads(step["candidates"])
         target = next((each for each in candidates if each["positive"]), {"role": None, "name": None})
-        action = {"tool": step["tool"], "arguments": step["arguments"], "role": target["role"], "name": target["name"]}
+        action = {"tool": step["tool"], "arguments": step["arguments"], "role": target["role"], "name": target["name"],
+                  "element": orjson.loads(step["element"]) if step["element"] else None}
         to_come = steps.height - len(history) - 1
         reward = None if final is None else 0.0 if to_come else final
         yield {**about, "step": len(history), "environment_digest": source.content_digest,

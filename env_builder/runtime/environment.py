@@ -220,8 +220,8 @@ class Environment:
         """By task, made once and shared by all episodes and forks."""
         self._grader: Path | None = None
         """The folder of rewards, where it is here."""
-        self._id_forms: list[tuple[frozenset[str], NameClasses]] = []
-        """The forms and classes of the apps' ids, once they were computed; shared by all forks."""
+        self._id_forms: list[tuple[frozenset[str], NameClasses, Mapping[str, Path]]] = []
+        """The forms and classes of the apps' ids, and their files, once they were computed; shared by all forks."""
         self._begin(None, Start(None))
 
     @classmethod
@@ -292,12 +292,13 @@ class Environment:
             there = "see Environment.tasks" if self.tasks else "in an image tasks.jsonl is mounted, or a host hands it over"
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, {there}")
         fresh = self._perturbations.seed if "fresh" in self._perturbations.switches else None
-        self._begin(task, Start(task.starts_at, frozenset(task.session_ids), fresh, self._perturbations.layout))
+        self._begin(task, Start(task.starts_at, frozenset(task.session_ids), fresh, self._perturbations.layout, task.task_id))
         self._limits = limits or task.limits
         opening = [*map(dict, task.opening)]
         if self._perturbations.switches and not set(RELABELLINGS).isdisjoint(self._perturbations.switches):
             if not self._id_forms:
-                self._id_forms.append((self._app.id_forms(self.tools), self._app.name_classes(self.tools)))
+                self._id_forms.append((
+                    self._app.id_forms(self.tools), self._app.name_classes(self.tools), self._app.stored_files()))
             self._relabelling = self._perturbations.relabelling(*self._id_forms[0])
             for message in opening:
                 message["content"] = self._relabelling.renaming.shown(message["content"])
@@ -492,8 +493,8 @@ class Environment:
         self._talk.n_chars = CHARACTERS * tokens
 
     def carried(self, steps: Any) -> Any:
-        """Return steps that are written in the environment's own names as an agent has to make them in this episode."""
-        return self._relabelling.renaming.shown(steps) if self._relabelling else steps
+        """Return recorded steps as an agent has to make them in this episode: its names, and refs of what is shown now."""
+        return self._app.carried(self._state, self._relabelling.renaming.shown(steps) if self._relabelling else steps)
 
     def difference(self) -> dict[str, Any]:
         """Return what the episode changed (docs/environment.md)."""

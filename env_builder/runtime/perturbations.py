@@ -22,7 +22,8 @@ from __future__ import annotations
 import json
 import random
 import string
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from .answers import parse
@@ -106,10 +107,11 @@ class Perturbations:
         """Return the seed of how pages are laid out; None: as recorded."""
         return self.seed if "shuffled" in self.switches else None
 
-    def relabelling(self, ids: frozenset[str], classes: NameClasses) -> Relabelling:
-        """Return what relabels the agent's view; `ids`: forms of the environment's ids; `classes`: names to exchange."""
+    def relabelling(self, ids: frozenset[str], classes: NameClasses, files: Mapping[str, Path] | None = None) -> Relabelling:
+        """Return what relabels the agent's view; `ids`: forms of the environment's ids; `classes`: names to exchange; `files`:
+        hash -> where the bytes lie."""
         places = {tool: row["shuffled"] for tool, row in self._rows.items() if "shuffled" in row}
-        renaming = Renaming(ids, self.seed, classes) if "rebound" in self.switches else Renaming(frozenset(), self.seed)
+        renaming = Renaming(ids, self.seed, classes, files) if "rebound" in self.switches else Renaming(frozenset(), self.seed)
         return Relabelling(self.seed, renaming, places if "shuffled" in self.switches else {})
 
     def _latency_ms(self, step: int, tool: str, arguments: dict[str, Any]) -> float | None:

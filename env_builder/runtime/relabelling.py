@@ -7,7 +7,8 @@ and environment: apps, journal and rubric know nothing of it, so that the grader
 Every id keeps its form: letters where letters stood, digits where digits did, a number's prefix and the words within an id as
 they are. The ids of one form are permuted among each other, by seed and form alone, so no two get the same name, and new ids
 are relabelled as well. Sees: forms of the keys of entities and of texts in arguments on record. Does not see: names without a
-digit; short numbers, which may be quantities; forms that a tool's schema lists as choices.
+digit; short numbers, which may be quantities; forms that a tool's schema lists as choices. The hash of a file is that of its
+bytes with the episode's names in them, as far as these can be rewritten (documents.py); its size stays the recorded one.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import gcd, prod
+from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 from .answers import parse
 from .caching import cached
-from .canonical import canonical
+from .canonical import canonical, digest
+from .documents import rewritten
 from .exchanges import NameClasses, exchange_of
 from .records import Result
 
@@ -87,15 +90,20 @@ _NUMBERED = re.compile(r"([A-Za-z]*?)([0-9]+)")
 _MEASURE = re.compile(r"[0-9]+[A-Za-z]+|[A-Za-z]+")
 _DATED = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 _HEX = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]+)*")
+HASH_LENGTH = 64
+_HASH = re.compile(r"(?<![0-9a-zA-Z])([0-9a-f]{64})(?![0-9a-zA-Z])")
 _BOTH = ascii_lowercase + ascii_uppercase + digits
 
 
 class Renaming:
     """How one seed renames the ids of these forms; the same for all who have the same world and seed."""
 
-    def __init__(self, forms: frozenset[str], seed: int, classes: NameClasses | None = None) -> None:
-        """`classes`: names that are exchanged among each other besides."""
+    def __init__(self, forms: frozenset[str], seed: int, classes: NameClasses | None = None,
+                 files: Mapping[str, Path] | None = None) -> None:
+        """`classes`: names that are exchanged among each other besides; `files`: sha256 -> where bytes with names lie."""
         self._forms, self._seed = forms, seed
+        self._files = files or {}
+        self._hashes: dict[bool, dict[str, str]] | None = None
         self._exchange = exchange_of(classes, seed) if classes is not None and any(classes) else None
         self._renamed: dict[tuple[str, bool], str] = {}
 
@@ -117,6 +125,25 @@ class Renaming:
         return self.shown(value, True)
 
     def _all(self, text: str, back: bool) -> str:
+        if self._files and len(text) >= HASH_LENGTH and _HASH.search(text) is not None:
+            hashes = self._renewed()[back]
+            parts = _HASH.split(text)
+            if any(part in hashes for part in parts[1::2]):
+                return "".join(hashes[part] if part in hashes else self._names(part, back) for part in parts)
+        return self._names(text, back)
+
+    def _renewed(self) -> dict[bool, dict[str, str]]:
+        """Return hashes of files by those that the same files have with this episode's names in them, and back."""
+        if self._hashes is None:
+            renewed = {}
+            for sha256, path in self._files.items():
+                content = rewritten(path.read_bytes(), lambda text: self._names(text, False))
+                if content is not None and (other := digest(content)) != sha256:
+                    renewed[sha256] = other
+            self._hashes = {False: renewed, True: {other: sha256 for sha256, other in renewed.items()}}
+        return self._hashes
+
+    def _names(self, text: str, back: bool) -> str:
         if back and self._exchange is not None:
             text = self._exchange.shown(text, back)
         if self._forms:

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import math
 import re
+from calendar import monthrange
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import NamedTuple
 
 from env_builder.runtime.clock import MONTHS
@@ -34,6 +36,9 @@ _MONTHS = {name: number for number, month in enumerate(MONTHS, 1)
 _MONTH_IN_WORDS = re.compile(rf"(?i)\b({'|'.join(_MONTHS)})\.?(?: +\d{{1,2}}(?:st|nd|rd|th)?)?,? +(\d{{4}})\b")
 _MONTH_IN_NUMBERS = re.compile(r"(?<!\d)(\d{4})[-/_.](0[1-9]|1[0-2])(?!\d)")
 _NUMBERED = re.compile(r"[^\W\d_]+(\d+)")
+_DAY_FIRST = re.compile(rf"(?i)(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?\s+({'|'.join(_MONTHS)})\.?,?\s+(\d{{4}})(?!\d)")
+_MONTH_FIRST = re.compile(rf"(?i)\b({'|'.join(_MONTHS)})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?,?\s+(\d{{4}})(?!\d)")
+_DAY_IN_NUMBERS = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 _COMPLAINT = re.compile(
     r"(?i)\b(wrong|missing|not (right|correct|what)|isn'?t|didn'?t|(check|look|try) again|please (check|fix|redo))\b")
 Law = tuple[str, ...]
@@ -149,9 +154,9 @@ def _facts(piece: PieceOfWork, common: Mapping[str, frozenset[str]]) -> Iterator
 
 
 def _filing(piece: PieceOfWork, ask: str | None) -> Iterator[tuple[Law, bool]]:
-    months = set(_months(ask or ""))
+    months = set(months_in(ask or ""))
     taken = {each.entity for each in piece.downloads if each.entity}
-    offered = {entity: set(_months(words)) for each in piece.downloads for entity, words in each.offered.items()}
+    offered = {entity: set(months_in(words)) for each in piece.downloads for entity, words in each.offered.items()}
     if taken and offered:
         is_dated = months and all(offered.values())
         yield ("all taken",), taken == {entity for entity, own in offered.items() if not is_dated or own & months}
@@ -162,14 +167,14 @@ def _filing(piece: PieceOfWork, ask: str | None) -> Iterator[tuple[Law, bool]]:
         yield ("named",), all(part in (each.filed or "").rpartition("/")[2] for each in filed for part in each.entity)
     folders = {path.rpartition("/")[0] for path in piece.filed}
     if months and folders:
-        of_folders = [set(_months(folder)) for folder in folders]
+        of_folders = [set(months_in(folder)) for folder in folders]
         if any(of_folders):
             yield ("month", "folder"), all(each == months for each in of_folders)
-        of_names = [set(_months(path.rpartition("/")[2])) for path in piece.filed]
+        of_names = [set(months_in(path.rpartition("/")[2])) for path in piece.filed]
         if any(of_names):
             yield ("month", "name"), all(each == months for each in of_names)
     urls = [piece.session.requests[each.request_index].url for each in piece.downloads]
-    of_urls = [each for url in urls if (each := set(_months(url)))]
+    of_urls = [each for url in urls if (each := set(months_in(url)))]
     if months and of_urls:
         yield ("month", "address"), all(each == months for each in of_urls)
 
@@ -187,12 +192,21 @@ def _listed(text: str, names: Sequence[str]) -> set[str]:
     return {word for word in words if "." in word and word.rpartition(".")[2].casefold() in endings}
 
 
-def _months(text: str) -> Iterator[tuple[int, int]]:
+def months_in(text: str) -> Iterator[tuple[int, int]]:
     """Yield (year, month) of months that a text names, in words (English) or numbers."""
     for word, year in _MONTH_IN_WORDS.findall(text):
         yield int(year), _MONTHS[word.casefold()]
     for year, month in _MONTH_IN_NUMBERS.findall(text):
         yield int(year), int(month)
+
+
+def days_in(text: str) -> set[date]:
+    """Return the days that a text names, in English words or as ISO days."""
+    days = [(int(year), _MONTHS[word.casefold()[:3]], int(day)) for day, word, year in _DAY_FIRST.findall(text)]
+    days += [(int(year), _MONTHS[word.casefold()[:3]], int(day)) for word, day, year in _MONTH_FIRST.findall(text)]
+    days += [(int(year), int(month), int(day)) for year, month, day in _DAY_IN_NUMBERS.findall(text)]
+    return {date(year, month, day) for year, month, day in days
+            if year and 1 <= month <= 12 and 1 <= day <= monthrange(year, month)[1]}
 
 
 def _is_named(ask: str, names: Iterable[str]) -> bool:

@@ -22,9 +22,9 @@ from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.session import advanced, login_text, question_of, write_text
 from env_builder.site.form_laws import accepted, form_before, learn_laws
+from env_builder.site.layouts import learn_layout
 from env_builder.site.learning import RecordedAnswer, SiteLearner, write_site
 from env_builder.site.naming import learn_names
-from env_builder.site.ordering import learn_unordered
 from env_builder.site.parsing import collapse
 from env_builder.site.recorded import PageSession, asks_for_login, login_of, lost_requests, password_fields
 from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
@@ -189,13 +189,16 @@ def write_app(folder: Path, content: SiteContent) -> None:
     templates = json.loads((folder / "templates.json").read_text("utf-8"))
     fixed = [*content.fixed, *site.templates.values(), *(session.host for session in site.sessions)]
     bundle.write_json(folder / "names.json", learn_names(site.sessions, site.routes, content.texts, templates, fixed).to_row())
-    bundle.write_lines(folder / "layout.jsonl", learn_unordered(site.sessions, site.routes))
     bundle.write_json(folder / "access.json", site.access())
     bundle.write_lines(folder / "recorded_answers.jsonl", site.recorded(learner, content.task_sessions))
     bundle.write_lines(folder / "people.jsonl", [
         {"session_id": each.session_id, "login": each.login, "user": each.user} for each in site.sessions
         if each.session_id in content.task_sessions])
-    bundle.write_json(folder / "styles.json", compile_styles(content.sheets, sorted(_inline_sheets(site.sessions))))
+    styles = compile_styles(content.sheets, sorted(_inline_sheets(site.sessions)))
+    bundle.write_json(folder / "styles.json", styles)
+    people = {name for each in site.sessions for name in (each.login, each.user) if name}
+    bundle.write_lines(folder / "layout.jsonl", learn_layout(
+        site.sessions, site.routes, content.sheets.values(), styles, people))
     (folder / "blobs").mkdir(exist_ok=True)
     rows = []
     for session in site.sessions:

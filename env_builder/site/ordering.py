@@ -55,16 +55,16 @@ def learn_unordered(sessions: Sequence[PageSession], routes: SiteRoutes) -> list
             page, route = session.page(place), routes.route(request.method, request.url)
             if page is None or route is None or request.status >= 400:
                 continue
-            for way, element in _containers(page, (step_of(page),)):
+            for way, element in containers(page, (step_of(page),)):
                 rows = [child for child in element.children if isinstance(child, Element)]
-                if not _are_alike(rows) or _share_fields(rows):
+                if not are_alike(rows) or _share_fields(rows):
                     fixed.add((route.path, way))
                 else:
                     lists[route.path, way].append(_shown(request.at, rows))
     return [{"path": path, "list": list(way)} for path, way in sorted(lists.keys() - fixed) if _says_nothing(lists[path, way])]
 
 
-def _containers(element: Element, way: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Element]]:
+def containers(element: Element, way: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Element]]:
     """Yield the elements with two children and more, and the ways to them."""
     children = [child for child in element.children if isinstance(child, Element)]
     if len(children) > 1 and element.tag not in _FIXED:
@@ -73,10 +73,10 @@ def _containers(element: Element, way: tuple[str, ...]) -> Iterator[tuple[tuple[
     for child in children:
         step = step_of(child, counts)
         if child.tag not in ("script", "style", "svg"):
-            yield from _containers(child, (*way, step))
+            yield from containers(child, (*way, step))
 
 
-def _are_alike(rows: Sequence[Element]) -> bool:
+def are_alike(rows: Sequence[Element]) -> bool:
     """Whether rows have one tag, and hold elements of the same tags in the same order."""
     shapes = {(row.tag, tuple(child.tag for child in row.children if isinstance(child, Element))) for row in rows}
     return len(shapes) == 1 and rows[0].tag not in _LOOSE and not any("colspan" in row.attributes for row in rows)

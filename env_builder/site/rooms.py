@@ -13,7 +13,8 @@ import json
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -22,11 +23,11 @@ from env_builder.audit import AuditReport
 from env_builder.backends import AppSource, FilesContent, OfficeContent, assemble
 from env_builder.runtime.apps import App, CompositeApp, CompositeState, ReceivingState, Start, load_app
 from env_builder.runtime.apps.site import SiteState
-from env_builder.runtime.canonical import digest
 from env_builder.site.agreement import WorkVerdict
+from env_builder.site.honeypots import MOST_OF_KIND, TaskVariant, VariantSteps, variants_of
+from env_builder.site.played_work import PlayedWork
 from env_builder.site.playing import Deed, PlayedCall, PlayStopped, WorkPlayer, tree_path
 from env_builder.site.work import PieceOfWork
-from warehouse.records import Split
 
 SITE, FILES, CHAT = "site", "files", "chat"
 _STEPS, _SECONDS = 400, 3600.0
@@ -46,37 +47,6 @@ class SiteRoomSource(NamedTuple):
     verdicts: Sequence[WorkVerdict]
     files: FilesContent | None
     chat: OfficeContent | None
-
-
-class PlayedWork(NamedTuple):
-    """A piece of work that was played again."""
-
-    piece: PieceOfWork
-    verdict: WorkVerdict
-    reason: str
-    """played; or why it is no task."""
-    detail: str
-    calls: tuple[PlayedCall, ...] = ()
-    deeds: tuple[Deed, ...] = ()
-    difference: Mapping[str, Any] = {}
-    received: tuple[tuple[str, str | None], ...] = ()
-    """(path, origin) of files that were downloaded."""
-
-    @property
-    def task_id(self) -> str:
-        return digest(f"site task of {self.piece.session.session_id}")
-
-    @property
-    def steps(self) -> list[Row]:
-        """Return the calls alone, as a known solution has them."""
-        return [{"tool": call.tool, "arguments": call.arguments} for call in self.calls]
-
-    @property
-    def split(self) -> Split:
-        """Return the part of the data that the work belongs to, whether a task is made of it or not."""
-        if int(self.task_id[:8], 16) % 10 < 8:
-            return "train"
-        return "validation" if int(self.task_id[:8], 16) % 10 == 8 else "held_out"
 
 
 class DownloadFolders:
@@ -112,6 +82,8 @@ class SiteRoom:
         self._source = source
         self._draft = draft
         self._folders = DownloadFolders(source.pieces)
+        self._variants: dict[str, TaskVariant] = {}
+        """By task, what the environment holds for it alone."""
         self._access: Row = json.loads((source.site / "access.json").read_text("utf-8"))
 
     def apps(self) -> list[AppSource]:
@@ -123,22 +95,77 @@ class SiteRoom:
         if source.files is not None:
             options["downloads"] = {"app": FILES, "folder": self._folders.pattern}
             homes = {piece.session.session_id: self._folders.of(piece.person) for piece in source.pieces}
-            apps.append(AppSource(FILES, "files", source.files._replace(identities=homes), {"style": "short"}))
+            planted = [version._replace(tasks=(task_id,)) for task_id, each in self._variants.items() for version in each.files]
+            content = source.files._replace(versions=[*source.files.versions, *planted], identities=homes)
+            apps.append(AppSource(FILES, "files", content, {"style": "short"}))
         if source.chat is not None:
             apps.append(AppSource(CHAT, "office", source.chat._replace(identities=people), {"app": "chat"}))
         return [AppSource(SITE, "site", source.site, options), *apps]
 
     def played(self) -> list[PlayedWork]:
         """Play every piece of work that was right."""
+        app = self._app()
+        return [self._played(app, piece, verdict)
+                for piece, verdict in zip(self._source.pieces, self._source.verdicts, strict=True)]
+
+    def played_variants(self, works: Iterable[PlayedWork]) -> list[PlayedWork]:
+        """Play variants of work in which what is convenient is wrong; those that cannot be played are left out."""
+        if self._source.files is None:
+            return []
+        planned: list[tuple[PlayedWork, TaskVariant]] = []
+        counts: Counter[tuple[int | None, str]] = Counter()
+        for work in sorted(works, key=lambda work: work.task_id):
+            starts_at = datetime.fromisoformat(_instant(work.piece))
+            for variant in variants_of(work, starts_at, self._stored) if work.reason == "played" else ():
+                counts[work.verdict.kind, variant.kind] += 1
+                if counts[work.verdict.kind, variant.kind] <= MOST_OF_KIND:
+                    planned.append((work._replace(variant=variant.kind, piece=variant.piece), variant))
+        self._variants = {work.task_id: variant for work, variant in planned}
+        app = self._app() if planned else None
+        again = [self._again(app, work, variant) for work, variant in planned if app is not None]
+        played = [work for work in again if work is not None]
+        self._hold(played)
+        return played
+
+    def _hold(self, works: Iterable[PlayedWork]) -> None:
+        """Let the environment hold what these variants need, and no other."""
+        self._variants = {work.task_id: self._variants[work.task_id] for work in works if work.variant}
+        self._write_occasions()
+
+    def _write_occasions(self) -> None:
+        bundle.write_lines(self._source.site / "occasions.jsonl", [
+            {"tasks": [task_id], "entity": list(each.entity), "from": each.day.before.isoformat(),
+             "to": each.day.after.isoformat()} for task_id, each in sorted(self._variants.items()) if each.day is not None])
+
+    def _app(self) -> App:
+        """Return the apps as they would be written now."""
+        self._write_occasions()
         folder = self._draft / "apps"
+        shutil.rmtree(folder, ignore_errors=True)
         assemble(self._source.name, self.apps(), (), (), folder, self._draft / "no rewards")
         manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
         apps = [load_app(row, folder) for row in manifest["apps"]]
-        app = CompositeApp(apps) if len(apps) > 1 else apps[0]
-        works = [self._played(app, piece, verdict)
-                 for piece, verdict in zip(self._source.pieces, self._source.verdicts, strict=True)]
-        shutil.rmtree(folder, ignore_errors=True)
-        return works
+        return CompositeApp(apps) if len(apps) > 1 else apps[0]
+
+    def _stored(self, sha256: str) -> bytes | None:
+        path = self._source.site / "blobs" / sha256
+        return path.read_bytes() if path.is_file() else None
+
+    def _again(self, app: App, work: PlayedWork, variant: TaskVariant) -> PlayedWork | None:
+        """Do the calls of work again as a variant needs them; None where one of them is refused, or nothing is other."""
+        state = app.reset(Start(_instant(work.piece), frozenset((work.piece.session.session_id,)), task_id=work.task_id))
+        steps, calls = VariantSteps(work, variant), list[PlayedCall]()
+        for call in work.calls:
+            for tool, arguments in steps.before(call):
+                result = state.call(tool, arguments)
+                if result.is_error or result.tier == "unknown":
+                    return None
+                calls.append(call._replace(tool=tool, arguments=arguments, content=result.content, tier=result.tier))
+            steps.arrived(path for path, _ in cast(ReceivingState, state).received())
+        received = cast(ReceivingState, state).received()
+        done = work._replace(calls=tuple(calls), difference=state.difference(), received=received)
+        is_same = (self._end(done), received) == (self._end(work), work.received) and not variant.taken
+        return None if is_same or len(received) != len(work.received) else done
 
     def _played(self, app: App, piece: PieceOfWork, verdict: WorkVerdict) -> PlayedWork:
         is_own_goal = piece.ask is None and verdict.is_whole
@@ -163,6 +190,7 @@ class SiteRoom:
               privacy: str = "off", audit: AuditReport | None = None) -> bundle.Digests:
         """Write the environment of the work that was played."""
         tasks = sorted((work for work in works if work.reason == "played"), key=lambda work: work.task_id)
+        self._hold(tasks)
         return assemble(
             self._source.name, self.apps(), [self._task(work) for work in tasks], [self._rubric(work) for work in tasks],
             environment, rewards, [{"task_id": work.task_id, "steps": work.steps} for work in tasks], perturbations,
@@ -173,7 +201,7 @@ class SiteRoom:
         return {"task_id": work.task_id, "session_ids": [work.piece.session.session_id], "split": work.split,
                 "family": f"work-{work.verdict.kind}", "goal": goal, "starts_at": _instant(work.piece),
                 "opening": [{"role": "user", "content": goal}], "user": {"turns": []}, "slots": {}, "segment_of": None,
-                "derived_from": None, "limits": {"steps": _STEPS, "seconds": _SECONDS}}
+                "derived_from": work.recorded_id if work.variant else None, "limits": {"steps": _STEPS, "seconds": _SECONDS}}
 
     def goal(self, work: PlayedWork) -> str:
         """Return the ask, else what was done, and what the person knew besides: address, login, where such files go."""

@@ -28,8 +28,9 @@ _EVENTS = """
     select * from core.events where kind in ('page', 'request') and service = $host
     and coalesce(session_id, file_id) = $id order by happened_at, event_id"""
 _AROUND = """
-    select happened_at as at, format, arguments, content from core.events
-    where format in ('file_audit', 'slack') and happened_at between $first and $last
+    select happened_at as at, format, tool, arguments, content from core.events
+    where (format in ('file_audit', 'slack') or json_extract_string(arguments, '$.xpath') is not null)
+    and happened_at between $first and $last
     and lower(split_part(name, '@', 1)) = lower(split_part($person, '@', 1)) order by happened_at, position, event_id"""
 _AFTER = timedelta(minutes=15)
 """How long after the last request what the person did counts as part of the session."""
@@ -103,18 +104,28 @@ def find_work(library: Library, session_id: str, step: int) -> Row | None:
 
 
 def _around(library: Library, person: str | None, requests: Sequence[RecordedRequest]) -> list[Row]:
-    """Return what the person did to files and wrote from the first request on."""
+    """Return what the person did to files and elements, and wrote, from the first request on."""
     if person is None or not requests:
         return []
     rows = []
     for event in library.rows(_AROUND, first=requests[0].at, last=requests[-1].at + _AFTER, person=person):
         facts = json.loads(event["arguments"] or "{}")
+        if "xpath" in facts:
+            rows.append({"at": event["at"], "kind": "element", "text": _element(event["tool"], facts), "step": None,
+                         "status": None})
+            continue
         text = event["content"] if event["format"] == "slack" else " ".join(filter(None, (
             facts.get("operation"), facts.get("path"), f"to {facts['to']}" if facts.get("to") else None)))
         if text:
             rows.append({"at": event["at"], "kind": "message" if event["format"] == "slack" else "file", "text": text,
                          "step": None, "status": None})
     return rows
+
+
+def _element(act: str, facts: Row) -> str:
+    """Return what was done to an element, without what was typed."""
+    name = next((str(facts[each]) for each in ("text", "name", "id") if facts.get(each)), "")
+    return " ".join(filter(None, (act, str(facts.get("tag", "")).lower(), name, str(facts["xpath"]))))
 
 
 def _page(request: RecordedRequest | None) -> tuple[str | None, str]:

@@ -26,8 +26,10 @@ from env_builder.runtime.office.chat import MESSAGE
 from env_builder.site.agreement import WorkKinds, WorkVerdict
 from env_builder.site.app import LearntSite, SiteContent, write_app
 from env_builder.site.perturbing import perturbations_of_pages
+from env_builder.site.played_work import PlayedWork
 from env_builder.site.recorded import PageSession, page_sessions
-from env_builder.site.rooms import PlayedWork, SiteRoom, SiteRoomSource
+from env_builder.site.rooms import SiteRoom, SiteRoomSource
+from env_builder.site.ui_elements import UiElements, ui_events
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork
 from env_builder.verify import Verified, verify
 from extractors.routes import templates
@@ -51,6 +53,9 @@ _SHEETS = """
     select service, content, max(json_extract_string(value, '$.body')) from core.events
     where kind = 'log' and json_extract_string(value, '$.type') = 'text/css' and content is not null and service is not null
     group by service, content order by service, content"""
+_INTERFACE = """
+    select happened_at, tool, name, arguments from core.events
+    where kind = 'business' and json_extract_string(arguments, '$.xpath') is not null order by happened_at, event_id"""
 _OF_FORMAT = "select * from core.events where format = $format order by happened_at, position, event_id"
 
 
@@ -60,7 +65,7 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
     pages = store.read(_PAGES)
     if pages.height:
         office = OfficeLogs(store.read(_OF_FORMAT, format="slack"), store.read(_OF_FORMAT, format="file_audit"),
-                            stored_files(settings))
+                            store.read(_INTERFACE), stored_files(settings))
         gap = timedelta(minutes=settings.configured.sessions.gap_minutes)
         sessions = page_sessions(pages.iter_rows(named=True), gap)
         hosts = sorted({session.host for session in sessions})
@@ -115,6 +120,8 @@ class OfficeLogs(NamedTuple):
     """Events of the format `slack`."""
     files: pl.DataFrame
     """Events of the format `file_audit`."""
+    interface: pl.DataFrame
+    """Events about elements of pages."""
     stored: Callable[[str], bytes | None]
 
     def messages(self, content: OfficeContent) -> list[ChatMessage]:
@@ -190,12 +197,16 @@ class _SiteRows:
         room = SiteRoom(SiteRoomSource(name, sessions[0].origin, draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None), draft)
         played = room.played()
-        verified = self._verified(room, played, draft, policy)
+        variants = room.played_variants(played)
+        verified = self._verified(room, [*played, *variants], draft, policy)
         holding = set(verified.task_ids) if verified is not None else set()
+        holding -= {each.task_id for each in variants if each.recorded_id not in holding}
+        n_tasks = len(holding.intersection(each.task_id for each in played))
         self._note(host, pieces, verdicts, played, holding)
-        self.steps += [row for work in played if work.calls for row in _steps(host, work, room.goal(work))]
+        elements = UiElements(ui_events(office.interface.iter_rows(named=True), host), site.sessions)
+        self.steps += [row for work in played if work.calls for row in _steps(host, work, room.goal(work), elements)]
         if verified is not None and holding:
-            digests = room.write([each for each in played if each.task_id in holding], draft / "environment",
+            digests = room.write([each for each in [*played, *variants] if each.task_id in holding], draft / "environment",
                                  draft / "rewards", measured, policy, verified.report)
             move(draft / "rewards", settings.rewards / name)
             move(draft / "environment", settings.environments / name)
@@ -203,7 +214,7 @@ class _SiteRows:
                                           rewards_digest=digests.rewards_digest, n_tasks=len(holding)))
         self.decisions.append(Decision(
             stage=STAGE, subject=name, kept=bool(holding), reason="published" if holding else "no_task_holds",
-            detail=f"{len(holding)} of {len(sessions)} sessions of {host} became tasks."))
+            detail=f"{n_tasks} of {len(sessions)} sessions of {host} became tasks, with {len(holding) - n_tasks} variants."))
         shutil.rmtree(draft, ignore_errors=True)
 
     def _files(self, pieces: list[PieceOfWork], office: OfficeLogs) -> FilesContent | None:
@@ -241,11 +252,12 @@ class _SiteRows:
                                                detail=detail))
 
 
-def _steps(host: str, work: PlayedWork, goal: str) -> Iterator[SiteStepRow]:
+def _steps(host: str, work: PlayedWork, goal: str, elements: UiElements) -> Iterator[SiteStepRow]:
     """Yield what somebody did right, call by call."""
-    for position, call in enumerate(work.calls):
+    for position, (call, element) in enumerate(zip(work.calls, elements.elements(work), strict=True)):
         yield SiteStepRow(
             session_id=work.piece.session.session_id, host=host, position=position, task_id=work.task_id, split=work.split,
             goal=goal, happened_at=call.at, tool=call.tool, arguments=canonical(call.arguments), content=call.content,
             is_error=call.is_error, tier=call.tier, observation=call.observation, candidates=canonical([
-                {"ref": item.ref, "role": item.role, "name": item.name, "positive": item.is_target} for item in call.items]))
+                {"ref": item.ref, "role": item.role, "name": item.name, "positive": item.is_target} for item in call.items]),
+            element=canonical(element) if element is not None else None)

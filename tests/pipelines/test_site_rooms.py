@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.browser_by_heart import CLICKERS, PERTURBATIONS, by_reading, known_clicks, reward_of
+from benchmarks.browser_by_heart import CLICKERS, PERTURBATIONS, Reader, known_clicks, reward_of
 from env_builder import Environment
+from env_builder.runtime.canonical import digest
 from pipelines.inspection.summary import summary
 from pipelines.running.run import run
 from pipelines.settings import Settings
@@ -59,9 +60,9 @@ def test_work_that_was_right_becomes_tasks(out: Path) -> None:
 
 
 def test_the_summary_counts_the_tasks_of_sites(out: Path) -> None:
-    shown = summary(Settings(logs=(), out=str(out)))
-    assert shown["statement"].startswith("12 tasks of web sites are published") and "No reward" not in shown["statement"]
-    assert [(room["environment"], room["n_tasks"]) for room in shown["rooms"]] == [(NAME, 12)]
+    shown, n_tasks = summary(Settings(logs=(), out=str(out))), len(Environment.load(out / "environments" / NAME).tasks)
+    assert n_tasks >= 12 and shown["statement"].startswith(f"{n_tasks} tasks of web sites are published")
+    assert [(room["environment"], room["n_tasks"]) for room in shown["rooms"]] == [(NAME, n_tasks)]
 
 
 def test_the_known_solution_is_paid_and_another_end_is_not(out: Path) -> None:
@@ -93,6 +94,34 @@ def test_filed_sheets_need_their_lineage_and_the_list(out: Path) -> None:
         assert environment.grade().reward == wanted, without
 
 
+def test_variants_pay_who_looks_and_not_who_trusts_names(out: Path) -> None:
+    environment = Environment.load(out / "environments" / NAME)
+    variants = [task for task in environment.tasks if task.derived_from is not None]
+    by_kind = {kind: [task for task in variants if task.task_id == digest(f"{kind} of {task.derived_from}")]
+               for kind in ("stale_file", "reissued")}
+    assert all(by_kind.values()) and len(variants) == sum(map(len, by_kind.values()))
+    for kind, tasks in by_kind.items():
+        for task in tasks:
+            assert task.derived_from is not None
+            own, recorded = steps(out, task.task_id), steps(out, task.derived_from)
+            trusting = [step for step in recorded if step["tool"] != "files_move" or kind != "stale_file"]
+            for played, wanted in ((own, 1.0), (recorded, 0.0), (trusting, 0.0)):
+                environment.reset(task.task_id)
+                for step in played:
+                    environment.call(str(step["tool"]), step["arguments"])
+                environment.finish()
+                assert environment.grade().reward == wanted, (kind, task.goal)
+    files = {task.task_id: paths(environment, task.task_id) for task in environment.tasks}
+    for task in variants:
+        assert task.derived_from is not None
+        assert files[task.task_id] > files[task.derived_from], "what lies there lies there for the variant alone"
+
+
+def paths(environment: Environment, task_id: str) -> set[str]:
+    environment.reset(task_id)
+    return {row["path"] for row in json.loads(environment.call("files_list", {}).content)}
+
+
 @pytest.mark.parametrize("origin", [f"https://{HOST}", f"http://{HOST}:8080"])
 def test_goals_state_what_was_done_if_logs_have_no_chat(origin: str, tmp_path: Path) -> None:
     recorder = Recorder(CardSite())
@@ -121,13 +150,24 @@ def test_what_was_learnt_by_heart_fails_after_a_reset_and_whoever_reads_succeeds
     for task in environment.tasks[:4]:
         clicks = known_clicks(environment, task.task_id, steps(out, task.task_id))
         for seed in (1, 2, 3):
-            assert reward_of(environment, task.task_id, clicks, by_reading, seed) == 1.0, task.goal
+            assert reward_of(environment, task.task_id, clicks, Reader(), seed) == 1.0, task.goal
             perturbed = environment.grade_journal(task.task_id, environment.journal, seed, PERTURBATIONS)
             assert perturbed.reward == 1.0, "the grader reaches the same end"
             for name, choose in CLICKERS.items():
                 assert reward_of(environment, task.task_id, clicks, choose, seed) != 1.0, (name, task.goal)
         for choose in CLICKERS.values():
             assert reward_of(environment, task.task_id, clicks, choose, 1, ()) == 1.0, "without a randomised reset it is enough"
+
+
+@pytest.mark.parametrize("perturbations", [("shuffled",), ("rebound", "shuffled"), ("fresh",)])
+def test_known_solutions_are_carried_into_the_pages_of_an_episode(out: Path, perturbations: tuple[str, ...]) -> None:
+    environment = Environment.load(out / "environments" / NAME)
+    for task in environment.tasks[:4]:
+        environment.reset(task.task_id, seed=5, perturbations=perturbations)
+        for step in steps(out, task.task_id):
+            environment.call(str(step["tool"]), environment.carried(step["arguments"]))
+        environment.finish()
+        assert environment.grade().reward == 1.0, task.goal
 
 
 def test_pages_addresses_files_and_goal_change_together(out: Path) -> None:

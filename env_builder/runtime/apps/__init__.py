@@ -42,6 +42,8 @@ class Start(NamedTuple):
     """Of everything that an app samples; None: it samples nothing, and what it cannot know is unknown."""
     layout: int | None = None
     """Seed of the order in which an app shows what has none; None: as recorded."""
+    task_id: str | None = None
+    """The task, where an app holds something for it alone."""
 
 
 class FileDelivery(NamedTuple):
@@ -123,7 +125,6 @@ class AppState(Protocol):
         """Take in what the real tool answered to the last call. `passing`: it failed by itself."""
         raise ValueError("this kind of app does not learn")
 
-
 class LeavingState(AppState, Protocol):
     """The state of an app whose calls leave what no replay can make again, such as files after a command."""
 
@@ -189,6 +190,10 @@ class App(Protocol):
         """
         return self.reset(start)
 
+    def carried(self, state: AppState, value: Any) -> Any:
+        """Return recorded arguments of the next call as they have to be in this episode, such as refs of elements."""
+        return value
+
     def id_forms(self, tools: Iterable[Mapping[str, Any]]) -> frozenset[str]:
         """Return the forms of the app's ids, which a relabelling may exchange (relabelling.py). `tools`: descriptors."""
         return frozenset()
@@ -197,6 +202,10 @@ class App(Protocol):
         """Return names that a relabelling may exchange among each other in all apps (exchanges.py). `tools`: descriptors of
         all tools of the environment, whose words are none of them."""
         return NameClasses()
+
+    def stored_files(self) -> Mapping[str, Path]:
+        """Return sha256 -> where the bytes lie, of files whose text may hold such names."""
+        return {}
 
 
 def load_app(row: Mapping[str, Any], directory: Path) -> App:
@@ -269,6 +278,12 @@ class CompositeApp(App):
         return self._state([
             app.next_episode(own, start, from_reset) for app, own in zip(self._apps, state.states, strict=True)])
 
+    def carried(self, state: AppState, value: Any) -> Any:
+        assert isinstance(state, CompositeState)
+        for app, own in zip(self._apps, state.states, strict=True):
+            value = app.carried(own, value)
+        return value
+
     def _state(self, states: list[AppState]) -> CompositeState:
         return CompositeState(self._names, self._app_of, states, self._leaving, self._takers)
 
@@ -282,6 +297,9 @@ class CompositeApp(App):
         for app in self._apps:
             classes = classes.joined(app.name_classes(descriptors))
         return classes
+
+    def stored_files(self) -> Mapping[str, Path]:
+        return {sha256: path for app in self._apps for sha256, path in app.stored_files().items()}
 
 
 class CompositeState(LeavingState, ReceivingState):

@@ -2,7 +2,8 @@
 
 In: tree.jsonl of the app's folder, rows {"path", "hash", "size", "mode", "from", "to"} (the file had this content from one ISO
 instant until another; null: ever), and blobs/<sha256>. A row may have an `origin` (where the bytes first came from, a text) and
-`stored` false: then the bytes are not on record, and maybe neither their hash nor their size. Out: an app with tools that list,
+`stored` false: then the bytes are not on record, and maybe neither their hash nor their size; or `tasks`: only these begin with
+it. Out: an app with tools that list,
 read, find, write, move, copy and delete files. A folder is there as long as a file is stored below it. Nothing that was written
 after the episode's instant is visible, and what an episode writes has the episode's instant as its time. An origin stays with a
 file that is moved, and goes along with a copy; who writes a file takes its origin away.
@@ -124,12 +125,15 @@ class FilesApp(App):
         self._users = SessionUsers(folder, row)
         self._blobs = folder / "blobs"
         self._rows = list(rows_of(folder / "tree.jsonl"))
-        self._trees: dict[str | None, Tree] = {}
+        self._tasks = {task_id for row in self._rows for task_id in row.get("tasks", ())}
+        """Tasks with files of their own."""
+        self._trees: dict[tuple[str | None, str | None], Tree] = {}
 
     def reset(self, start: Start) -> FilesState:
-        if start.instant not in self._trees:
-            self._trees[start.instant] = dict(self._at(start.instant))
-        return FilesState(self, self._trees[start.instant], start.instant, self._users.user_of(start))
+        key = start.instant, start.task_id if start.task_id in self._tasks else None
+        if key not in self._trees:
+            self._trees[key] = dict(self._at(*key))
+        return FilesState(self, self._trees[key], start.instant, self._users.user_of(start))
 
     def content(self, path: str, entry: FileEntry) -> bytes:
         """Return the bytes of a file. UnknownContent: they are not on record."""
@@ -139,9 +143,14 @@ class FilesApp(App):
             raise UnknownContent(f"unknown: the file {path!r} is there, but its bytes are not on record")
         return (self._blobs / entry.hash).read_bytes()
 
-    def _at(self, instant: str | None) -> Iterator[tuple[str, FileEntry]]:
-        """Yield the files that exist at an instant; without a clock the latest."""
+    def stored_files(self) -> Mapping[str, Path]:
+        return {path.name: path for path in sorted(self._blobs.glob("*"))}
+
+    def _at(self, instant: str | None, task_id: str | None) -> Iterator[tuple[str, FileEntry]]:
+        """Yield the files that exist at an instant; without a clock the latest. Those of other tasks are left out."""
         for row in self._rows:
+            if "tasks" in row and task_id not in row["tasks"]:
+                continue
             since, until = row["from"], row["to"]
             if until is None if instant is None else (since or "") <= instant and (until is None or instant < until):
                 yield row["path"], FileEntry(row["hash"], row["size"], row["mode"], since, None, row.get("origin"),

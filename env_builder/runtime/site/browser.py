@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from ..canonical import digest
 from ..records import Result, Tier
 from ..schemas import refusal
 from . import activation, forms
@@ -25,7 +24,7 @@ from .keys import typed_key
 from .port import Delivery, PortRequest, SitePort
 from .roles import is_disabled, is_focusable
 from .shown_pages import BrowserState, BrowserTab, OpenDialog, ShownPage, ViewShelf, moved_edits, refresh_of, same_controls
-from .snapshot import PageView, RefDraw
+from .snapshot import PageView, RefDraw, first_ref, random_of
 from .styling import Styles
 from .trees import Element
 
@@ -62,7 +61,7 @@ class SiteBrowser:
         self._seed = seed
         self._snapshots = snapshots
         self._deliver, self._find_file, self._wait = deliver, find_file, wait
-        self._state = BrowserState(next_ref=1 + self._random(-1) % 89)
+        self._state = BrowserState(next_ref=first_ref(seed))
         self._tier: str | None = None
         """Of the last answer of the port in this call."""
         self._notes: list[str] = []
@@ -494,9 +493,11 @@ class SiteBrowser:
     def _new_page(self, address: PageAddress, method: str, status: int, tier: str, tree: Element,
                   refresh: tuple[float, str] | None) -> ShownPage:
         state = self._state
-        refs = RefDraw.draw(state.next_ref, len(self._shelf.flat(tree).tags), self._random(state.n_draws))
+        refs = RefDraw.draw(state.next_ref, len(self._shelf.flat(tree).tags), random_of(self._seed, state.n_draws))
         self._state = state._replace(n_draws=state.n_draws + 1, next_ref=refs.start + refs.size)
-        return ShownPage(address.text, method, status, tier, tree, refs, refresh=refresh)
+        start = refs.start - first_ref(self._seed) + first_ref(0)
+        recorded = refs.drawn_by(random_of(0, state.n_draws), start) if self._seed else None
+        return ShownPage(address.text, method, status, tier, tree, refs, refresh=refresh, recorded_refs=recorded)
 
     def _fill(self, number: int, text: str) -> None:
         """Put a text into a field, in the place of what stands there."""
@@ -659,9 +660,6 @@ class SiteBrowser:
         if address.host != self._site.host:
             raise BrowserRefusal(f"cannot reach {address.origin}; only {self._site.origin} is there")
         return address._replace(origin=self._site.origin)
-
-    def _random(self, number: int) -> int:
-        return int(digest(f"{self._seed} {number}")[:24], 16)
 
     def _check_modal(self, tool: str) -> None:
         dialog, chooser = self._state.dialog, self._state.chooser

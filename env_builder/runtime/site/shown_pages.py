@@ -39,6 +39,8 @@ class ShownPage(NamedTuple):
     focus: int | None = None
     refresh: tuple[float, str] | None = None
     """Seconds until the page leads on by itself, and where to."""
+    recorded_refs: RefDraw | None = None
+    """Its refs where no seed draws them, as known solutions have them; None: `refs`."""
 
     def holds(self, address: PageAddress) -> bool:
         """Return whether an address is a place on this page."""

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
+from ..canonical import digest
 from ..exchanges import words_of
 from . import forms
 from .accessible_names import AccessibleNames, squeeze_text
@@ -65,6 +66,16 @@ Line: TypeAlias = tuple[str, int, str]
 _SELECTOR = re.compile(r'role=([a-z]+)(?:\[name=("(?:[^"\\]|\\.)*"|\'[^\']*\')\s*s?\])?(?:\s*>>\s*nth=(\d+))?').fullmatch
 
 
+def random_of(seed: int, number: int) -> int:
+    """Return the random number that a seed draws for a document."""
+    return int(digest(f"{seed} {number}")[:24], 16)
+
+
+def first_ref(seed: int) -> int:
+    """Return where the refs of a browser begin."""
+    return 1 + random_of(seed, -1) % 89
+
+
 class RefDraw(NamedTuple):
     """How the elements of a document are numbered in snapshots: without regard to their order."""
 
@@ -92,7 +103,11 @@ class RefDraw(NamedTuple):
     def draw(cls, start: int, n_elements: int, random: int) -> RefDraw:
         """Draw the numbers of a document with so many elements from a random number."""
         size = _prime(max(n_elements, 97))
-        return cls(start, 1 + random % (size - 1), (random >> 32) % size, size)
+        return cls(start, 0, 0, size).drawn_by(random, start)
+
+    def drawn_by(self, random: int, start: int) -> RefDraw:
+        """Return the numbers of a document of this size that another random number draws."""
+        return RefDraw(start, 1 + random % (self.size - 1), (random >> 32) % self.size, self.size)
 
 
 def _prime(least: int) -> int:

@@ -35,7 +35,7 @@ class CardSite:
             return 404, None, "<h1>Not here</h1>", None
         card = self.cards[int(parts[1])]
         if parts[2:] == ["sheet"]:
-            return 200, None, None, (f"sheet-{parts[1]}.pdf", f"%PDF {card['title']}".encode())
+            return 200, None, None, (f"sheet-{parts[1]}.pdf", f"%PDF {card['title']}: {parts[1]}.50 in all".encode())
         if method == "POST":
             if values.get("work") == "comment" and not values.get("text"):
                 return 200, None, self._card(int(parts[1]), user), None

@@ -69,7 +69,7 @@ def test_each_episode_has_data_of_its_own(application: Application) -> None:
             answer = running.port.ask(PortRequest("POST", "/cards/101/", edit))
             assert (answer.status, answer.tier, answer.location) == (302, "real", "/cards/101/")
             file = running.port.ask(PortRequest("GET", "/cards/101/sheet")).file
-            assert file is not None and (file.name, file.content) == ("sheet-101.pdf", b"%PDF Lantern")
+            assert file is not None and (file.name, file.content) == ("sheet-101.pdf", b"%PDF Lantern: 101.50 in all")
     assert "Torch 101" in (application.data / "cards.json").read_text(), "what is copied stays as it is"
 
 

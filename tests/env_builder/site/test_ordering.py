@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.runtime.site.layout import PageLayout, UnorderedLists, shown_text
+from env_builder.runtime.site.layout import LayoutRules, PageLayout, shown_text
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.trees import Element
 from env_builder.site.ordering import learn_unordered
@@ -59,7 +59,7 @@ def test_without_evidence_lists_stay() -> None:
 
 @given(st.integers(0, 99), st.permutations(ITEMS), st.integers(2, 6))
 def test_a_layout_has_the_same_rows_in_one_order(seed: int, items: list[tuple[str, str, str]], n_shown: int) -> None:
-    layout = PageLayout(UnorderedLists([{"path": "/things/", "list": list(LIST)}]), seed)
+    layout = PageLayout(LayoutRules([{"path": "/things/", "list": list(LIST)}]), seed)
     whole, part = parse(page(ITEMS)), parse(page(items[:n_shown]))
     before = shown_text(part)
     arranged = rows(layout.arranged("/things/", part))
@@ -70,7 +70,7 @@ def test_a_layout_has_the_same_rows_in_one_order(seed: int, items: list[tuple[st
 
 
 def test_seeds_lay_out_otherwise() -> None:
-    orders = {tuple(rows(PageLayout(UnorderedLists([{"path": "/things/", "list": list(LIST)}]), seed).arranged(
+    orders = {tuple(rows(PageLayout(LayoutRules([{"path": "/things/", "list": list(LIST)}]), seed).arranged(
         "/things/", parse(page(ITEMS))))) for seed in range(8)}
     assert len(orders) > 5
 
