@@ -132,7 +132,8 @@ class LearntSite:
             if session.session_id in wanted:
                 answered: set[tuple[str, str]] = set()
                 lost = lost_requests(session)
-                for place, (visit, key) in enumerate(zip(learner.sessions[session.session_id], self._states(session), strict=True)):
+                keyed_visits = zip(learner.sessions[session.session_id], self._states(session), strict=True)
+                for place, (visit, key) in enumerate(keyed_visits):
                     if key not in answered and visit.values and place not in lost:
                         answered.add(key)
                         rows.append({"session_id": session.session_id, "state": key[0], "question": key[1],
