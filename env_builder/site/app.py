@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from env_builder import bundle
 from env_builder.runtime.canonical import digest
-from env_builder.runtime.site.form_ledger import SESSION, FormLaws, Post
+from env_builder.runtime.site.form_ledger import SESSION, FormLaws, Post, changed_fields
 from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.session import advanced, login_text, question_of, write_text
@@ -179,7 +179,8 @@ def answers_of(session: PageSession) -> Iterator[RecordedAnswer]:
         if page is None and file is None and not request.location:
             file = Delivery("", "", None)
         yield RecordedAnswer(
-            session.session_id, session.user or "", request.at, PortRequest(request.method, request.url, request.form),
+            session.session_id, session.user or "", request.at, PortRequest(
+                request.method, request.url, request.form, changed_fields(form_before(session, place), request.form or ())),
             PortAnswer(request.status, "recorded", request.location or None, None if page is None else collapse(page), file))
 
 

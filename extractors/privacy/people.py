@@ -139,7 +139,7 @@ class People:
         """Words of names that are something else too."""
 
     def _drop_words(self, finding: Finding, others: set[str]) -> None:
-        """Take back ids that are words of other fields, but for logins: who did something, by the name that a field of ids has."""
+        """Take back ids that are words of other fields, but for logins: who did something, and a field of ids has it."""
         logins = {lowered(value) for field, value in finding.pairs if self.fields.get(field.lower()) == "id"} & {
             lowered(each) for each in finding.identities}
         for value in [each for each, kind in self.values.items()

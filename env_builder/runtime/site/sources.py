@@ -116,15 +116,19 @@ class SourceContext:
     def _named(self) -> tuple[re.Pattern[str] | None, dict[str, str]]:
         arguments = self.arguments
         names = {text: name for name, text in reversed(arguments.items()) if len(text) >= _SHORTEST}
-        alternatives = "|".join(re.escape(text) for text in sorted(names, key=lambda text: (-len(text), text)))
-        return (re.compile(rf"(?:(?<!\w)|(?!\w))(?:{alternatives})(?:(?!\w)|(?<!\w))") if names else None), names
+        alternatives = "|".join(map(_bounded, sorted(names, key=lambda text: (-len(text), text))))
+        return (re.compile(alternatives) if names else None), names
 
     def abstracted(self, value: Value) -> Value:
         """Return a text with the arguments in it replaced by their names, the longest first."""
         pattern, names = self._named
         if not isinstance(value, str) or pattern is None:
             return value
-        return pattern.sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value)
+        abstracted = pattern.sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value)
+        if "?" in value:   # in an address a list has other commas and spaces
+            spelling = "quote" if "%20" in value else "quote_plus"
+            return re.sub(rf"{MARK}(?:posted )?form (\*changed[a-z ]*){MARK}", rf"{MARK}\1 {spelling}{MARK}", abstracted)
+        return abstracted
 
     @cached_property
     def posted(self) -> SiteVisit | None:
@@ -253,6 +257,14 @@ class SourceContext:
         return self.of_frame(name, place)
 
 
+def _bounded(text: str) -> str:
+    """Return the pattern of a text that is no part of another word; a number may stand behind letters (`card12`), and all
+    behind what addresses write for a space (`%20`)."""
+    if text.isdigit():
+        return rf"(?:(?<!\d)|(?<=%[0-9A-Fa-f]{{2}})){text}(?!\d)"
+    return rf"(?:(?<!\w)|(?!\w)|(?<=%[0-9A-Fa-f]{{2}})){re.escape(text)}(?:(?!\w)|(?<!\w))"
+
+
 def links_of(row: Node) -> list[str]:
     """Return the paths that a row links to."""
     return [path_of(each.attributes["href"]) for each in row.elements() if "href" in each.attributes] if isinstance(
@@ -297,7 +309,7 @@ def rows_to(visit: SiteVisit, url: str) -> dict[str, Mapping[str, str]]:
     """Return the texts of the rows of a visit's page that link to the path of an address, by route and place."""
     path = path_of(url)
     return {f"{visit.route} {place}": texts for place, value in visit.values.items()
-            if value and value[0] == "[" and path in value and (texts := linked_rows(value).get(path))}
+            if value and value[0] == "[" and path in value and (texts := linked_rows(value).get(path)) is not None}
 
 
 def with_row(look: Value, side: str, at: int, row: Value) -> Value:
