@@ -134,7 +134,7 @@ class LearntSite:
                 lost = lost_requests(session)
                 keyed_visits = zip(learner.sessions[session.session_id], self._states(session), strict=True)
                 for place, (visit, key) in enumerate(keyed_visits):
-                    if key not in answered and visit.values and place not in lost:
+                    if key not in answered and place not in lost and learner.is_whole(visit):
                         answered.add(key)
                         rows.append({"session_id": session.session_id, "state": key[0], "question": key[1],
                                      "visit": numbers[id(visit)]})

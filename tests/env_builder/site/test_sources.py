@@ -12,6 +12,7 @@ import pytest
 
 from env_builder.runtime.site.learnt import LearntSources
 from env_builder.runtime.site.port import PortRequest
+from env_builder.runtime.site.trees import Element, encode
 from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of
 from env_builder.site.learning import SourceLearner
 
@@ -242,3 +243,20 @@ def test_a_row_that_is_a_link_without_a_text_tells_nothing_and_breaks_nothing() 
     model = learnt([each for n in range(4) for each in (
         visit(f"s{n}", n, rows, "/boxes", route="boxes"), visit(f"s{n}", n + 20, "Box", "/box/7", arguments={"box_1": "7"}))])
     assert text(model, visit("new", 60, None, "/box/7", arguments={"box_1": "7"})) == "Box"
+
+
+@pytest.mark.parametrize(("listed", "link", "shown"), [
+    ("/desk/boxes", "box/7", "/desk/box/7"), ("/desk/?page=all", "?page=box&amp;id=7", "/desk/?page=box&id=7"),
+    ("/desk/?page=all", "/desk/?page=box&amp;id=7", "/desk/?page=box&id=7")])
+def test_a_row_leads_where_its_link_does_on_its_page(listed: str, link: str, shown: str) -> None:
+    def rows(words: dict[str, str]) -> str:
+        return encode([Element("tr", {}, [Element("a", {"href": link.replace("&amp;", "&").replace("7", number)}, ["go"]),
+                                          Element("td", {}, [word])]) for number, word in words.items()])
+
+    words = {number: f"Lens {number} of glass" for number in ("7", "8", "9", "6")}
+    training = [each for n, (number, word) in enumerate(words.items()) for each in (
+        visit(f"s{n}", 10 * n, rows(words), listed, route="list"),
+        visit(f"s{n}", 10 * n + 1, f"({word})", shown.replace("7", number)))]
+    model, new = learnt(training), {"5": "Prism of ice"}
+    own = visit("new", 90, rows(new), listed, route="list")
+    assert text(model, visit("new", 91, None, shown.replace("7", "5")), own) == "(Prism of ice)"
