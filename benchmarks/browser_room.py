@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from browser_hosts import hosts
 from browser_pages import BROKEN, SiteAnswer, site_answer, values_of, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
-from browser_site import InducedSite, masked, probe_of, recorded_answer
+from browser_site import InducedSite, masked, probe_of, recorded_answer, with_changes
 from browser_steps import (
     PlaceCounts,
     count_places,
@@ -69,7 +69,7 @@ def recorded_requests(har: Path) -> list[SiteRequest]:
             hashlib.sha256(posted.encode()).hexdigest(), form,
             frozenset((each["name"].lower(), each["value"]) for each in request["headers"]), site_answer(value),
             recorded_answer(har.stem, user, event["happened_at"], request["method"], request["url"], form, value)))
-    return requests
+    return with_changes(requests)
 
 
 def instant_of(text: str) -> datetime:

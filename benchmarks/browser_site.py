@@ -9,6 +9,7 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from urllib.parse import urlsplit
 from browser_pages import Download, SiteAnswer, mask_page, mask_text, site_answer
 from browser_replay import SiteRequest
 
+from env_builder.runtime.site.form_ledger import changed_fields, shown_form
 from env_builder.runtime.site.model import InducedPages
 from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
-from env_builder.runtime.site.trees import squeeze
+from env_builder.runtime.site.trees import Element, squeeze
 from env_builder.runtime.site.visits import SiteVisit, local_url
 from env_builder.site.learning import RecordedAnswer, write_site
 from env_builder.site.parsing import collapse, parse
@@ -39,6 +41,23 @@ def recorded_answer(session: str, user: str, at: datetime, method: str, url: str
     file = Delivery(str(value.get("file") or ""), kind, None) if page is None and not location else None
     return RecordedAnswer(session, user, at, PortRequest(method, local_url(url), pairs),
                           PortAnswer(int(value["status"]), "recorded", location, page, file))
+
+
+def with_changes(requests: Sequence[SiteRequest]) -> list[SiteRequest]:
+    """Return the requests of a session, posts with the fields that people changed in the form as a page showed it."""
+    shown: list[tuple[str, Element]] = []
+    changed = []
+    for each in requests:
+        asked, page = each.recorded.request, each.recorded.answer.page
+        if asked.form:
+            names = [name for name, _ in asked.form]
+            form = next((form for url, page in reversed(shown)
+                         if (form := shown_form(page, url, asked.url, names)) is not None), None)
+            asked = asked._replace(changed=changed_fields(form, asked.form))
+        if page is not None:
+            shown.append((asked.url, page))
+        changed.append(replace(each, recorded=replace(each.recorded, request=asked)))
+    return changed
 
 
 class InducedSite:

@@ -122,7 +122,7 @@ class Stage:
     """The application with its data, clock, log and records."""
 
     def __init__(self, app: Callable[..., Any], data: Path, origin: str, base: str, out: Path, seed: int = 7) -> None:
-        """`base`: the path under which the application lives, without a last slash."""
+        """Take the application, its folder and its address. `base`: the path under which it lives, without a last slash."""
         self.app, self.data, self.base, self.out = app, data, base, out
         self.origin = origin
         self.random = random.Random(seed)
@@ -249,7 +249,7 @@ class Visitor:
         raise Lost(f"{self.url}: no link {text or href}")
 
     def form(self, **having: str) -> WebForm:
-        """Return the form with these hidden or preset values (a name's `_at_` is @), or names of fields where the value is ''."""
+        """Return the form with these values of fields, or with these fields where the value is empty; `_at_` stands for @."""
         wanted = {name.replace("_at_", "@"): value for name, value in having.items()}
         for form in forms_of(self.page, self.url):
             values = dict(form.values)
@@ -282,7 +282,8 @@ class Visitor:
         headers = [("accept", "text/html,*/*"), ("user-agent", _AGENT)]
         headers += [("referer", referer)] if referer else []
         headers += [("origin", self.stage.origin)] if form is not None else []
-        headers += [("cookie", "; ".join(f"{name}={value}" for name, value in sorted(self.cookies.items())))] if self.cookies else []
+        cookies = "; ".join(f"{name}={value}" for name, value in sorted(self.cookies.items()))
+        headers += [("cookie", cookies)] if cookies else []
         headers += [("content-type", kind)] if kind else []
         if self.credentials:
             pair = base64.b64encode(":".join(self.credentials).encode()).decode()

@@ -31,8 +31,8 @@ _PEOPLE = ("agnes", "bruno", "carla", "detlef", "elif")
 _LEADS = ("ines", "jonas")
 _PRIORITIES = ("blocker", "critical", "major", "minor", "trivial")
 _RESOLUTIONS = ("fixed", "invalid", "wontfix", "duplicate", "worksforme")
-_THINGS = ("Invoice footer", "Map view", "Night import", "Address check", "Price list", "Login page", "Search box", "Mail digest",
-           "Upload form", "Year report", "Label print", "Cart total", "Phone export", "Menu order", "Photo crop")
+_THINGS = ("Invoice footer", "Map view", "Night import", "Address check", "Price list", "Login page", "Search box",
+           "Mail digest", "Upload form", "Year report", "Label print", "Cart total", "Phone export", "Menu order", "Photo crop")
 _FAULTS = ("cuts long names", "fails on Safari", "takes a minute", "shows old data", "forgets the filter", "is not translated",
            "crashes without a date", "rounds wrongly", "sends twice", "ignores the time zone")
 _NOTES = ("seen again today", "cannot reproduce it", "needs a decision", "half done, rest tomorrow", "blocked by the vendor",
@@ -87,7 +87,8 @@ class Plan:
         found = {}
         with sqlite3.connect(self.home / "db" / "trac.db") as connection:
             connection.row_factory = sqlite3.Row
-            for table, keys in (("ticket", ("id",)), ("ticket_change", ("ticket", "time", "field")), ("wiki", ("name", "version"))):
+            for table, keys in (
+                    ("ticket", ("id",)), ("ticket_change", ("ticket", "time", "field")), ("wiki", ("name", "version"))):
                 for row in connection.execute(f"select * from {table} where 1 order by 1, 2"):
                     if table != "wiki" or row["author"] != "trac":
                         found[table, "-".join(str(row[key]) for key in keys)] = dict(row)
@@ -191,12 +192,13 @@ class Plan:
             form = visitor.form(action="create", field_summary="")
             visitor.send(form.filled(field_summary=given, field_priority=to, submit="Create ticket"))
 
-        return self._job("report", f"new ticket please: \"{summary}\", priority {to}", {"summary": summary, "priority": to}, do,
-                         lambda: any(row.get("summary") == summary and row.get("priority") == to for row in self.rows().values()),
+        return self._job("report", f"new ticket please: \"{summary}\", priority {to}", {"summary": summary, "priority": to},
+                         do, lambda: any((row.get("summary"), row.get("priority")) == (summary, to)
+                                         for row in self.rows().values()),
                          "it is there", slip)
 
     def _rota(self) -> Job | None:
-        """A line more on a page of the wiki."""
+        """Ask for a line more on a page of the wiki."""
         day, name = self.stage.clock.now.strftime("%Y-%m-%d"), self.draw.choice(_PEOPLE)
         page = self.draw.choice(["SupportRota", "ReleaseNotes", "OpenQuestions"])
         line = f"{day}: {name}" if page == "SupportRota" else f"{day}: {self.draw.choice(_NOTES)}"
@@ -228,7 +230,8 @@ def main(arguments: Sequence[str]) -> None:
     options = parser.parse_args(arguments)
     shutil.rmtree(options.out, ignore_errors=True)
     plan = Plan(options.out.absolute() / "application", options.out, options.seed)
-    record(plan.stage, plan.jobs(options.sessions), plan.log_in, plan.enter, plan.rows, plan.between, _is_known, f"{_ORIGIN}/report/1")
+    record(plan.stage, plan.jobs(options.sessions), plan.log_in, plan.enter, plan.rows, plan.between,
+           _is_known, f"{_ORIGIN}/report/1")
     shutil.rmtree(options.out / "application")
 
 

@@ -37,7 +37,8 @@ _FAULTS = ("does not start", "is slow since Monday", "shows a blank page", "lost
            "asks for a password", "drops the connection", "is out of paper sensors", "forgets the time", "needs an update")
 _PLACES = ("in Hamburg", "on floor 3", "at the front desk", "in the warehouse", "in Lyon", "for the sales team", "in room B12")
 _NOTES = ("customer called again", "waiting for a part", "tried a restart, no change", "sent the manual", "works for me",
-          "escalated to the vendor", "needs a new cable", "seen it before, see last year", "photo would help", "will look tomorrow")
+          "escalated to the vendor", "needs a new cable", "seen it before, see last year", "photo would help",
+          "will look tomorrow")
 
 
 class Tracker:
@@ -140,8 +141,9 @@ class Tracker:
         return self.rows()["_issue", str(number)]
 
     def _job(self, kind: str, ask: str, slots: Row, do: Any, is_done: Any, note: str | None, slip: str | None = None) -> Job:
-        return Job(kind, self.draw.choice(list(_PEOPLE)), "requests" if kind == "export" else "desk", self.draw.choice(_LEADS), ask,
-                   slots, do, is_done, note, slip, self.draw.random() < .9)
+        channel = "requests" if kind == "export" else "desk"
+        return Job(kind, self.draw.choice(list(_PEOPLE)), channel, self.draw.choice(_LEADS), ask, slots, do, is_done, note,
+                   slip, self.draw.random() < .9)
 
     def _wrong(self, number: Any) -> tuple[Any, str | None]:
         """Return the number of the issue that somebody opens, mostly the right one, and the slip."""
@@ -171,7 +173,7 @@ class Tracker:
     def _edit(self, visitor: Visitor, number: Any, **values: str) -> None:
         self._open(visitor, number)
         form = visitor.form(_at_action="edit", title="")
-        chosen = {name: form.choices[name].get(value, value) if name in form.choices else value for name, value in values.items()}
+        chosen = {name: form.choices.get(name, {}).get(value, value) for name, value in values.items()}
         if self.draw.random() < .05 and "status" in chosen:
             visitor.send(form.filled(title=""))
             form = visitor.form(_at_action="edit", title="")
@@ -188,7 +190,8 @@ class Tracker:
         value = to
         if slip is None and self.draw.random() < .05:
             value, slip = self.draw.choice([each for each in _STATUSES if each != to]), "wrong value"
-        ask = self.draw.choice([f"please set issue {issue['id']} to {to}", f"issue{issue['id']} should be {to} now, can you set it?",
+        ask = self.draw.choice([f"please set issue {issue['id']} to {to}",
+                                f"issue{issue['id']} should be {to} now, can you set it?",
                                 f"can you set issue {issue['id']} ({issue['_title']}) to {to}?"])
         return self._job("status", ask, {"number": str(issue["id"]), "to": to},
                          lambda visitor: self._edit(visitor, number, status=value),
@@ -213,7 +216,8 @@ class Tracker:
             return None
         number, slip = self._wrong(issue["id"])
         before = len(self.rows())
-        return self._job("comment", f"please add a note to issue {issue['id']}: \"{text}\"", {"number": str(issue["id"]), "text": text},
+        return self._job("comment", f"please add a note to issue {issue['id']}: \"{text}\"",
+                         {"number": str(issue["id"]), "text": text},
                          lambda visitor: self._edit(visitor, number, _at_note=text),
                          lambda: len(self.rows()) > before and slip is None, f"noted on issue {issue['id']}", slip)
 
@@ -229,7 +233,8 @@ class Tracker:
             form = visitor.form(_at_action="new", title="")
             visitor.send(form.filled(title=given, priority=form.choices["priority"][priority], _at_note="reported in the chat"))
 
-        return self._job("report", f"please open a new issue \"{title}\" with priority {priority}", {"title": title, "priority": priority},
+        return self._job("report", f"please open a new issue \"{title}\" with priority {priority}",
+                         {"title": title, "priority": priority},
                          do, lambda: any(row.get("_title") == title for row in self.rows().values()), "opened it", slip)
 
     def _raise(self) -> Job | None:
@@ -249,11 +254,12 @@ class Tracker:
         if issue is None:
             return None
         number, slip = self._wrong(issue["id"])
-        return self._job("tag", f"please tag issue {issue['id']} with the keyword {word}", {"number": str(issue["id"]), "word": word},
+        return self._job("tag", f"please tag issue {issue['id']} with the keyword {word}",
+                         {"number": str(issue["id"]), "word": word},
                          lambda visitor: self._edit(visitor, number, keyword=word), lambda: slip is None, None, slip)
 
     def _export(self) -> Job | None:
-        """A list as CSV, kept in a folder by its month."""
+        """Ask for a list as CSV, kept in a folder by its month."""
         month = self.stage.clock.now.strftime("%Y-%m")
         slip = "wrong folder" if self.draw.random() < .12 else None
         folder = "/srv/desk/lists/" + ("2025-12" if slip else month)
@@ -271,9 +277,9 @@ class Tracker:
             self.stage.clock.wait(9)
             self.stage.keep_file(visitor.user, "rename", saved, to=f"{folder}/{name}")
 
-        job = self._job("export", f"the list of issues of {month} as CSV into lists/{month}, please", {"month": month, "name": name},
-                        do, lambda: slip is None, f"The list is in {folder.removeprefix('/srv/desk/')}:\n• {name}", slip)
-        return job
+        return self._job("export", f"the list of issues of {month} as CSV into lists/{month}, please",
+                         {"month": month, "name": name}, do, lambda: slip is None,
+                         f"The list is in {folder.removeprefix('/srv/desk/')}:\n• {name}", slip)
 
 
 def _now() -> Any:

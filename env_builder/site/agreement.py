@@ -241,7 +241,7 @@ def _vectors(bags: Sequence[Counter[str]], kinds: Sequence[int | None]) -> list[
         if kind is not None:
             for word in bag:
                 of_word[word][kind] += 1
-    weights = {word: math.log(1 + len(bags) / n) * _told(of_word[word], total) for word, n in spread.items() if n >= _NEAREST}
+    weights = {word: math.log(1 + len(bags) / n) * _weight(of_word[word], total) for word, n in spread.items() if n >= _NEAREST}
     vectors = []
     for bag in bags:
         vector = {word: weights[word] for word in bag if word in weights}
@@ -250,7 +250,7 @@ def _vectors(bags: Sequence[Counter[str]], kinds: Sequence[int | None]) -> list[
     return vectors
 
 
-def _told(counts: Counter[int], total: Counter[int]) -> float:
+def _weight(counts: Counter[int], total: Counter[int]) -> float:
     """Return how much a word tells of the kind: the divergence of its kinds from all, each counted as if met a little more."""
     n, n_all = counts.total(), max(total.total(), 1)
     shares = [((counts[kind] + n_of / n_all) / (n + 1), n_of / n_all) for kind, n_of in total.items()]

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from env_builder import bundle
 from env_builder.runtime.canonical import digest
-from env_builder.runtime.site.form_ledger import SESSION, FormLaws, Post
+from env_builder.runtime.site.form_ledger import SESSION, FormLaws, Post, changed_fields
 from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.session import advanced, login_text, question_of, write_text
@@ -132,8 +132,9 @@ class LearntSite:
             if session.session_id in wanted:
                 answered: set[tuple[str, str]] = set()
                 lost = lost_requests(session)
-                for place, (visit, key) in enumerate(zip(learner.sessions[session.session_id], self._states(session), strict=True)):
-                    if key not in answered and visit.values and place not in lost:
+                keyed_visits = zip(learner.sessions[session.session_id], self._states(session), strict=True)
+                for place, (visit, key) in enumerate(keyed_visits):
+                    if key not in answered and place not in lost and learner.is_whole(visit):
                         answered.add(key)
                         rows.append({"session_id": session.session_id, "state": key[0], "question": key[1],
                                      "visit": numbers[id(visit)]})
@@ -178,7 +179,8 @@ def answers_of(session: PageSession) -> Iterator[RecordedAnswer]:
         if page is None and file is None and not request.location:
             file = Delivery("", "", None)
         yield RecordedAnswer(
-            session.session_id, session.user or "", request.at, PortRequest(request.method, request.url, request.form),
+            session.session_id, session.user or "", request.at, PortRequest(
+                request.method, request.url, request.form, changed_fields(form_before(session, place), request.form or ())),
             PortAnswer(request.status, "recorded", request.location or None, None if page is None else collapse(page), file))
 
 

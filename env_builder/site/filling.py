@@ -11,32 +11,40 @@ from typing import Any, TypeAlias
 
 from env_builder.runtime.site.trees import Element, encode
 from env_builder.runtime.site.visits import Place, Value
-from env_builder.site.shapes import ChildShape, ElementShape, TextShape, assign, fit
+from env_builder.site.shapes import ChildShape, ElementShape, TextShape, assign
 
 Filling: TypeAlias = dict[Place, Value]
 
 
 def extract(template: ElementShape, page: Element) -> Filling | None:
     """Return what stands in the places of a page, None where the page doesn't fit its template."""
-    if not fit(template, page).fits:
-        return None
     filling: Filling = {}
-    _extract(template, page, "", filling)
-    return filling
+    return filling if _extract(template, page, "", filling) else None
 
 
-def _extract(shape: ElementShape, element: Element, path: str, filling: Filling) -> None:
+def _extract(shape: ElementShape, element: Element, path: str, filling: Filling) -> bool:
+    """Take the values of an element's places; return whether these and the template give the element again."""
+    own = {name: value for name, value in element.attributes.items() if name not in shape.places}
     filling.update({f"{path}{name}": element.attributes.get(name) for name in sorted(shape.places)})
     assigned = assign(shape.children, element.children)
+    if element.tag != shape.tag or own != shape.constants or None in assigned:
+        return False
     for index, child in enumerate(shape.children):
         nodes = [node for node, owner in zip(element.children, assigned, strict=True) if owner is child]
         place = f"{path}{index}"
         if child.number != "one":
-            filling[place] = encode(nodes)
+            filling[place] = encode(nodes)   # whole: what rows have in common is no part of the template
+        elif not nodes:
+            return False
         elif isinstance(child.shape, ElementShape) and isinstance(nodes[0], Element):
-            _extract(child.shape, nodes[0], f"{place}/", filling)
-        elif isinstance(child.shape, TextShape) and child.shape.constant is None and isinstance(nodes[0], str):
-            filling[place] = nodes[0]
+            if not _extract(child.shape, nodes[0], f"{place}/", filling):
+                return False
+        elif isinstance(child.shape, TextShape) and isinstance(nodes[0], str):
+            if child.shape.constant not in (None, nodes[0]):
+                return False
+            if child.shape.constant is None:
+                filling[place] = nodes[0]
+    return True
 
 
 def plain_template(shape: ElementShape) -> dict[str, Any]:

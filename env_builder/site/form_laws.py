@@ -91,7 +91,7 @@ def _keys(session: PageSession, index: int) -> frozenset[str]:
         page, url = session.page(earlier), session.requests[earlier].url
         if page is None or (shown := shown_form(page, url, request.url, values)) is None:
             continue
-        named = {part for part in _PARTS.split(urlsplit(url).path)} | {value for _, value in parse_qsl(urlsplit(url).query)}
+        named = set(_PARTS.split(urlsplit(url).path)) | {value for _, value in parse_qsl(urlsplit(url).query)}
         alike = [each for each in forms_on(page, url) if each.url == shown.url and each.values.keys() == shown.values.keys()]
         return frozenset(name for name in shown.values.keys() - shown.visible if ID.fullmatch(values.get(name, "")) and (
             values[name] in named or len({each.values[name] for each in alike}) > 1))

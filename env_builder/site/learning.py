@@ -26,6 +26,7 @@ from env_builder.runtime.site.learnt import LearntSource, LearntSources, SourceK
 from env_builder.runtime.site.port import PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, SourceContext, links_of, texts_of_row
+from env_builder.runtime.site.templates import PageTemplate
 from env_builder.runtime.site.trees import Element, decode
 from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url, rows_of
 from env_builder.site.filling import Filling, extract, plain_template
@@ -88,6 +89,12 @@ class SiteLearner:
         parameters = self.routes.parameters(route, request.url) if route is not None else {}
         return SiteVisit(recorded.user, recorded.at, str(route or ""), local_url(request.url), request.method == "POST",
                          answer.page is not None, arguments_of(request, parameters), self._values(str(route or ""), answer))
+
+    def is_whole(self, visit: SiteVisit) -> bool:
+        """Return whether the visit's values give its answer again: a page that fits no template has its kind alone."""
+        template = self.templates.get((visit.route, int((visit.kind or "0").partition(" ")[0])))
+        return bool(visit.values) and (len(visit.values) > 1 or not visit.is_page or (
+            template is not None and not PageTemplate(plain_template(template)).places))
 
     def _values(self, route: str, answer: PortAnswer) -> Filling:
         what = "redirect" if answer.location else "page" if answer.page is not None else "download"
@@ -186,9 +193,9 @@ class SourceLearner:
         if not pages or rows_of(look) is None or rows_of(visit.values[place]) is None:
             return
         key = SourceKey(visit.route, visit.kind, place)
-        before = {tuple(links_of(row)): row for row in decode(look or "[]")}
+        before = {tuple(links_of(row, visit.url)): row for row in decode(look or "[]")}
         for row in decode(visit.values[place] or "[]"):
-            links = links_of(row)
+            links = links_of(row, visit.url)
             page, former = next((pages[path] for path in links if path in pages), None), before.get(tuple(links))
             if page is None or not isinstance(row, Element) or not isinstance(former, Element):
                 continue

@@ -3,7 +3,7 @@
 Requests without a page, a redirect or a file as answer are no part of the site: they are calls of tools. Nor are requests that
 failed by themselves. The user is stated, or was typed into a form that also asks for a password. A file without ids of sessions
 is cut where nothing is requested for a while, and where another user logs in. Does not see: users who take turns in one file
-without ids or stated users; people who never log in (their user is unknown).
+without ids or stated users; people who never log in (their user is unknown), but for those who do at another host.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP) -> 
     """Return the sessions of events (rows of `core.events`, of the kinds `page` and `request`), by host and beginning.
 
     A session that no id names is called by its file; of several in one file, the second ends in `~2`."""
-    events = list(events)
+    events = sorted((row for row in events if row["happened_at"] is not None), key=lambda row: row["happened_at"])
     users: dict[str, set[str]] = defaultdict(set)
     for row in events:
         if row["session_id"] is None and row["name"]:
@@ -200,9 +200,16 @@ def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP) -> 
     grouped: dict[_SessionKey, list[RecordedRequest]] = defaultdict(list)
     identities: dict[_SessionKey, str] = {}
     origins: dict[str, Counter[str]] = defaultdict(Counter)
+    elsewhere: dict[tuple[str, bool], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    """Who logged in at which host, by what names a session."""
+    way = _WayThroughHosts()
     for row in events:
         request = _request(row)
-        if request is not None:
+        if request is not None and row["session_id"] is None:
+            _note_login(elsewhere[str(row["file_id"]), False], row, request)
+        elif request is not None:
+            _note_login(elsewhere[str(row["session_id"]), True], row, request)
+        if request is not None and not way.is_part(row, request):
             is_stated = row["session_id"] is not None
             host, name = str(row["service"]), row["name"]
             if not name and len(of_file := users.get(str(row["file_id"]), set())) == 1 and not is_stated:
@@ -224,8 +231,36 @@ def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP) -> 
             numbers[key.host, key.session_id] += 1
             n = numbers[key.host, key.session_id]
             session_id = key.session_id if n == 1 else f"{key.session_id}~{n}"
-            sessions.append(PageSession(session_id, key.host, requests, identities.get(key), origin))
+            others = {name for host, names in elsewhere[key.session_id, key.is_stated].items() if host != key.host
+                      for name in names}
+            session = PageSession(session_id, key.host, requests, identities.get(key), origin)
+            if session.user is None and len(others) == 1:
+                session = PageSession(session_id, key.host, requests, next(iter(others)), origin)
+            sessions.append(session)
     return sorted(sessions, key=lambda each: (each.host, each.requests[0].at, each.session_id))
+
+
+def _note_login(logins: dict[str, set[str]], row: Mapping[str, Any], request: RecordedRequest) -> None:
+    if (login := login_of(request)) is not None and request.location:
+        logins[str(row["service"])].add(login)
+
+
+class _WayThroughHosts:
+    """What leads from a site to another one, as where people log in, and what leads back: no part of the site itself.
+
+    Nothing of another host is there in an environment, so the site begins where somebody has come in."""
+
+    def __init__(self) -> None:
+        self._back: set[tuple[str, str]] = set()
+        """(file, address) to which another host led."""
+
+    def is_part(self, row: Mapping[str, Any], request: RecordedRequest) -> bool:
+        """Return whether a request leads to another host, or is what another host led to and leads on."""
+        host = urlsplit(request.location or "").hostname
+        if host is not None and host != row["service"]:
+            self._back.add((str(row["file_id"]), str(request.location)))
+            return request.method == "GET"
+        return bool(request.location) and (str(row["file_id"]), str(row["content"])) in self._back
 
 
 def _request(row: Mapping[str, Any]) -> RecordedRequest | None:

@@ -21,6 +21,7 @@ _MOST = 24
 """A name with more values than that is no choice of pages."""
 _LEAST, _SHARE = 4, 0.8
 """Elements that pages of one value alone have in common, and the share of requests whose value was met more than once."""
+_TELLING = ("class", "id", "name")
 _WORD = re.compile(r"[A-Za-z_][\w.@-]{0,39}")
 _DIGITS = re.compile(r"\d+")
 
@@ -36,7 +37,7 @@ class SelectedRequest(NamedTuple):
 
 def page_marks(page: Element) -> frozenset[str]:
     """Return what the elements of a page are, without their texts and numbers."""
-    return frozenset(_DIGITS.sub("#", " ".join((each.tag, *(each.attributes.get(name, "") for name in ("class", "id", "name")))))
+    return frozenset(_DIGITS.sub("#", " ".join((each.tag, *(each.attributes.get(name, "") for name in _TELLING))))
                      for each in page.elements())
 
 

@@ -12,8 +12,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
+from env_builder.runtime.site.addresses import resolve
 from env_builder.runtime.site.form_ledger import SESSION, UPDATE, FormLaws, FormLedger, Post, ShownForm, entity_of
 from env_builder.runtime.site.routes import SiteRoute, SiteRoutes
 from env_builder.runtime.site.trees import Element
@@ -194,13 +196,15 @@ class SiteWork:
             page = session.page(earlier)
             if page is None or _is_about(self._routes, session.requests[earlier], own):
                 continue
-            rows = _rows(page, lambda url: self._thing(url, route))
+            rows = _rows(page, partial(self._thing, route, session.requests[earlier].url))
             if own in rows:
                 return rows
         return {}
 
-    def _thing(self, url: str, route: SiteRoute) -> tuple[str, ...] | None:
-        target = self._routes.route("GET", url) if url.startswith("/") else None
+    def _thing(self, route: SiteRoute, base: str, url: str) -> tuple[str, ...] | None:
+        address = resolve(f"https://site.invalid{base}", url)   # the host does not matter
+        url = address.target if address is not None else ""
+        target = self._routes.route("GET", url) if url else None
         if target is None or "{" not in target.path or not route.path.startswith(target.path.rstrip("/") + "/"):
             return None
         return self._routes.entity(target, url)

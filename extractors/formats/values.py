@@ -145,15 +145,32 @@ def _parts(text: str) -> list[tuple[str, Any]]:
     return fields
 
 
+_CHARSET = re.compile(rb"charset=[\"']?([\w.:-]+)", re.IGNORECASE)
+
+
+def _decoded(content: bytes, mime_type: str) -> str | None:
+    """Return a text in UTF-8, else in the encoding that its type or its page names; None where it is no text."""
+    named = [match[1].decode() for part in (mime_type.encode(), content[:2048]) if (match := _CHARSET.search(part))]
+    for name in ["utf-8", *(named if mime_type.startswith("text/") else ())]:
+        try:
+            return content.decode(name)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return None
+
+
 def body(text: Any, mime_type: str = "", encoding: str | None = None) -> Any:
     """Return the value that a body's JSON spells, the fields of its form (in parts too), else its text.
 
-    Base64 of no text stays as it is."""
+    Base64 of no text stays as it is; of a page in an older encoding it is that page."""
     if encoding == "base64" and isinstance(text, str):
         try:
-            text = base64.b64decode(text, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError):
+            decoded = _decoded(base64.b64decode(text, validate=True), mime_type)
+        except binascii.Error:
             return text
+        if decoded is None:
+            return text
+        text = decoded
     if not isinstance(text, str):
         return text
     if mime_type.startswith("application/x-www-form-urlencoded"):

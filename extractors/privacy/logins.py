@@ -1,7 +1,7 @@
 """Arguments of a request in, the name out that somebody logged in with: what was typed before the one password of a form.
 
-Does not see: logins in two steps, where the password is asked for on a page of its own, forms that ask for a password twice, and passwords whose
-field is called otherwise: `{"model": …, "api_key": …}` is no login.
+Does not see: logins in two steps, where the password is asked for on a page of its own, forms that ask for a password twice,
+and passwords whose field is called otherwise: `{"model": …, "api_key": …}` is no login.
 """
 
 from __future__ import annotations

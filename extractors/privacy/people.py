@@ -128,11 +128,7 @@ class People:
                 self.full.add((first, last))
             else:
                 self._take(kind, value)
-        logins = {lowered(value) for field, value in finding.pairs if self.fields.get(field.lower()) == "id"} & {
-            lowered(each) for each in finding.identities}   # who did something, by the name that a login has
-        for value in [each for each, kind in self.values.items()
-                      if kind == "id" and each in others - logins and not is_listed(each)]:
-            del self.values[value]
+        self._drop_words(finding, others)
         if self.short and "id" not in policy.fields:
             self.fields.setdefault("id", OWN)
         self._take_split_names(finding)
@@ -141,6 +137,14 @@ class People:
         self.doubtful = {word for word in self.words if is_household(word) or word in STREETS
                          or _is_vague(word, judge, word in sure) or (word in others and not is_given(word))}
         """Words of names that are something else too."""
+
+    def _drop_words(self, finding: Finding, others: set[str]) -> None:
+        """Take back ids that are words of other fields, but for logins: who did something, and a field of ids has it."""
+        logins = {lowered(value) for field, value in finding.pairs if self.fields.get(field.lower()) == "id"} & {
+            lowered(each) for each in finding.identities}
+        for value in [each for each, kind in self.values.items()
+                      if kind == "id" and each in others - logins and not is_listed(each)]:
+            del self.values[value]
 
     def _read_fields(self, finding: Finding, judge: Judge) -> set[str]:
         """Take in values of identifying fields; gives words that are a value of others."""

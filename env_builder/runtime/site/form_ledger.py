@@ -18,8 +18,8 @@ from urllib.parse import urljoin, urlsplit
 from ..canonical import canonical, digest
 from .trees import Element
 
-__all__ = ["UPDATE", "FormLaw", "FormLaws", "FormLedger", "Post", "ShownForm", "entity_of", "forms_on", "shown_form",
-           "with_values"]
+__all__ = ["UPDATE", "FormLaw", "FormLaws", "FormLedger", "Post", "ShownForm", "changed_fields", "entity_of", "forms_on",
+           "shown_form", "with_values"]
 
 UPDATE, APPEND, SESSION = "update", "append", "session"
 _DIGITS = re.compile(r"\d+")
@@ -100,6 +100,15 @@ def entity_of(law: FormLaw | None, parameters: Sequence[str], form: Pairs) -> tu
     """Return what a post is about: what its address says, then its own keys."""
     keys = law.keys if law is not None else frozenset()
     return (*parameters, *(value for name, value in sorted(form) if name in keys and value not in parameters))
+
+
+def changed_fields(shown: ShownForm | None, form: Pairs) -> tuple[str, ...]:
+    """Return the names of the fields that a post changes, in the order in which they are sent; none where no page shows it."""
+    if shown is None:
+        return ()
+    given = _grouped(form)
+    return tuple(name for name in {**given, **shown.values}
+                 if name in shown.visible and given.get(name, ()) != shown.values.get(name, ()))
 
 
 class _Document(NamedTuple):

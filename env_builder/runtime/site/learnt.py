@@ -14,7 +14,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
-from .sources import ABSENT, SiteSource, SourceContext, linked_rows, rows_to
+from .sources import ABSENT, SiteSource, SourceContext, linked_rows, row_keys, rows_to
 from .visits import KIND, Place, SiteVisit, Value, path_of, words_of
 
 __all__ = ["LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
@@ -84,7 +84,7 @@ class VisitIndex:
 
     def _add_rows(self, visit: SiteVisit) -> None:
         for place, value in visit.values.items():
-            for path in linked_rows(value) if value and value[0] == "[" else ():
+            for path in linked_rows(value, path_of(visit.url)) if value and value[0] == "[" else ():
                 self.linking.setdefault(path, {}).setdefault(f"{visit.route} {place}", []).append(visit)
 
     def context(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime,
@@ -130,9 +130,10 @@ class _IndexBefore:
 
     def rows(self, url: str) -> dict[str, Mapping[str, str]]:
         linked: dict[str, Mapping[str, str]] = {}
-        for place, visits in self._index.linking.get(path_of(url), {}).items():
-            if (last := next(self.before(visits), None)) is not None:
-                linked[place] = rows_to(last, url)[place]
+        for key in reversed(row_keys(url)):
+            for place, visits in self._index.linking.get(key, {}).items():
+                if (last := next(self.before(visits), None)) is not None:
+                    linked |= {name: texts for name, texts in rows_to(last, url).items() if name == place}
         return linked
 
     def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:

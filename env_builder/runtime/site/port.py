@@ -22,6 +22,8 @@ class PortRequest(NamedTuple):
     """Path and query, from the first slash on; the host is the site's."""
     form: tuple[tuple[str, str], ...] | None = None
     """Names and values of a posted form, in the form's order; of a file its name. None: nothing was posted."""
+    changed: tuple[str, ...] = ()
+    """Of a posted form: the fields whose values people changed, as far as the page with the form is known."""
 
 
 class Delivery(NamedTuple):

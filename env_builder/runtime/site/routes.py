@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-
 SELECTS = "?"
 """Between a template and a name whose values choose the page, where both are given to `SiteRoutes`."""
 
@@ -24,7 +23,8 @@ class SiteRoute:
 
     method: str
     path: str
-    """`/orders/{orders_1}/`, `/main?page=order` where the page is chosen so; with and without the last slash are two routes, as one mostly leads to the other."""
+    """`/orders/{orders_1}/`, `/main?page=order` where the page is chosen so; with
+    and without the last slash are two routes, as one mostly leads to the other."""
     query: tuple[str, ...] = ()
     """Names of the query, sorted."""
 

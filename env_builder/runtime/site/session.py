@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from ..canonical import canonical, digest
-from .form_ledger import SESSION, FormLaws, FormLedger, Post, ShownForm, forms_on, shown_form, with_values
+from .form_ledger import SESSION, FormLaws, FormLedger, Post, ShownForm, changed_fields, forms_on, shown_form, with_values
 from .model import InducedPages
 from .port import Delivery, PortAnswer, PortRequest, SitePort
 from .trees import Element
@@ -136,6 +136,7 @@ class SiteSession(SitePort):
     def _posted(self, request: PortRequest, path: str, entity: tuple[str, ...]) -> PortAnswer:
         """Answer a form."""
         post = Post(path, entity, request.form or (), self._shown(request))
+        request = request._replace(changed=changed_fields(post.shown, post.form))
         law = self._laws.law(path, post.form)
         is_login = self._is_login(path, post.form)
         write = self._login_text(request) if is_login else write_text(self._laws, post)

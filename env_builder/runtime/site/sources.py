@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias
+from urllib.parse import urljoin, urlsplit
 
 from .trees import Element, Node, decode, encode
 from .visits import KIND, Place, SiteVisit, Value, path_of, rows_of, words_of, written_days, written_instant
@@ -116,15 +117,19 @@ class SourceContext:
     def _named(self) -> tuple[re.Pattern[str] | None, dict[str, str]]:
         arguments = self.arguments
         names = {text: name for name, text in reversed(arguments.items()) if len(text) >= _SHORTEST}
-        alternatives = "|".join(re.escape(text) for text in sorted(names, key=lambda text: (-len(text), text)))
-        return (re.compile(rf"(?:(?<!\w)|(?!\w))(?:{alternatives})(?:(?!\w)|(?<!\w))") if names else None), names
+        alternatives = "|".join(map(_bounded, sorted(names, key=lambda text: (-len(text), text))))
+        return (re.compile(alternatives) if names else None), names
 
     def abstracted(self, value: Value) -> Value:
         """Return a text with the arguments in it replaced by their names, the longest first."""
         pattern, names = self._named
         if not isinstance(value, str) or pattern is None:
             return value
-        return pattern.sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value)
+        abstracted = pattern.sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value)
+        if "?" in value:   # in an address a list has other commas and spaces
+            spelling = "quote" if "%20" in value else "quote_plus"
+            return re.sub(rf"{MARK}(?:posted )?form (\*changed[a-z ]*){MARK}", rf"{MARK}\1 {spelling}{MARK}", abstracted)
+        return abstracted
 
     @cached_property
     def posted(self) -> SiteVisit | None:
@@ -217,7 +222,7 @@ class SourceContext:
         rows = decode(look or "[]") if rows_of(look) is not None else []
         is_renewed = False
         for row in rows:
-            page = next((pages[path] for path in links_of(row) if path in pages), None)
+            page = next((pages[path] for path in links_of(row, self.request.url) if path in pages), None)
             if page is not None and isinstance(row, Element):
                 is_renewed = True
                 _renew(row, {int(cell): (page.values.get(each) or "").strip() for cell, each in cells.items()})
@@ -253,10 +258,24 @@ class SourceContext:
         return self.of_frame(name, place)
 
 
-def links_of(row: Node) -> list[str]:
-    """Return the paths that a row links to."""
-    return [path_of(each.attributes["href"]) for each in row.elements() if "href" in each.attributes] if isinstance(
+def _bounded(text: str) -> str:
+    """Return the pattern of a text that is no part of another word; a number may stand behind letters (`card12`), and all
+    behind what addresses write for a space (`%20`)."""
+    if text.isdigit():
+        return rf"(?:(?<!\d)|(?<=%[0-9A-Fa-f]{{2}})){text}(?!\d)"
+    return rf"(?:(?<!\w)|(?!\w)|(?<=%[0-9A-Fa-f]{{2}})){re.escape(text)}(?:(?!\w)|(?<!\w))"
+
+
+def links_of(row: Node, url: str) -> list[str]:
+    """Return the paths that a row links to, on the page of an address."""
+    return [path_from(url, each.attributes["href"]) for each in row.elements() if "href" in each.attributes] if isinstance(
         row, Element) else []
+
+
+def path_from(url: str, href: str) -> str:
+    """Return the path to which a link on the page of an address leads; an empty text where it leads to no other page."""
+    path = path_of(href)
+    return path if not path or path[0] == "/" else path_of(urljoin(url, href))
 
 
 def texts_of_row(row: Element) -> list[str]:
@@ -275,8 +294,9 @@ def _renew(row: Element, texts: Mapping[int, str]) -> None:
 
 
 @lru_cache(maxsize=1 << 15)
-def linked_rows(value: str) -> Mapping[str, Mapping[str, str]]:
+def linked_rows(value: str, url: str) -> Mapping[str, Mapping[str, str]]:
     """Return the texts of the rows of a list by their ordinals, for each path that a row links to the first row that does.
+    `url`: the path of the page.
 
     Of a text with commas, each part has an ordinal of its own."""
     linked: dict[str, Mapping[str, str]] = {}
@@ -288,16 +308,29 @@ def linked_rows(value: str) -> Mapping[str, Mapping[str, str]]:
             texts |= {f"{index}.{number}": part for index, text in enumerate(written) if ", " in text
                       for number, part in enumerate(text.split(", "))}
             for each in elements:
-                if path := path_of(each.attributes.get("href", "")):
-                    linked.setdefault(path, texts)
+                href = each.attributes.get("href", "")
+                if href[:1] == "?" or path_from(url, href):
+                    linked.setdefault(row_keys(urljoin(url, href))[0], texts)
     return linked
 
 
 def rows_to(visit: SiteVisit, url: str) -> dict[str, Mapping[str, str]]:
     """Return the texts of the rows of a visit's page that link to the path of an address, by route and place."""
+    keys, page = row_keys(url), path_of(visit.url)
+    ends = {keys[0].partition("?")[2] or keys[0].rstrip("/").rpartition("/")[2], keys[-1].rstrip("/").rpartition("/")[2]}
+    rows: dict[str, Mapping[str, str]] = {}
+    for place, value in visit.values.items():
+        if value and value[0] == "[" and any(end in value for end in ends):
+            linked = linked_rows(value, page)
+            rows |= {f"{visit.route} {place}": linked[key] for key in reversed(keys) if key in linked}
+    return rows
+
+
+def row_keys(url: str) -> tuple[str, ...]:
+    """Return under which names rows lead to an address: with its query, and by its path."""
     path = path_of(url)
-    return {f"{visit.route} {place}": texts for place, value in visit.values.items()
-            if value and value[0] == "[" and path in value and (texts := linked_rows(value).get(path))}
+    query = urlsplit(url).query if path else ""
+    return (f"{path}?{query}", path) if query else (path,)
 
 
 def with_row(look: Value, side: str, at: int, row: Value) -> Value:

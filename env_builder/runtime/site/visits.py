@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import lru_cache
 from itertools import product
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
 from ..clock import MONTHS
 from .port import PortRequest
@@ -89,10 +89,20 @@ def arguments_of(request: PortRequest, parameters: Mapping[str, str]) -> dict[st
     fields: dict[str, list[str]] = {}
     for name, value in request.form or ():
         fields.setdefault(name, []).append(value)
-    numbers = {f"{name} number": match[1] for name, value in parameters.items() if (match := _NUMBER_BEHIND.fullmatch(value))}
-    return {"url": local_url(request.url), "path": address.path or "/", "query": address.query, **numbers, **parameters,
-            **{f"query {name}": value for name, value in parse_qsl(address.query, keep_blank_values=True)},
+    queried = {f"query {name}": value for name, value in parse_qsl(address.query, keep_blank_values=True)}
+    numbers = {f"{name} number": match[1] for name, value in (*parameters.items(), *queried.items())
+               if (match := _NUMBER_BEHIND.fullmatch(value))}
+    return {**_changed(request.changed), "url": local_url(request.url), "path": address.path or "/", "query": address.query,
+            **numbers, **parameters, **queried,
             **{f"form {name}": values[0] for name, values in fields.items() if len(values) == 1}}
+
+
+def _changed(names: Sequence[str]) -> dict[str, str]:
+    """Return the names of fields that were changed as messages list them, also in addresses."""
+    listed = {"": ", ".join(names), " sorted": ", ".join(sorted(names))} if names else {}
+    coded = {f"*changed{way} {spelling.__name__}": spelling(text)
+             for way, text in listed.items() for spelling in (quote, quote_plus)}
+    return {f"form *changed{way}": text for way, text in listed.items()} | coded
 
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")

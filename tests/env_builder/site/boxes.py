@@ -34,7 +34,8 @@ class BoxSite:
                 "<input type=password name=password><button>Log in</button></form>")
 
     def _list(self) -> str:
-        rows = "".join(f"<tr class=row><td><a href='/main?page=box&amp;id={number}'>{number}</a></td></tr>" for number in self.boxes)
+        rows = "".join(f"<tr class=row><td><a href='/main?page=box&amp;id={number}'>{number}</a></td></tr>"
+                       for number in self.boxes)
         return f"<h2 class=list>All</h2><table id=all><thead><tr><th class=name>Box</th></tr></thead>{rows}</table>"
 
     def _box(self, number: int) -> str:

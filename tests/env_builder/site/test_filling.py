@@ -67,3 +67,12 @@ def test_an_unknown_place_is_marked_where_people_and_programs_look() -> None:
     assert '<ul data-unknown="rows"><li data-unknown="row"><a href="/1/">saw</a>3.00</li>' in page
     assert '<li>[unknown]</li></ul>' in page
     assert '<p>Closed <b>' in page or "<p>Closed<b>" in page, "nothing else is marked"
+
+
+def test_what_rows_have_in_common_is_no_reason_not_to_fit() -> None:
+    pages = [squeeze(parse(page)) for page in (
+        "<h2>A</h2><ul><li class=x>1<li class=x>2</ul>", "<ul><li class=x>3</ul>", "<h2>C</h2><ul><li class=x>4</ul>")]
+    template = learn_template(pages)
+    other = squeeze(parse("<h2>D</h2><ul><li class=x id=odd>5</ul>"))
+    filling = extract(template, other)
+    assert filling is not None and PageTemplate(plain_template(template)).fill(filling, "") == other

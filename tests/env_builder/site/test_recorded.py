@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
 from env_builder.site.recorded import page_sessions
-from tests.env_builder.site.cards import CardSite, Recorder
+from tests.env_builder.site.cards import BEGIN, CardSite, Recorder
 
 
 def recorded() -> Recorder:
@@ -51,3 +52,21 @@ def test_the_address_of_a_site_has_the_scheme_and_the_port_of_its_requests() -> 
     assert {each.origin for each in page_sessions(recorder.events)} == {"https://cards.example"}
     events = without_ids(recorder, content="http://cards.example:8080/cards/")
     assert {each.origin for each in page_sessions(events)} == {"http://cards.example:8080"}
+
+
+def test_who_logs_in_at_another_host_is_known_and_the_way_there_and_back_is_left_out() -> None:
+    def event(second: int, host: str, request: str, location: str | None = None, **body: str) -> dict[str, Any]:
+        value: dict[str, Any] = {"status": 302, "location": location} if location else {
+            "status": 200, "type": "text/html", "body": "<h1>x</h1>"}
+        method, _, path = request.partition(" ")
+        return {"session_id": None, "file_id": "f", "service": host, "happened_at": BEGIN + timedelta(seconds=second),
+                "name": None, "kind": "request" if method == "POST" else "page", "tool": request, "value": json.dumps(value),
+                "content": f"https://{host}{path}", "arguments": json.dumps({"query": {}, **({"body": body} if body else {})})}
+
+    back = "https://cards.example/back"
+    events = [event(0, "cards.example", "GET /cards/", "https://door.example/login"), event(1, "door.example", "GET /login"),
+              event(2, "door.example", "POST /login", back, who="ivo", password="[secret]"),
+              event(3, "cards.example", "GET /back", "/cards/"), event(4, "cards.example", "GET /cards/")]
+    cards, door = page_sessions(sorted(events, key=lambda each: str(each["service"])))
+    assert (cards.host, cards.user, [each.url for each in cards.requests]) == ("cards.example", "ivo", ["/cards/"])
+    assert (door.host, door.user, [each.method for each in door.requests]) == ("door.example", "ivo", ["GET", "POST"])

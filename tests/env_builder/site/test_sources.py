@@ -11,7 +11,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from env_builder.runtime.site.learnt import LearntSources
-from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value
+from env_builder.runtime.site.port import PortRequest
+from env_builder.runtime.site.trees import Element, encode
+from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of
 from env_builder.site.learning import SourceLearner
 
 TEXT: Place = "0"
@@ -221,3 +223,40 @@ def test_a_list_shows_what_the_session_changed_on_the_page_of_a_row() -> None:
     answer = learnt(training).answer(replace(after, values={}, is_page=False), own)
     assert answer is not None
     assert json.loads(answer.values[TEXT] or "") == json.loads(after.values[TEXT] or "")
+
+
+def test_an_address_lists_what_a_form_changed_of_a_thing_called_by_a_word_and_a_number() -> None:
+    def posted(session: str, minute: int, number: str, changed: tuple[str, ...], where: Value) -> VisitOfSession:
+        request = PortRequest("POST", f"/box{number}", (("level", "3"), ("place", "b")), changed)
+        arguments = arguments_of(request, {"box_1": f"box{number}"})
+        made = visit(session, minute, None, request.url, is_write=True, arguments=arguments)
+        return replace(made, values={KIND: "302 redirect", TEXT: where})
+
+    model = learnt([posted(f"s{n}", n, f"{n}", (name,), f"/box{n}?note=box%20{n}%20{name}%20saved")
+                    for n, name in enumerate(["level", "place", "level", "level", "place"], 21)])
+    assert text(model, posted("new", 90, "77", ("place",), None)) == "/box77?note=box%2077%20place%20saved"
+    assert text(model, posted("new", 91, "78", ("place", "level"), None)) == "/box78?note=box%2078%20place%2C%20level%20saved"
+
+
+def test_a_row_that_is_a_link_without_a_text_tells_nothing_and_breaks_nothing() -> None:
+    rows = '[["tr", {}, [["a", {"href": "/box/7"}, []]]], ["tr", {}, [["a", {"href": "/box/8"}, ["Lens"]]]]]'
+    model = learnt([each for n in range(4) for each in (
+        visit(f"s{n}", n, rows, "/boxes", route="boxes"), visit(f"s{n}", n + 20, "Box", "/box/7", arguments={"box_1": "7"}))])
+    assert text(model, visit("new", 60, None, "/box/7", arguments={"box_1": "7"})) == "Box"
+
+
+@pytest.mark.parametrize(("listed", "link", "shown"), [
+    ("/desk/boxes", "box/7", "/desk/box/7"), ("/desk/?page=all", "?page=box&amp;id=7", "/desk/?page=box&id=7"),
+    ("/desk/?page=all", "/desk/?page=box&amp;id=7", "/desk/?page=box&id=7")])
+def test_a_row_leads_where_its_link_does_on_its_page(listed: str, link: str, shown: str) -> None:
+    def rows(words: dict[str, str]) -> str:
+        return encode([Element("tr", {}, [Element("a", {"href": link.replace("&amp;", "&").replace("7", number)}, ["go"]),
+                                          Element("td", {}, [word])]) for number, word in words.items()])
+
+    words = {number: f"Lens {number} of glass" for number in ("7", "8", "9", "6")}
+    training = [each for n, (number, word) in enumerate(words.items()) for each in (
+        visit(f"s{n}", 10 * n, rows(words), listed, route="list"),
+        visit(f"s{n}", 10 * n + 1, f"({word})", shown.replace("7", number)))]
+    model, new = learnt(training), {"5": "Prism of ice"}
+    own = visit("new", 90, rows(new), listed, route="list")
+    assert text(model, visit("new", 91, None, shown.replace("7", "5")), own) == "(Prism of ice)"

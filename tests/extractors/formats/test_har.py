@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import polars as pl
+import pytest
 
 from extractors.inventory import SourceFile
 from extractors.reading import Reading, read
@@ -167,3 +168,15 @@ def test_the_user_of_basic_authentication_is_who_asks_and_no_password_stays(tmp_
     reading = read_all(tmp_path, first, second, broken)
     assert reading.events["name"].to_list() == [None, "ada", None]
     assert not any("key-of-ada" in str(row) or "YWRhOm" in str(row) for row in reading.events.to_dicts())
+
+
+@pytest.mark.parametrize(("mime", "charset", "meta"), [
+    ("text/html; charset=iso-8859-1", "latin-1", ""), ("text/html", "cp1252", '<meta charset="windows-1252">'),
+    ("text/html", "utf-8", ""), ("text/html; charset=shift_jis", "shift_jis", "")])
+def test_a_page_in_an_older_encoding_is_read(tmp_path: Path, mime: str, charset: str, meta: str) -> None:
+    page = f"{meta}<p>{'書' if charset == 'shift_jis' else 'Müller'}</p>"
+    row = entry(url="https://shop.example/a")
+    row["_resourceType"] = "document"
+    content = base64.b64encode(page.encode(charset)).decode()
+    row["response"]["content"] = {"mimeType": mime, "encoding": "base64", "text": content}
+    assert column(read_all(tmp_path, row), "value", "page")[0]["body"] == page
