@@ -5,8 +5,8 @@ showed in two orders; names of links to one address that share a word, each seen
 scripts name, which stay; and sizes of a window in which recorded pages show all links, buttons and fields that they show in the
 usual one.
 Sees: children of one element that are not built alike, by tag, classes and heading. Abstains: from a label with a digit, of
-more than three words, or with a name of a person; from elements with many children. Does not see: synonyms of buttons and fields (goals name
-them), nor sizes at which a script changes the page.
+more than three words, or with a name of a person; from elements with many children. Does not see: synonyms of buttons and
+fields (goals name them), nor sizes at which a script changes the page.
 """
 
 from __future__ import annotations
