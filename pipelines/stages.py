@@ -43,7 +43,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "site_rooms", "Learn each web site from its pages, judge the work done on it, and write an environment of it.",
         (StageTable("mart.site_rooms"), StageTable("mart.site_work", (_SESSION,)), StageTable("mart.site_steps", (_SESSION,))),
-        ("extract",), "pipelines.building.site_rooms:site_rooms", ("[sources]", "[sessions]"),
+        ("extract", "sessions"), "pipelines.building.site_rooms:site_rooms", ("[sources]", "[sessions]"),
         intact="pipelines.building.site_rooms:hold"),
     Stage(
         "world", "Rebuild the world over time, the answers that tools gave, and the program of each tool.",
@@ -75,7 +75,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "variants", "Make new tasks from failures and from known solutions bound to other records.",
         (StageTable("mart.variants", (_TASK,)),),
-        ("sessions", "world", "goals", "names", "outcomes", "tasks", "rewards"),
+        ("sessions", "site_rooms", "world", "goals", "names", "outcomes", "tasks", "rewards"),
         "pipelines.building.rewards:variants", ("[gates]", "[outcomes]", "[variants]", "rewards_text")),
     Stage(
         "environments", "Write, verify and publish an environment for each service, and its image where an engine answers.",

@@ -22,9 +22,12 @@ from env_builder.audit.targets import ServiceTargets, Steps, service_targets
 from env_builder.audit.trial import Trial, TrialSubject, try_rubric
 from env_builder.rewards.corrections import Corrected, recorrected, renamed, uncorrected
 from env_builder.rewards.persons import SUFFIX, StatedCheck
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.files import rows_of
 from env_builder.runtime.rubrics import FORMAT
 from pipelines.browser.corrections import waiting
-from pipelines.browser.library import Library, find_task
+from pipelines.browser.library import Library
+from pipelines.browser.sites import find_any_task, rooms
 from pipelines.building.rewards import stated_changes, stated_checks
 from pipelines.screen import many
 from warehouse.errors import EnvironmentBroken, InputError, Missing
@@ -143,7 +146,7 @@ class Workbench:
 
     def reach(self, task_id: str, scope: str) -> list[str]:
         """Return the tasks that a correction reaches, this one first: of scope `task`, `family`, or all that have the check."""
-        task = find_task(self._library, task_id)
+        task = find_any_task(self._library, task_id)
         rubrics = self._service(task["service"]).rubrics
         families = self._service(task["service"]).families
         if scope == "task":
@@ -169,7 +172,7 @@ class Workbench:
         return TriedTasks(changed, len(changes), len(trials))
 
     def _change(self, task_id: str, edit: Edit, waiting: Edit) -> _Change | None:
-        task = find_task(self._library, task_id)
+        task = find_any_task(self._library, task_id)
         service = self._service(task["service"])
         if task_id not in service.rubrics or task["room"] is None:
             return None
@@ -194,6 +197,8 @@ class Workbench:
             raise InputError(f"the changed rubric is refused ({error})", f"task {task_id}", "see docs/rewards.md") from error
 
     def _service(self, service: str) -> _Service:
+        if any(room["environment"] == service for room in rooms(self._library)):
+            return self._library.once(f"trials {service}", lambda: _read_files(self._library.out, service))
         return self._library.once(f"trials {service}", lambda: self._library.with_store(lambda store: _read(store, service)))
 
     def _room(self, room: Path, service: str) -> tuple[Watched, ServiceTargets]:
@@ -232,6 +237,16 @@ def _without_file(checks: Iterable[Check], file: str) -> list[Check]:
 
 def _document(task_id: str, checks: Iterable[Check]) -> Row:
     return {"format": FORMAT, "task_id": task_id, "checks": [check.model_dump(mode="json") for check in checks]}
+
+
+def _read_files(out: Path, environment: str) -> _Service:
+    """Read what the run's audit was given, of all tasks of a site or a repository."""
+    solutions = {row["task_id"]: row["steps"] for row in rows_of(out / "rewards" / environment / "solutions.jsonl")}
+    rubrics = {row["task_id"]: {"checks": canonical([{"weight": 1.0, "provenance": {}, **check} for check in row["checks"]]),
+                                "solution": canonical(solutions[row["task_id"]])}
+               for row in rows_of(out / "rewards" / environment / "rubrics.jsonl") if row["task_id"] in solutions}
+    families = {row["task_id"]: row["family"] for row in rows_of(out / "environments" / environment / "tasks.jsonl")}
+    return _Service(rubrics, {}, {}, {}, families, {})
 
 
 def _read(store: Store, service: str) -> _Service:

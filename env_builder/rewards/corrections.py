@@ -124,6 +124,14 @@ def corrected_rows(rows: pl.DataFrame, corrections: Corrections, stated: Iterabl
     return pl.DataFrame(changed, schema=rows.schema) if changed else rows
 
 
+def corrected_rubric(task_id: str, family: str, rubric: dict[str, Any], corrections: Corrections) -> dict[str, Any]:
+    """Return a rubric as it ships, with its checks as persons want them."""
+    before = [Check(**check) for check in rubric["checks"]]
+    own = [each for each in added(corrections) if each.family in (task_id, family)]
+    after = corrected(task_id, merged(before, own, *NOBODY) if own else before, corrections)
+    return rubric if after == before else {**rubric, "checks": [check.model_dump(mode="json") for check in after]}
+
+
 def recorrected(
     scopes: tuple[str, ...], checks: Iterable[Check], corrections: Mapping[str, Corrected | None],
     stated: Iterable[StatedCheck] = (),

@@ -5,8 +5,8 @@ showed in two orders; names of links to one address that share a word, each seen
 scripts name, which stay; and sizes of a window in which recorded pages show all links, buttons and fields that they show in the
 usual one.
 Sees: children of one element that are not built alike, by tag, classes and heading. Abstains: from a label with a digit, of
-more than three words, or with a name of a person. Does not see: synonyms of buttons and fields (goals name
-them), nor sizes at which a script changes the page.
+more than three words, or with a name of a person; from elements with many children. Does not see: synonyms of buttons and
+fields (goals name them), nor sizes at which a script changes the page.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ USUAL = (1280, 720)
 SIZES = ((1024, 768), USUAL, (1366, 768), (1440, 900), (1536, 864), (1600, 900), (1920, 1080))
 """Windows of people at a desk."""
 _LABEL_WORDS, _LEAST_SEEN, _PAGES_TRIED = 3, 2, 3
+_MOST_BLOCKS = 24
+"""Children of an element that are compared."""
 _WORDS = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)*")
 _ID = re.compile(r"[\w-]+")
 
@@ -53,7 +55,7 @@ def learn_blocks(sessions: Sequence[PageSession], routes: SiteRoutes) -> list[Ro
     for session, path, page in _pages(sessions, routes):
         for way, element in containers(page, (step_of(page),)):
             children = [child for child in element.children if isinstance(child, Element)]
-            if are_alike(children):
+            if are_alike(children) or len(children) > _MOST_BLOCKS:
                 continue
             names = [block_name(child) for child in children]
             counts = Counter(names)

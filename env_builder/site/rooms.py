@@ -13,7 +13,7 @@ import json
 import re
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, cast
 from env_builder import bundle
 from env_builder.audit import AuditReport
 from env_builder.backends import AppSource, FilesContent, OfficeContent, assemble
+from env_builder.rewards.corrections import Corrected, corrected_rubric
 from env_builder.runtime.apps import App, CompositeApp, CompositeState, ReceivingState, Start, load_app
 from env_builder.runtime.apps.site import SiteState
 from env_builder.site.agreement import WorkVerdict
@@ -47,6 +48,8 @@ class SiteRoomSource(NamedTuple):
     verdicts: Sequence[WorkVerdict]
     files: FilesContent | None
     chat: OfficeContent | None
+    corrections: Mapping[str, Corrected] = {}
+    """What persons changed of checks."""
 
 
 class DownloadFolders:
@@ -192,14 +195,14 @@ class SiteRoom:
         tasks = sorted((work for work in works if work.reason == "played"), key=lambda work: work.task_id)
         self._hold(tasks)
         return assemble(
-            self._source.name, self.apps(), [self._task(work) for work in tasks], [self._rubric(work) for work in tasks],
+            self._source.name, self.apps(), [self._task(work) for work in tasks], [self.rubric(work) for work in tasks],
             environment, rewards, [{"task_id": work.task_id, "steps": work.steps} for work in tasks], perturbations,
             privacy=privacy, audit=audit)
 
     def _task(self, work: PlayedWork) -> Row:
         goal = self.goal(work)
         return {"task_id": work.task_id, "session_ids": [work.piece.session.session_id], "split": work.split,
-                "family": f"work-{work.verdict.kind}", "goal": goal, "starts_at": _instant(work.piece),
+                "family": _family(work), "goal": goal, "starts_at": _instant(work.piece),
                 "opening": [{"role": "user", "content": goal}], "user": {"turns": []}, "slots": {}, "segment_of": None,
                 "derived_from": work.recorded_id if work.variant else None, "limits": {"steps": _STEPS, "seconds": _SECONDS}}
 
@@ -227,6 +230,10 @@ class SiteRoom:
             return None
         names = [path.rpartition("/")[2] for path in _filed(work)]
         return next((note.channel for note in reversed(work.piece.notes) if all(name in note.text for name in names)), None)
+
+    def rubric(self, work: PlayedWork) -> Row:
+        """Return the rubric of a task, as persons want it."""
+        return corrected_rubric(work.task_id, _family(work), self._rubric(work), self._source.corrections)
 
     def _rubric(self, work: PlayedWork) -> Row:
         """Return the gates of an end, and for training how far it has come."""
@@ -293,6 +300,10 @@ _SAYS = {
     "confined": "Nothing else changed but the own messages and files among the downloads.",
     "lineage": "Each file is the document that was downloaded for it, moved and not copied.",
     "listed": "The last word in the channel lists the files that are there, after they were."}
+
+
+def _family(work: PlayedWork) -> str:
+    return f"work-{work.verdict.kind}"
 
 
 def _instant(piece: PieceOfWork) -> str:

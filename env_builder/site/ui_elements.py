@@ -21,9 +21,9 @@ from env_builder.site.played_work import PlayedWork
 from env_builder.site.playing import PlayedCall
 from env_builder.site.recorded import PageSession
 
-_ACTS = {"browser_click": ("click", "check", "submit"), "browser_type": ("type", "input", "change"),
-         "browser_select_option": ("select", "change"), "browser_press_key": ("submit", "key", "click")}
-"""Tool -> names of what a person does with it."""
+_ACTS = {"browser_click": (("click", "check"), ("submit",)), "browser_type": (("type", "input", "change"),),
+         "browser_select_option": (("select", "change"),), "browser_press_key": (("key",), ("submit",), ("click",))}
+"""Tool -> names of what a person does with it, the surest first."""
 _KEPT = ("xpath", "tag", "id", "name", "type", "text", "href")
 _LATE = timedelta(seconds=1)
 """How much later than the request that it made an event may be written."""
@@ -80,12 +80,10 @@ class UiElements:
         since = instants[place] if place >= 0 else call.at - 60 * _LATE
         path = one_form(re.sub(r"^\w+://[^/?#]+|#.*$", "", address[1]) or "/")
         last = bisect_right(self._instants, call.at + _LATE)
-        wanted = call.arguments.get("text") if call.tool == "browser_type" else None
-        for event in reversed(self._events[bisect_right(self._instants, since):last]):
-            if event.act in acts and event.path == path and self._is_of(work, event) and (
-                    wanted is None or event.value in (wanted, None) or _is_hidden(event)):
-                return {"act": event.act, "at": event.at.isoformat(), **event.element}
-        return None
+        own = [event for event in reversed(self._events[bisect_right(self._instants, since):last])
+               if event.path == path and self._is_of(work, event) and _has_value(work, call, event)]
+        event = next((event for names in acts for event in own if event.act in names), None)
+        return None if event is None else {"act": event.act, "at": event.at.isoformat(), **event.element}
 
     def _is_of(self, work: PlayedWork, event: UiEvent) -> bool:
         if event.person is not None:
@@ -95,6 +93,10 @@ class UiElements:
         return open_then == [work.piece.session.session_id]
 
 
-def _is_hidden(event: UiEvent) -> bool:
-    """Return whether a recorder hid what was typed."""
-    return event.element.get("type") == "password"
+def _has_value(work: PlayedWork, call: PlayedCall, event: UiEvent) -> bool:
+    """Return whether an event may have typed what a call types; a recorder hides passwords, which no form has on record."""
+    text = call.arguments.get("text") if call.tool == "browser_type" else None
+    if text is None or event.value == text:
+        return True
+    recorded = {value for request in work.piece.session.requests for _, value in request.form or ()}
+    return event.element.get("type") == "password" and text not in recorded

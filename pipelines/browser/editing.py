@@ -16,7 +16,8 @@ from env_builder.rewards.witness import check_id
 from env_builder.runtime.checks import kind_of, kinds
 from extractors.formats.correction import MOST_WEIGHT, ROLES
 from pipelines.browser.corrections import append, text_of
-from pipelines.browser.library import Library, checks_of, find_task
+from pipelines.browser.library import Library
+from pipelines.browser.sites import checks_of_any, find_any_task
 from pipelines.trying import REASONS, Edit, TriedTasks, Workbench, waiting_edit
 from warehouse.errors import InputError, Missing
 from warehouse.records import Check
@@ -45,7 +46,7 @@ class CheckEdit(NamedTuple):
 
 def edit_page(library: Library, task_id: str, check: str, kind: str, form: Mapping[str, str] | None = None) -> Row:
     """Return the page's values: the check as it is, or an empty one of a kind; what `form` says goes before. Raises Missing."""
-    task = find_task(library, task_id)
+    task = find_any_task(library, task_id)
     built = _built(library, task_id, check) if check else None
     name = built.kind if built else kind or kinds()[0]
     if name not in kinds():
@@ -86,7 +87,7 @@ def keep_edit(library: Library, folder: Any, form: Mapping[str, str], now: datet
 
 def parse_form(library: Library, form: Mapping[str, str]) -> CheckEdit:
     """Return what a form says of a check. Raises InputError with one sentence, and Missing."""
-    task = find_task(library, form.get("id", ""))
+    task = find_any_task(library, form.get("id", ""))
     built = _built(library, task["task_id"], form.get("check", "")) if form.get("check") else None
     fields: Row = {"role": form.get("role", ""), "weight": _weight(form.get("weight", "")),
                    "description": text_of(form, "description", "what it checks"), "parameters": _parameters(form)}
@@ -119,7 +120,7 @@ def _subject_of(library: Library, form: Mapping[str, str], built: Check) -> str:
 
 
 def _built(library: Library, task_id: str, name: str) -> Check:
-    checks = {check["check_id"]: check for check in checks_of(library, task_id)}
+    checks = {check["check_id"]: check for check in checks_of_any(library, find_any_task(library, task_id))}
     if name not in checks:
         raise Missing.named("check", name, checks, f"task {task_id} has these")
     return Check(**checks[name])

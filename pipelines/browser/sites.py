@@ -16,7 +16,7 @@ from env_builder.runtime.files import rows_of
 from env_builder.site.parsing import parse
 from env_builder.site.recorded import RecordedRequest, page_sessions
 from pipelines.browser.framed import framed_text
-from pipelines.browser.library import Library, document_of, find_task
+from pipelines.browser.library import Library, checks_of, document_of, find_task, published_checks
 from warehouse.errors import Missing, Unavailable
 
 Row = dict[str, Any]
@@ -136,6 +136,13 @@ def _page(request: RecordedRequest | None) -> tuple[str | None, str]:
         return framed_text(parse(request.html)), ""
     except Unavailable as error:
         return None, str(error)
+
+
+def checks_of_any(library: Library, task: Row) -> list[Row]:
+    """Return the checks of a task of a service, a site or a repository, as the build has them."""
+    if task.get("of_room"):
+        return published_checks(library, task["service"], task["task_id"])
+    return checks_of(library, task["task_id"])
 
 
 def find_any_task(library: Library, task_id: str) -> Row:

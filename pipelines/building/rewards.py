@@ -67,7 +67,9 @@ def variants(store: Store, settings: Settings) -> Counts:
     untrusted = frame(Decision, withheld).with_columns(stage=pl.lit("variants"))
     corrections = _corrections(store, settings, pl.concat([each.select("task_id", "family") for each in (tasks, kept)]))
     kept = corrected_rows(kept, corrections, stated_checks(store, rubrics(config.rewards.rubrics)))
-    words = decisions_on(corrections, tables.rubrics, kept)
+    of_sites = store.read("select subject from mart.decisions where stage = 'site_rooms'")["subject"]
+    words = decisions_on(corrections, tables.rubrics, kept).filter(
+        (pl.col("reason") != "no_such_check") | ~pl.col("subject").is_in(of_sites.implode()))
     replace_decisions(
         store, "variants", pl.concat([untrusted, made.decisions.join(untrusted, on="subject", how="anti"), words]))
     store.replace("mart.variants", kept)

@@ -21,6 +21,7 @@ from env_builder import bundle
 from env_builder.backends import FilesContent, OfficeContent
 from env_builder.office.audited_files import PageDownload, file_history
 from env_builder.office.chats import chat_history
+from env_builder.rewards.corrections import Corrections, corrections_of, decisions_on
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.office.chat import MESSAGE
 from env_builder.site.agreement import WorkKinds, WorkVerdict
@@ -34,7 +35,7 @@ from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork
 from env_builder.verify import Verified, verify
 from extractors.routes import templates
 from pipelines import progress
-from pipelines.building.decisions import replace_decisions
+from pipelines.building.decisions import corrections_of_kind, replace_decisions
 from pipelines.building.environments import move, names_of
 from pipelines.privacy import guard as privacy
 from pipelines.running.stage import Counts
@@ -70,12 +71,14 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
         sessions = page_sessions(pages.iter_rows(named=True), gap)
         hosts = sorted({session.host for session in sessions})
         names = names_of(hosts)
+        corrections = corrections_of(corrections_of_kind(store, "check"))
         for host in hosts:
             own = [session for session in sessions if session.host == host]
             sheets = {url: text for service, url, text in store.read(_SHEETS).iter_rows() if service == host}
             measured = perturbations_of_pages(pages.filter(pl.col("service") == host))
             try:
-                rows.add(SiteLogs(host, f"site-{names[host]}", own, sheets, measured, privacy.stated(store)), office, settings)
+                logs = SiteLogs(host, f"site-{names[host]}", own, sheets, measured, privacy.stated(store), corrections)
+                rows.add(logs, office, settings)
             except Unavailable as error:
                 progress.warn(STAGE, f"{host}: {error}")
                 rows.decisions.append(Decision(stage=STAGE, subject=host, kept=False, reason="no_parser", detail=f"{error}."))
@@ -156,6 +159,8 @@ class SiteLogs(NamedTuple):
     perturbations: list[dict[str, Any]]
     privacy: str
     """As manifests state it."""
+    corrections: Corrections
+    """What persons changed of checks."""
 
 
 class _SiteRows:
@@ -171,7 +176,7 @@ class _SiteRows:
 
     def add(self, logs: SiteLogs, office: OfficeLogs, settings: Settings) -> None:
         """Add a site with its sessions. Errors: Unavailable where pages cannot be parsed here."""
-        host, name, sessions, sheets, measured, policy = logs
+        host, name, sessions, sheets, measured, policy, corrections = logs
         progress.tell(STAGE, 0, len(sessions), host)
         draft = Path(settings.out) / ".drafts" / name
         shutil.rmtree(draft, ignore_errors=True)
@@ -195,7 +200,7 @@ class _SiteRows:
             sorted({each.channel for each in messages if each.channel} | {
                 path.rpartition("/")[0] for event in events for path in (event.path, event.to) if path})))
         room = SiteRoom(SiteRoomSource(name, sessions[0].origin, draft / "site", pieces, verdicts, files,
-                                       chat.content if chat is not None else None), draft)
+                                       chat.content if chat is not None else None, corrections), draft)
         played = room.played()
         variants = room.played_variants(played)
         verified = self._verified(room, [*played, *variants], draft, policy)
@@ -203,6 +208,8 @@ class _SiteRows:
         holding -= {each.task_id for each in variants if each.recorded_id not in holding}
         n_tasks = len(holding.intersection(each.task_id for each in played))
         self._note(host, pieces, verdicts, played, holding)
+        if corrections:
+            self.others.append(_decisions_on(corrections, room, [*played, *variants]))
         elements = UiElements(ui_events(office.interface.iter_rows(named=True), host), site.sessions)
         self.steps += [row for work in played if work.calls for row in _steps(host, work, room.goal(work), elements)]
         if verified is not None and holding:
@@ -250,6 +257,13 @@ class _SiteRows:
                 detail = f"{work.detail or 'nothing tells how it went'}."
                 self.decisions.append(Decision(stage=STAGE, subject=piece.session.session_id, kept=False, reason=work.reason,
                                                detail=detail))
+
+
+def _decisions_on(corrections: Corrections, room: SiteRoom, works: list[PlayedWork]) -> pl.DataFrame:
+    """Return what became of the corrections of this site's checks."""
+    rows = [(each.task_id, canonical(room.rubric(each)["checks"])) for each in works if each.reason == "played"]
+    rubrics = pl.DataFrame(rows, schema=["task_id", "checks"], orient="row")
+    return decisions_on(corrections, rubrics).filter(pl.col("reason") != "no_such_check").with_columns(stage=pl.lit(STAGE))
 
 
 def _steps(host: str, work: PlayedWork, goal: str, elements: UiElements) -> Iterator[SiteStepRow]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +17,13 @@ from hypothesis import strategies as st
 
 from env_builder.runtime.site.trees import Element
 from env_builder.site.parsing import parse
+from pipelines.browser import editing
 from pipelines.browser.framed import framed_text, screenshot
 from pipelines.browser.guard import POLICY
+from pipelines.browser.library import Library
 from pipelines.running.run import run
 from pipelines.settings import Settings
+from pipelines.trying import Workbench
 from tests.browser import PHONE, browser, new_page, violations  # noqa: F401
 from tests.pipelines.test_browser import Server
 from tests.pipelines.test_site_rooms import NAME, record
@@ -72,7 +77,7 @@ def work(out: Path) -> list[dict[str, Any]]:
 
 def task_about(out: Path, words: str) -> str:
     rows = map(json.loads, (out / "environments" / NAME / "tasks.jsonl").read_text().splitlines())
-    return str(next(row["task_id"] for row in rows if words in row["goal"]))
+    return str(next(row["task_id"] for row in rows if words in row["goal"] and row["derived_from"] is None))
 
 
 def last_step(out: Path, task_id: str, tool: str) -> int:
@@ -118,7 +123,7 @@ def test_a_solution_is_replayed_page_by_page_beside_files_and_messages(server: S
     task = task_about(out, "card 102")
     text = page(server, f"/task?id={task}")
     assert "Each file is the document that was downloaded for it" in text and f"/replay?id={task}" in text
-    assert "Change this check" not in text and "silent" in text
+    assert "Change this check" in text and "silent" in text
     moved = page(server, f"/replay?id={task}&way=solution&step={last_step(out, task, 'files_move')}")
     assert "files:file/srv/2026-01/102.pdf" in moved and len(frames(moved)) == 1
     clicked = page(server, f"/replay?id={task}&way=solution&step={last_step(out, task, 'browser_click')}")
@@ -126,6 +131,28 @@ def test_a_solution_is_replayed_page_by_page_beside_files_and_messages(server: S
     whole = page(server, f"/replay?id={task}&way=solution")
     assert "chat:message/" in whole and "reward 1" in whole and len(frames(whole)) == 1
     assert server.ask(f"/compare?id={task}&with=solution")[0] == 200
+
+
+def test_a_check_of_a_site_is_tried_changed_and_kept_by_the_next_run(out: Path, tmp_path: Path) -> None:
+    shutil.copytree(out.parent, tmp_path / "copy")
+    logs, copy = tmp_path / "copy" / "logs", tmp_path / "copy" / "out"
+    library, task = Library(copy), task_about(copy, "card 102")
+    shown = editing.edit_page(library, task, "listed", "")
+    assert shown["check"].kind == "listed" and not shown["is_corrected"]
+    form = {**shown["fields"], "id": task, "check": "listed", "role": "diagnostic", "by": "ann", "why": "nobody reads it"}
+    tried = editing.try_edit(Workbench(library), library, copy / "corrections", form)
+    assert (tried.n_tasks, tried.n_tried) == (1, 1) and tried.trials[0].verified_before
+    assert not tried.trials[0].verified_after, "the note need not be right any more"
+    editing.keep_edit(library, copy / "corrections", form | {"weight": "2", "role": "gate"}, datetime.now(UTC))
+    run(Settings(logs=(str(logs),), out=str(copy), image=False))
+    roles = {check["check_id"]: (check["role"], check["weight"]) for row in map(
+        json.loads, (copy / "rewards" / NAME / "rubrics.jsonl").read_text().splitlines()) if row["task_id"] == task
+        for check in row["checks"]}
+    assert roles["listed"] == ("gate", 2.0) and roles["state"] == ("gate", 1.0)
+    assert editing.edit_page(Library(copy), task, "listed", "")["is_corrected"]
+    with Store.published(copy / "warehouse.duckdb") as store:
+        rows = store.read("select stage, reason, kept from mart.decisions where reason like '%check%'").rows()
+    assert rows == [("site_rooms", "check_corrected", True)]
 
 
 def test_what_is_typed_stands_in_the_page_and_a_password_does_not(server: Server, out: Path) -> None:

@@ -32,7 +32,7 @@ def source(lengths: list[int], is_graded: bool, discount: float) -> DatasetSourc
             happened_at=BEGAN + timedelta(seconds=place), tool="browser_click", arguments=json.dumps({"target": f"e{place}"}),
             content="", is_error=False, tier="derived", observation=f"page {place}", candidates=json.dumps([
                 {"ref": f"e{each}", "role": "link", "name": f"to {each}", "positive": each == place}
-                for each in range(length)]))
+                for each in range(length)]), element=json.dumps({"xpath": f"/a[{place}]"}) if place % 2 else None)
             for place in range(length)]
     grades = pl.DataFrame({"session_id": [f"s{number}" for number in range(len(lengths))]}, {"session_id": pl.String})
     return DatasetSource("site-x", None, frame(Task, tasks), empty(Turn), empty(Outcome), empty(Tool),
@@ -53,6 +53,7 @@ def test_every_step_of_what_was_right_is_a_row_in_its_order(lengths: list[int], 
             to_come = length - place - 1
             assert (row["step"], row["observation"], row["goal"]) == (place, f"page {place}", f"goal {number}")
             assert row["history"] == [each["action"] for each in own[:place]] and row["action"]["name"] == f"to {place}"
+            assert row["action"]["element"] == ({"xpath": f"/a[{place}]"} if place % 2 else None)
             assert row["reward"] == ((0.0 if to_come else 1.0) if is_graded else None)
             assert row["return"] == (pytest.approx(discount ** to_come) if is_graded else None)
     assert sum(map(len, rows.values())) == sum(length for number, length in enumerate(lengths) if number % 4 != 3)

@@ -67,6 +67,13 @@ def test_typing_is_told_by_what_was_typed_which_is_not_kept() -> None:
     assert element(row(9, "type", value="****", type="password"), typed) is not None, "a recorder hid what was typed"
 
 
+def test_a_click_tells_more_than_the_form_that_it_sends() -> None:
+    own = work(call())
+    events = ui_events([row(9.6, "submit", tag="FORM", xpath="/html[1]/form[1]"), row(9.5)], "desk.test")
+    assert [each and each["act"] for each in UiElements(events, []).elements(own)] == ["click"]
+    assert [each and each["act"] for each in UiElements(events[1:], []).elements(own)] == ["submit"]
+
+
 def test_calls_that_act_on_no_page_have_no_element() -> None:
     assert element(row(9.5), call("files_move")) is None and element(row(9.5), call(address="about:blank")) is None
 
