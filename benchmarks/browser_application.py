@@ -65,10 +65,10 @@ class PortalRecords:
         """Return the rows of records.json."""
         state = self._site.reset(Start(task.starts_at, frozenset(task.session_ids), 0))
         login, orders = self._staff[0], []
-        state.call("browser_navigate", {"url": "/dashboard/login/"})
-        for label, text in (("Email", login), ("Password", self._site.access.passwords[login])):
+        state.call("browser_navigate", {"url": "/dashboard/"})
+        for label, text in (("Username", login), ("Password", self._site.access.passwords[login])):
             _use(state, "browser_type", label, text=text)
-        _use(state, "browser_click", "Log", role="button")
+        _use(state, "browser_click", "Login", role="button")
         for number in self._numbers:
             result = state.call("browser_navigate", {"url": f"/dashboard/orders/{number}/"})
             page = state.browser.page
@@ -164,7 +164,7 @@ class ComparedHosts:
             tables = Path(scratch) / "tables"
             tables.mkdir()
             self._fill(tables)
-            for task in self.environment.tasks():
+            for task in self.environment.tasks:
                 clicks = known_clicks(self.environment, task.task_id, self._solutions[task.task_id])
                 n_plays += 1
                 if (reason := _not_compared(task, clicks)) is not None:

@@ -54,8 +54,8 @@ def _fill(records: dict) -> None:
             price = Decimal(line["price"])
             get_model("order", "Line").objects.create(
                 order=order, partner=partner, partner_name=partner.name, partner_sku=line["upc"], title=line["title"],
-                upc=line["upc"], quantity=line["quantity"], status=line["status"], line_price_incl_tax=price,
-                line_price_excl_tax=price, line_price_before_discounts_incl_tax=price,
+                upc=line["upc"], quantity=line["quantity"], num_allocated=0, status=line["status"],
+                line_price_incl_tax=price, line_price_excl_tax=price, line_price_before_discounts_incl_tax=price,
                 line_price_before_discounts_excl_tax=price)
         for message in row["notes"]:
             get_model("order", "OrderNote").objects.create(order=order, user=user, message=message)
