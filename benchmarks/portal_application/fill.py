@@ -40,7 +40,8 @@ def _fill(records: dict) -> None:
     partner = get_model("partner", "Partner").objects.create(name="Book partner")
     users = {}
     for row in records["users"]:
-        users[row["login"]] = User.objects.create_user(row["login"], row["login"], PASSWORD, is_staff=row["is_staff"])
+        users[row["login"]] = User.objects.create_user(row["login"], row["login"], PASSWORD, is_staff=row["is_staff"],
+                                                        is_superuser=row["is_staff"])
     for row in records["orders"]:
         if (user := users.get(row["email"])) is None:
             user = users[row["email"]] = User.objects.create_user(row["email"], row["email"], PASSWORD)
