@@ -6,8 +6,10 @@
 OUT is what `traceroom run` wrote of the portal's logs; the project of the application is in `portal_application/`. For each
 published task, the records that the back office's pages show as of the task's start (read from the site's own pages: recorded,
 else induced) fill the application's database, with its clock at that instant; then the known solution is played in both hosts
-by roles and names of what was clicked. `verdicts_equal`: of compared plays, those with the same reward. Not compared, with the reason:
-tasks about records that no page of the back office's shows whole. Prints one JSON object on its last line.
+by roles and names of what was clicked, and again without its last call. `verdicts_equal`: of these plays, those with the same
+reward; `addresses_equal`: those whose page has the same address after each call. Plays about customers' pages, products and
+reports are counted with the reason why they are not compared. Does not see: notes that orders had before, requests of scripts.
+The other host is the browser without a window; `browser_hosts.py` compares it with Chromium. Prints one JSON object last.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from browser_by_heart import KnownClick, known_clicks
 
@@ -31,9 +33,10 @@ from env_builder import Environment
 from env_builder.runtime.apps import Start
 from env_builder.runtime.apps.site import SiteApp
 from env_builder.runtime.records import Task
-from env_builder.runtime.site.port import PortAnswer, PortRequest, SitePort
 from env_builder.runtime.site.trees import Element
 from env_builder.site.application import Application
+from pipelines.running.run import run
+from pipelines.settings import Settings
 
 PROJECT = Path(__file__).parent / "portal_application"
 PASSWORD = "sesame"
@@ -41,16 +44,14 @@ _NUMBER = re.compile(r"/dashboard/orders/(\d+)/")
 Row = dict[str, Any]
 
 
-class JournalPort(SitePort):
-    """A port that writes down what it was asked for."""
+class HostPlay(NamedTuple):
+    """What a play came to in one host."""
 
-    def __init__(self, port: SitePort) -> None:
-        self._port = port
-        self.journal: list[PortRequest] = []
-
-    def ask(self, request: PortRequest) -> PortAnswer:
-        self.journal.append(request)
-        return self._port.ask(request)
+    reward: float | None
+    addresses: list[str]
+    """Of the page after each call."""
+    refused: list[str]
+    """Calls that were refused."""
 
 
 class PortalRecords:
@@ -59,7 +60,7 @@ class PortalRecords:
     def __init__(self, site: SiteApp, numbers: Sequence[str]) -> None:
         self._site = site
         self._numbers = numbers
-        self._staff = sorted({user for user in site.access.users if _works_in_back_office(site, user)})
+        self._staff = sorted(user for user in site.access.users if user.endswith("@bookwell.test"))
 
     def as_of(self, task: Task) -> Row:
         """Return the rows of records.json."""
@@ -84,10 +85,6 @@ def _use(state: Any, tool: str, label: str, role: str = "textbox", **arguments: 
                  if f'{role} "{label}' in each), "")
     if (ref := re.search(r"\[ref=(e\d+)\]", line)) is not None:
         state.call(tool, {"target": ref[1], **arguments})
-
-
-def _works_in_back_office(site: SiteApp, login: str) -> bool:
-    return login.endswith("@bookwell.test")
 
 
 def order_of(page: Element, number: str) -> Row | None:
@@ -158,73 +155,84 @@ class ComparedHosts:
     def compare(self) -> Row:
         """Return the figures."""
         reasons: Counter[str] = Counter()
-        equal: list[bool] = []
-        paid = n_orders = n_plays = n_whole = n_journals = 0
+        pairs: list[tuple[HostPlay, HostPlay]] = []
+        wrong: list[tuple[HostPlay, HostPlay]] = []
+        n_records = 0
         with tempfile.TemporaryDirectory() as scratch:
             tables = Path(scratch) / "tables"
             tables.mkdir()
             self._fill(tables)
             for task in self.environment.tasks:
                 clicks = known_clicks(self.environment, task.task_id, self._solutions[task.task_id])
-                n_plays += 1
-                if (reason := _not_compared(task, clicks)) is not None:
+                reason = _not_compared(task, clicks)
+                records = self._records.as_of(task) if reason is None else {"orders": []}
+                if reason is None and not any(row["number"] in task.goal for row in records["orders"]):
+                    reason = "no page shows the order whole as of the start"
+                if reason is not None:
                     reasons[reason] += 1
                     continue
-                records = self._records.as_of(task)
-                if not any(row["number"] in task.goal for row in records["orders"]):
-                    reasons["the order is not on record whole before the start"] += 1
-                    continue
-                n_orders += len(records["orders"])
+                n_records += len(records["orders"])
                 folder = Path(scratch) / task.task_id[:16]
                 shutil.copytree(tables, folder)
                 (folder / "records.json").write_text(json.dumps(records))
                 self._fill(folder)
-                own, own_journal, _ = self._play(task, clicks, None)
-                real, real_journal, refused = self._play(task, clicks, folder)
-                equal.append(own == real)
-                paid += real == 1.0
-                n_whole += not refused
-                n_journals += own_journal == real_journal
-                if own != real or own_journal != real_journal:
-                    print(f"{task.goal.splitlines()[0]}: {own} | {real} {refused}\n  {own_journal}\n  {real_journal}")
-        return {"plays": n_plays, "plays_compared": len(equal), "verdicts_equal": _share(sum(equal), len(equal)),
-                "paid_by_application": paid, "plays_without_refusal": n_whole,
-                "application_journals_equal": _share(n_journals, len(equal)),
-                "records_per_play": round(n_orders / max(len(equal), 1)), "not_compared": dict(reasons)}
+                for calls, kind in ((clicks, pairs), (clicks[:-1], wrong)):
+                    kind.append((self._played(task, calls), self._play(task, calls, folder)))
+                    if (differing := _differing(*kind[-1])) is not None:
+                        print(f"{task.goal.splitlines()[0]}: {differing}")
+        return {"application_plays": sum(reasons.values()) + len(pairs), "application_plays_compared": len(pairs),
+                "verdicts_equal": _share(sum(one.reward == two.reward for one, two in pairs + wrong), len(pairs + wrong)),
+                "addresses_equal": _share(sum(one.addresses == two.addresses for one, two in pairs + wrong),
+                                          len(pairs + wrong)),
+                "paid_by_application": sum(two.reward == 1.0 for _, two in pairs),
+                "unfinished_paid_by_application": sum(two.reward == 1.0 for _, two in wrong),
+                "calls_refused_by_application": sum(len(two.refused) for _, two in pairs),
+                "records_per_play": round(n_records / max(len(pairs), 1)), "not_compared": dict(reasons)}
 
     def _fill(self, folder: Path) -> None:
         subprocess.run([self._python, "fill.py"], cwd=PROJECT, check=True, timeout=300,
                        env={"PATH": os.environ.get("PATH", ""), "TRACEROOM_FOLDER": str(folder)})
 
-    def _play(self, task: Task, clicks: Sequence[KnownClick], folder: Path | None) -> tuple[float | None, list[Row], list[str]]:
-        """Return reward, what was asked for (addresses, names of fields), and the calls that were refused."""
-        environment, site = self.environment, self._site
-        if folder is None:
-            return *self._played(task, clicks),
-        logins = {login: (password, PASSWORD) for login, password in site.access.passwords.items()}
+    def _play(self, task: Task, clicks: Sequence[KnownClick], folder: Path) -> HostPlay:
+        """Play in the application, with its data in a folder."""
+        logins = {login: (password, PASSWORD) for login, password in self._site.access.passwords.items()}
         variables = {"TRACEROOM_FOLDER": "{folder}", "DJANGO_SETTINGS_MODULE": "settings", "PYTHONPATH": str(PROJECT)}
         command = ["env", *(f"{name}={value}" for name, value in variables.items()), str(self._python), "-m", "django",
                    "runserver", "{port}", "--noreload", "--insecure"]
-        with Application(command, folder, site.origin, logins).started() as running:
-            site.application = running.port
+        with Application(command, folder, self._site.origin, logins).started() as running:
+            self._site.application = running.port
             try:
                 return self._played(task, clicks)
             finally:
-                site.application = None
-                assert environment is self.environment
+                self._site.application = None
 
-    def _played(self, task: Task, clicks: Sequence[KnownClick]) -> tuple[float | None, list[Row], list[str]]:
+    def _played(self, task: Task, clicks: Sequence[KnownClick]) -> HostPlay:
         environment = self.environment
         environment.reset(task.task_id)
-        journal, refused = [], []
+        addresses: list[str] = []
+        refused: list[str] = []
         for click in clicks:
             result = environment.call(click.tool, with_selector(click))
             if click.tool.startswith("browser_") and (url := re.search(r"Page URL: (\S+)", result.content)) is not None:
-                journal.append(url[1])
+                addresses.append(url[1])
             if result.is_error:
                 refused.append(f"{click.tool}: {result.content[:120]}")
         environment.finish()
-        return environment.grade().reward, journal, refused
+        return HostPlay(environment.grade().reward, addresses, refused)
+
+
+def _differing(own: HostPlay, real: HostPlay) -> str | None:
+    if own.reward == real.reward and own.addresses == real.addresses:
+        return None
+    place = next((f"{one} | {two}" for one, two in zip(own.addresses, real.addresses, strict=False) if one != two), "")
+    return f"{own.reward} | {real.reward} {place} {real.refused[:1]}"
+
+
+def application(data: Path, python: Path) -> Row:
+    """Run the product over the portal's logs, and return the figures of what it published."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run(Settings(logs=(str(data / "logs"),), out=scratch, image=False))
+        return ComparedHosts(Path(scratch), python.absolute()).compare()
 
 
 def with_selector(click: KnownClick) -> Row:

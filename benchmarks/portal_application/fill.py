@@ -2,8 +2,8 @@
 
     TRACEROOM_FOLDER=FOLDER python fill.py
 
-In: `FOLDER/records.json`: `at`, `users` (login, whether it works in the back office), `orders` (number, customer, status, totals,
-when it was placed, lines, notes). Out: `FOLDER/db.sqlite3`. An existing file with empty tables is filled, else they are made.
+In: `FOLDER/records.json`: `at`, `users` (login, whether it works in the back office), `orders` (number, customer, status,
+totals, when it was placed, lines, notes). Out: `FOLDER/db.sqlite3`; tables are made where the file is not there.
 Does not hold: what no page showed: products, stock, addresses, payments.
 """
 

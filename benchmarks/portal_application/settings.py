@@ -1,7 +1,7 @@
-"""Settings of the smallest project that serves django-oscar as the portal's logs show it; run by the application's own Python.
+"""Serve django-oscar as the portal's logs show it: settings of the smallest project; run by the application's own Python.
 
-In: the folder that `TRACEROOM_FOLDER` names, with `records.json` and `db.sqlite3` (`fill.py` writes it). The clock begins at the
-records' instant. Does not hold: mail, search engines, thumbnails, payment.
+In: the folder that `TRACEROOM_FOLDER` names, with `records.json` and `db.sqlite3` (`fill.py` writes it). The clock begins
+at the records' instant. Does not hold: mail, search engines, thumbnails, payment.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware", "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware", "django.contrib.messages.middleware.MessageMiddleware",
     "django.contrib.flatpages.middleware.FlatpageFallbackMiddleware", "oscar.apps.basket.middleware.BasketMiddleware"]
-TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True, "OPTIONS": {"context_processors": [
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True,
+              "OPTIONS": {"context_processors": [
     "django.template.context_processors.request", "django.contrib.auth.context_processors.auth",
     "django.template.context_processors.i18n", "django.contrib.messages.context_processors.messages",
     "django.template.context_processors.static", "django.template.context_processors.media",
