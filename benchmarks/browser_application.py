@@ -1,7 +1,7 @@
 """The same scripted play in a site induced from logs, and in the real application behind the same port.
 
     python -m venv APP && APP/bin/pip install django-oscar[sorl-thumbnail]==4.2.1 time-machine
-    python benchmarks/browser_application.py OUT APP/bin/python
+    python benchmarks/browser_application.py OUT APP/bin/python [DATA]
 
 OUT is what `traceroom run` wrote of the portal's logs; the project of the application is in `portal_application/`. For each
 published task, the records that the back office's pages show as of the task's start (read from the site's own pages: recorded,
@@ -9,7 +9,8 @@ else induced) fill the application's database, with its clock at that instant; t
 by roles and names of what was clicked, and again without its last call. `verdicts_equal`: of these plays, those with the same
 reward; `addresses_equal`: those whose page has the same address after each call. Plays about customers' pages, products and
 reports are counted with the reason why they are not compared. Does not see: notes that orders had before, requests of scripts.
-The other host is the browser without a window; `browser_hosts.py` compares it with Chromium. Prints one JSON object last.
+With DATA, the folder of the logs, the same plays run in Chromium too, over the induced site: `chromium_documents_equal` are those
+after which the same documents have changed, which is what a verdict reads. Prints one JSON object on its last line.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from browser_by_heart import KnownClick, known_clicks
+from browser_hosts import RecordedSite
 
 from env_builder import Environment
 from env_builder.runtime.apps import Start
@@ -35,6 +37,7 @@ from env_builder.runtime.apps.site import SiteApp
 from env_builder.runtime.records import Task
 from env_builder.runtime.site.trees import Element
 from env_builder.site.application import Application
+from env_builder.site.chromium import ChromiumHost
 from pipelines.running.run import run
 from pipelines.settings import Settings
 
@@ -189,6 +192,27 @@ class ComparedHosts:
                 "calls_refused_by_application": sum(len(two.refused) for _, two in pairs),
                 "records_per_play": round(n_records / max(len(pairs), 1)), "not_compared": dict(reasons)}
 
+    def in_chromium(self, data: Path) -> Row:
+        """Return whether the same plays change the same in Chromium, with scripts and styles of the logs, as without a window."""
+        files = RecordedSite(data / "logs" / "har").files
+        equal: list[tuple[bool, bool]] = []
+        with ChromiumHost() as host:
+            for task in self.environment.tasks:
+                clicks = known_clicks(self.environment, task.task_id, self._solutions[task.task_id])
+                if _not_compared(task, clicks) is not None:
+                    continue
+                start = Start(task.starts_at, frozenset(task.session_ids), 0)
+                own, real = self._site.reset(start), self._site.reset(start)
+                chromium = host.open(real.port, self._site.origin, files=files, seed=0)
+                addresses = [[_address(browser.call(click.tool, with_selector(click)).content) for click in clicks]
+                             for browser in (own.browser, chromium)]
+                chromium.close()
+                equal.append((own.difference()["documents"] == real.difference()["documents"], addresses[0] == addresses[1]))
+                if not all(equal[-1]):
+                    print(f"{task.goal.splitlines()[0]}: {equal[-1]} {addresses}")
+        return {"chromium_plays": len(equal), "chromium_documents_equal": _share(sum(one for one, _ in equal), len(equal)),
+                "chromium_addresses_equal": _share(sum(two for _, two in equal), len(equal))}
+
     def _fill(self, folder: Path) -> None:
         subprocess.run([self._python, "fill.py"], cwd=PROJECT, check=True, timeout=300,
                        env={"PATH": os.environ.get("PATH", ""), "TRACEROOM_FOLDER": str(folder)})
@@ -232,7 +256,14 @@ def application(data: Path, python: Path) -> Row:
     """Run the product over the portal's logs, and return the figures of what it published."""
     with tempfile.TemporaryDirectory() as scratch:
         run(Settings(logs=(str(data / "logs"),), out=scratch, image=False))
-        return ComparedHosts(Path(scratch), python.absolute()).compare()
+        hosts = ComparedHosts(Path(scratch), python.absolute())
+        return hosts.compare() | hosts.in_chromium(data)
+
+
+def _address(content: str) -> str | None:
+    """Return the page's address, whatever its scheme."""
+    found = re.search(r"Page URL: https?(://\S+)", content)
+    return found[1] if found is not None else None
 
 
 def with_selector(click: KnownClick) -> Row:
@@ -259,5 +290,6 @@ def _share(part: int, whole: int) -> float | None:
 
 
 if __name__ == "__main__":
-    figures = ComparedHosts(Path(sys.argv[1]), Path(sys.argv[2]).absolute()).compare()
+    compared = ComparedHosts(Path(sys.argv[1]), Path(sys.argv[2]).absolute())
+    figures = compared.compare() | (compared.in_chromium(Path(sys.argv[3])) if sys.argv[3:] else {})
     print(json.dumps({"benchmark": "browser_application", "figures": figures}))

@@ -120,6 +120,11 @@ class SiteState(DeliveringState):
         """The browser, for hosts and players."""
         return self._browser
 
+    @property
+    def port(self) -> SitePort:
+        """What the browser asks, for another browser over the same episode."""
+        return self._port(self._session)
+
     def _port(self, session: SiteSession) -> SitePort:
         """Return what the browser asks: the session, or a site that lays out its pages otherwise."""
         return session if self._layout is None else ArrangedSite(session, self._layout, self._app.pages.path_of)
