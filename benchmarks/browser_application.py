@@ -9,8 +9,8 @@ else induced) fill the application's database, with its clock at that instant; t
 by roles and names of what was clicked, and again without its last call. `verdicts_equal`: of these plays, those with the same
 reward; `addresses_equal`: those whose page has the same address after each call. Plays about customers' pages, products and
 reports are counted with the reason why they are not compared. Does not see: notes that orders had before, requests of scripts.
-With DATA, the folder of the logs, the same plays run in Chromium too, over the induced site: `chromium_documents_equal` are those
-after which the same documents have changed, which is what a verdict reads. Prints one JSON object on its last line.
+With DATA, the folder of the logs, the same plays run in Chromium too, over the induced site: `chromium_documents_equal` are
+those after which the same documents have changed, which is what a verdict reads. Prints one JSON object on its last line.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class ComparedHosts:
                 "records_per_play": round(n_records / max(len(pairs), 1)), "not_compared": dict(reasons)}
 
     def in_chromium(self, data: Path) -> Row:
-        """Return whether the same plays change the same in Chromium, with scripts and styles of the logs, as without a window."""
+        """Return whether the same plays change the same in Chromium, with the logs' scripts and styles, as without a window."""
         files = RecordedSite(data / "logs" / "har").files
         equal: list[tuple[bool, bool]] = []
         with ChromiumHost() as host:
