@@ -109,6 +109,7 @@ def test_an_image_runs_without_a_way_out_on_data_of_its_own(base_image: str, tmp
     for _ in range(2):
         with application.started() as running:
             shown = [running.port.ask(PortRequest("GET", url)).page for url in ("/", "/out", "/")]
-            texts = [next("".join(map(str, each.children)) for each in page.elements() if each.tag == "p") for page in shown if page is not None]
+            texts = [next("".join(map(str, each.children)) for each in page.elements() if each.tag == "p")
+                     for page in shown if page is not None]
         assert texts == ["as of the start", "no way out", "changed"]
     assert (tmp_path / "text").read_text() == "as of the start"
