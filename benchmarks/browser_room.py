@@ -1,6 +1,6 @@
 """How far a site's recorded pages carry, on held-out sessions: replay, the ceiling of logs, templates and what fills them.
 
-    python benchmarks/browser_room.py ../shared/data/portal [--part pages] [--part hosts]
+    python benchmarks/browser_room.py ../shared/data/portal [--part pages] [--part hosts [--application PYTHON]]
 
 DATA holds `logs/har/*.har`, a session each, and `truth/sessions.jsonl`, of which `held_out` alone is read. Everything is learnt
 of the other sessions. Requests that got 502 or 503 are left out. Prints one JSON object on its last line.
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from browser_application import application
 from browser_hosts import hosts
 from browser_pages import BROKEN, SiteAnswer, site_answer, values_of, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
@@ -298,8 +299,14 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA")
     parser.add_argument("--part", choices=PARTS, action="append")
+    parser.add_argument("--application", type=Path, metavar="PYTHON", help="a Python with django-oscar: browser_application.py")
     options = parser.parse_args(arguments)
     figures = {name: value for part in options.part or PARTS for name, value in PARTS[part](options.data).items()}
+    if "hosts" in (options.part or PARTS):
+        if options.application is None:
+            print("the real application is not compared: no --application is given")
+        else:
+            figures |= application(options.data, options.application)
     print(json.dumps({"benchmark": "browser_room", "data": options.data.name, "figures": figures}))
 
 

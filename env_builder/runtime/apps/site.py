@@ -144,6 +144,11 @@ class SiteState(DeliveringState):
         """The browser, for hosts and players."""
         return self._browser
 
+    @property
+    def port(self) -> SitePort:
+        """What the browser asks, for another browser over the same episode."""
+        return self._port(self._session)
+
     def _port(self, session: SiteSession) -> SitePort:
         """Return what the browser asks: the session, or a site that changes its pages for the task, and lays them out."""
         site: SitePort = session

@@ -77,3 +77,39 @@ def test_an_application_that_does_not_start_says_why(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "print('no data here'); raise SystemExit(1)"]
     with pytest.raises(Unavailable, match="no data here"):
         Application(command, tmp_path, ORIGIN).started()
+
+
+_SERVER = """
+import http.server, pathlib, socket, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/out":
+            try:
+                socket.create_connection(("1.1.1.1", 53), 2)
+                text = "reached"
+            except OSError:
+                text = "no way out"
+        else:
+            path = pathlib.Path(sys.argv[1], "text")
+            text = path.read_text()
+            path.write_text("changed")
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(f"<p>{text}</p>".encode())
+http.server.ThreadingHTTPServer(("0.0.0.0", int(sys.argv[2])), Handler).serve_forever()
+"""
+
+
+@pytest.mark.docker
+def test_an_image_runs_without_a_way_out_on_data_of_its_own(base_image: str, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("as of the start")
+    (tmp_path / "server.py").write_text(_SERVER)
+    application = Application(["python3", "{folder}/server.py", "{folder}", "{port}"], tmp_path, ORIGIN, image=base_image)
+    for _ in range(2):
+        with application.started() as running:
+            shown = [running.port.ask(PortRequest("GET", url)).page for url in ("/", "/out", "/")]
+            texts = [next("".join(map(str, each.children)) for each in page.elements() if each.tag == "p")
+                     for page in shown if page is not None]
+        assert texts == ["as of the start", "no way out", "changed"]
+    assert (tmp_path / "text").read_text() == "as of the start"
