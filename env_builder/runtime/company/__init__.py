@@ -1,0 +1,7 @@
+"""The world of a company: every field of every record of its apps, as of any instant."""
+
+from __future__ import annotations
+
+from .world import PRESENT, CompanyState, CompanyWorld, FieldState, FieldVersion, VersionLike
+
+__all__ = ["PRESENT", "CompanyState", "CompanyWorld", "FieldState", "FieldVersion", "VersionLike"]

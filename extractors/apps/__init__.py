@@ -1,0 +1,79 @@
+"""Readers of the exports of a company's apps, and the registry that finds them: entry points of the group `traceroom.apps`.
+
+In: all files of the exports. Out: versions (`extractors.apps.version`), and every file or row without one, with the reason.
+A file belongs to the first app that claims it.
+Does not see: files of log formats (`extractors.formats`), which the caller names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.metadata import entry_points
+from typing import NamedTuple
+
+from extractors.apps.version import AppRow, AppVersion, CompanyApp, ExportFile, UnreadPart
+from warehouse.errors import InputError
+
+__all__ = ["AppReading", "AppVersion", "CompanyApp", "ExportFile", "UnreadPart", "installed_apps", "read_exports"]
+GROUP = "traceroom.apps"
+ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+"""What a file of another shape than its app expects raises."""
+
+
+class AppReading(NamedTuple):
+    """What the exports hold."""
+
+    versions: list[AppVersion]
+    """In the order in which they apply: by instant, then the product's own number."""
+    unread: list[UnreadPart]
+    app_of: dict[str, str]
+    """Path of each claimed file -> app, or the log format that reads it."""
+
+
+@cache
+def installed_apps() -> tuple[CompanyApp, ...]:
+    """Return all apps, in the order in which they are asked."""
+    apps = []
+    for point in entry_points(group=GROUP):
+        loaded = point.load()
+        if not isinstance(loaded, CompanyApp):
+            raise InputError("the entry point is no CompanyApp", f"{GROUP}: {point.name} = {point.value}",
+                             "name an instance of extractors.apps.CompanyApp there")
+        apps.append(loaded)
+    return tuple(sorted(apps, key=lambda app: (app.rank, app.name)))
+
+
+def read_exports(files: Iterable[ExportFile], format_of: Callable[[ExportFile], str | None] = lambda _: None,
+                 apps: tuple[CompanyApp, ...] | None = None) -> AppReading:
+    """Return the versions of all files; `format_of` names the log format of a file that no app claims, None: none."""
+    apps = installed_apps() if apps is None else apps
+    files = sorted(files)
+    names: dict[str, set[str]] = {}
+    for file in files:
+        names.setdefault(file.folder, set()).add(file.name)
+    siblings = {folder: frozenset(each) for folder, each in names.items()}
+    by_app: dict[str, list[ExportFile]] = {app.name: [] for app in apps}
+    reading = AppReading([], [], {})
+    for file in files:
+        app = next((app for app in apps if app.claims(file, siblings[file.folder])), None)
+        if app is not None:
+            by_app[app.name].append(file)
+        name = app.name if app is not None else format_of(file)
+        if name is not None:
+            reading.app_of[file.path] = name
+        else:
+            reading.unread.append(UnreadPart(file.path, "", "no_reader", "no installed app and no log format reads this file"))
+    for app in apps:
+        _read_app(app, by_app[app.name], reading)
+    order = sorted(range(len(reading.versions)), key=lambda index: (*reading.versions[index][4:6], index))
+    return reading._replace(versions=[reading.versions[index] for index in order])
+
+
+def _read_app(app: CompanyApp, files: list[ExportFile], reading: AppReading) -> None:
+    rows: Iterable[AppRow] = app.read(files) if files else ()
+    for row in rows:
+        if isinstance(row, AppVersion):
+            reading.versions.append(row)
+        else:
+            reading.unread.append(row)
