@@ -16,6 +16,8 @@ from extractors.apps.version import AppRow, AppVersion, CompanyApp, ExportFile, 
 from warehouse.errors import InputError
 
 __all__ = ["AppReading", "AppVersion", "CompanyApp", "ExportFile", "UnreadPart", "installed_apps", "read_exports"]
+LogFormat = Callable[[ExportFile], str | UnreadPart]
+"""File -> the name of the log format that reads it, or why none does."""
 GROUP = "traceroom.apps"
 ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 """What a file of another shape than its app expects raises."""
@@ -44,9 +46,9 @@ def installed_apps() -> tuple[CompanyApp, ...]:
     return tuple(sorted(apps, key=lambda app: (app.rank, app.name)))
 
 
-def read_exports(files: Iterable[ExportFile], format_of: Callable[[ExportFile], str | None] = lambda _: None,
+def read_exports(files: Iterable[ExportFile], log_format: LogFormat | None = None,
                  apps: tuple[CompanyApp, ...] | None = None) -> AppReading:
-    """Return the versions of all files; `format_of` names the log format of a file that no app claims, None: none."""
+    """Return the versions of all files; `log_format` names the log format of a file that no app claims."""
     apps = installed_apps() if apps is None else apps
     files = sorted(files)
     names: dict[str, set[str]] = {}
@@ -55,25 +57,42 @@ def read_exports(files: Iterable[ExportFile], format_of: Callable[[ExportFile], 
     siblings = {folder: frozenset(each) for folder, each in names.items()}
     by_app: dict[str, list[ExportFile]] = {app.name: [] for app in apps}
     reading = AppReading([], [], {})
+    others = []
     for file in files:
         app = next((app for app in apps if app.claims(file, siblings[file.folder])), None)
+        if app is None:
+            others.append(file)
+            continue
+        by_app[app.name].append(file)
+        reading.app_of[file.path] = app.name
+    for file in others:
+        app = next((app for app in apps if app.adopts(file) and _is_beside(file, by_app[app.name])), None)
         if app is not None:
             by_app[app.name].append(file)
-        name = app.name if app is not None else format_of(file)
-        if name is not None:
+        name = app.name if app is not None else log_format(file) if log_format else None
+        if isinstance(name, str):
             reading.app_of[file.path] = name
         else:
-            reading.unread.append(UnreadPart(file.path, "", "no_reader", "no installed app and no log format reads this file"))
-    for app in apps:
-        _read_app(app, by_app[app.name], reading)
+            reading.unread.append(name or UnreadPart(file.path, "", "no_reader", "no app and no log format reads this file"))
+    for index, app in enumerate(apps):
+        _read_app(app, by_app, reading, apps[index + 1:])
     order = sorted(range(len(reading.versions)), key=lambda index: (*reading.versions[index][4:6], index))
     return reading._replace(versions=[reading.versions[index] for index in order])
 
 
-def _read_app(app: CompanyApp, files: list[ExportFile], reading: AppReading) -> None:
-    rows: Iterable[AppRow] = app.read(files) if files else ()
+def _is_beside(file: ExportFile, claimed: list[ExportFile]) -> bool:
+    below = f"{file.folder}/" if file.folder else ""
+    return any(other.folder == file.folder or other.path.startswith(below) for other in claimed)
+
+
+def _read_app(app: CompanyApp, by_app: dict[str, list[ExportFile]], reading: AppReading,
+              later: tuple[CompanyApp, ...]) -> None:
+    """Read the files of one app; files inside them go to `later` apps."""
+    rows: Iterable[AppRow] = app.read(by_app[app.name]) if by_app[app.name] else ()
     for row in rows:
         if isinstance(row, AppVersion):
             reading.versions.append(row)
-        else:
+        elif isinstance(row, UnreadPart):
             reading.unread.append(row)
+        elif (other := next((each for each in later if each.claims(row, frozenset())), None)) is not None:
+            by_app[other.name].append(row)

@@ -67,6 +67,9 @@ class ExportFile(NamedTuple):
     """Path below the folder of the exports, with `/`."""
     content: bytes
 
+    at: int = BEGINNING
+    """Of a file that another app's record brought along (an invitation in a mail): when it came, in microseconds."""
+
     @property
     def name(self) -> str:
         """The last part of the path."""
@@ -81,9 +84,31 @@ class ExportFile(NamedTuple):
         """Return the content as a JSON value. Errors: ValueError."""
         return orjson.loads(self.content)
 
+    def json_lines(self) -> list[Any]:
+        """Return the JSON value of each line. Errors: ValueError."""
+        return [orjson.loads(line) for line in self.content.splitlines() if line.strip()]
 
-AppRow = AppVersion | UnreadPart
-"""What readers emit."""
+
+def first_value(file: ExportFile) -> Any:
+    """Return the file's JSON value, the first line's of JSON lines; None where it is none."""
+    try:
+        return orjson.loads(file.content.partition(b"\n")[0]) if file.name.endswith(".jsonl") else file.json()
+    except ValueError:
+        return None
+
+
+def first_row(file: ExportFile, *names: str) -> dict[str, Any]:
+    """Return the first object of a JSON file: itself, or that of its list, or of the list under one of `names`."""
+    value = first_value(file)
+    if isinstance(value, dict):
+        value = next((value[name] for name in names if isinstance(value.get(name), list)), value)
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return value if isinstance(value, dict) else {}
+
+
+AppRow = AppVersion | UnreadPart | ExportFile
+"""What readers emit; a file goes to the app that claims it, if that one is asked later."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +122,8 @@ class CompanyApp:
     """Versions, and unread parts, of all claimed files: one export often needs several of them."""
     rank: int = 50
     """Apps of a lower rank are asked first."""
+    adopts: Callable[[ExportFile], bool] = lambda _: False
+    """Whether a file that no app claims belongs to this one if claimed files are in its folder or below it: configuration."""
     advice: tuple[tuple[str, str, str], ...] = ()
     """(entity class, field, event stream): which stream of events would tell the history of a field that exports lack."""
 

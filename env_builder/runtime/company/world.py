@@ -2,8 +2,8 @@
 
 In: versions of fields, in the order in which they apply. Out: `CompanyWorld.at(instant)`, a `CompanyState` whose records and
 fields are those that existed then; each field says whether its value is known or a guess.
-Sees: versions at or before the instant. Does not see: anything later; so no counter, list or order of a state can hold the
-future, except values that are guesses: those come from the last export and are marked `known` = false.
+Sees: versions at or before the instant. Does not see: anything later, so no counter, list or order of a state can hold the
+future. A value that is a guess comes from a later record: a state gives None for it, and `known` = false.
 """
 
 from __future__ import annotations
@@ -60,8 +60,9 @@ class FieldState(NamedTuple):
     entity_id: str
     field: str
     value: Any
+    """None where it is not known."""
     known: bool
-    """False: the export does not show what the value was then; `value` is a guess, and no tool may give it as the truth."""
+    """False: the export does not show what the value was then."""
     at: int
     """Since when it has been so, as far as the export shows."""
     actor: str | None
@@ -127,12 +128,18 @@ class CompanyState:
             version = self._version(slot)
             if version is not None and field != PRESENT:
                 known = self.instant >= version.guessed_until
-                fields[field] = FieldState(entity_class, entity_id, field, version.value, known, version.at, version.actor)
+                fields[field] = FieldState(
+                    entity_class, entity_id, field, version.value if known else None, known, version.at, version.actor)
         return fields
 
     def values(self, entity_class: str, entity_id: str) -> dict[str, Any]:
         """Return the values of a record's fields that are known."""
         return {field: state.value for field, state in self.get(entity_class, entity_id).items() if state.known}
+
+    def guess(self, entity_class: str, entity_id: str, field: str) -> Any:
+        """Return a field's value, or the guess where it is not known: for rights and names, never for an answer of a tool."""
+        version = self._version(self.world.slots.get((entity_class, entity_id), {}).get(field, _NONE))
+        return None if version is None else version.value
 
     def fields(self) -> Iterator[FieldState]:
         """Yield every field of every record that existed, by class and id."""
