@@ -94,7 +94,7 @@ def _sort(row: dict[str, Any], file: ExportFile, versions: dict[str, dict[int, _
     key = str(row.get("id") or (body or {}).get("id") or file.name.removesuffix(".json"))
     version = _version(row, body or row)
     versions.setdefault(key, {}).setdefault(version.number, version)
-    if row.get("status") != "historical" and "version" in row and isinstance(row["version"], dict):
+    if "history" in row or "space" in row or "spaceId" in row:   # versions have none of these
         pages[key] = (row, file)
     for each in (((row.get("children") or {}).get("comment") or {}).get("results")) or ():
         comments[str(each["id"])] = ({"container": {"id": key}, **each}, file)

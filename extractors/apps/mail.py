@@ -127,7 +127,7 @@ def _copies(file: ExportFile) -> Iterator[_Copy]:
         stated = re.search(r"^X-Gmail-Labels:(.*(?:\n[ \t].*)*)", header, re.MULTILINE)
         thread = re.search(r"^X-GM-THRID: *(\d+)", header, re.MULTILINE)
         yield _Copy(owner, None if stated is None else _gmail_labels(stated[1]),
-                    None if thread is None else f"{int(thread[1]):x}", text, str(index))
+                    None if thread is None else f"{int(thread[1]):016x}", text, str(index))
 
 
 def _gmail_labels(text: str) -> list[str]:

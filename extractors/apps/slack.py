@@ -179,7 +179,7 @@ def _channel(room: _Conversation, gone: set[str]) -> Iterator[AppVersion]:
     row, key, born = room.row, room.id, room.created
     private = room.kind != "channel"
     name = row.get("name") or "-".join(sorted(room.members))
-    fields = {"kind": room.kind, "private": private, "created": born // 1_000_000,
+    fields = {"kind": "channel" if room.kind == "group" else room.kind, "private": private, "created": born // 1_000_000,
               "creator": row.get("creator"), "is_general": bool(row.get("is_general"))}
     for field, value in fields.items():
         yield AppVersion(CHANNEL, key, field, value, born, record=room.path)

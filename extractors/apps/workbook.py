@@ -1,7 +1,7 @@
 """Contents of files: workbooks (`.xlsx`) as their tabs' cells, documents (`.docx`) and plain files as text.
 
-In: bytes. Out: tabs as rows of cells, or text. Of a cell its formula (`=SUM(…)`), else its value: text, number or truth value.
-Rows are as wide as the tab's widest one, without empty rows at the end. Does not see: formats, charts, comments, macros; the
+In: bytes. Out: tabs as rows of cells, or text. Of a cell its formula (`=SUM(…)`), else its value as text (numbers as typed,
+without a format), so that rows read like those of a product's API. Rows are as wide as the tab's widest one, without empty rows at the end. Does not see: formats, charts, comments, macros; the
 dates behind numbers.
 """
 
@@ -10,10 +10,9 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from typing import Any
 from xml.etree import ElementTree
 
-Rows = list[list[Any]]
+Rows = list[list[str]]
 _CELL = re.compile(r"([A-Z]{1,3})(\d+)")
 _MOST_CELLS = 2_000_000
 _MOST_BYTES = 200_000_000
@@ -87,14 +86,14 @@ def _text(item: ElementTree.Element) -> str:
 
 
 def _rows(content: bytes, shared: list[str]) -> Rows:
-    cells: dict[tuple[int, int], Any] = {}
+    cells: dict[tuple[int, int], str] = {}
     for row_number, row in enumerate((each for each in _tree(content).iter() if _tag(each) == "row"), start=1):
         at_row = int(row.attrib.get("r", row_number))
         for column_number, cell in enumerate((each for each in row if _tag(each) == "c"), start=1):
             match = _CELL.fullmatch(cell.attrib.get("r", ""))
             column = _column(match[1]) if match else column_number
             value = _value(cell, shared)
-            if value is not None and value != "":
+            if value:
                 cells[at_row, column] = value
     if not cells:
         return []
@@ -111,7 +110,7 @@ def _column(letters: str) -> int:
     return number
 
 
-def _value(cell: ElementTree.Element, shared: list[str]) -> Any:
+def _value(cell: ElementTree.Element, shared: list[str]) -> str | None:
     parts = {_tag(part): part for part in cell}
     kind = cell.attrib.get("t", "n")
     formula = parts.get("f")
@@ -125,8 +124,8 @@ def _value(cell: ElementTree.Element, shared: list[str]) -> Any:
     if kind == "s":
         return shared[int(text)]
     if kind == "b":
-        return text == "1"
+        return "TRUE" if text == "1" else "FALSE"
     if kind in ("str", "e", "d"):
         return text
     number = float(text)
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
