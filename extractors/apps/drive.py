@@ -97,19 +97,19 @@ def _document(row: dict[str, Any], file: ExportFile, contents: dict[str, ExportF
     for number, revision in enumerate(revisions, start=1):
         at, place = _time(revision), str(revision.get("file") or revision.get("path") or "")
         path = f"{file.folder}/{place}" if file.folder else place
-        found = contents.get(path) or contents.get(place)
-        if at is None or found is None:
+        export = contents.get(path) or contents.get(place)
+        if at is None or export is None:
             yield UnreadPart(file.path, f"{key}/{revision.get('id')}", "missing_content",
                              f"the content of revision {revision.get('id')} is not in the export: {place!r}")
             continue
-        used.add(found.path)
-        fields = _content(found.name, found.content)
+        used.add(export.path)
+        fields = _content(export.name, export.content)
         at = born if number == 1 else max(at, born)
         for field in {**before, **fields}:
             value = fields.get(field)
             if value != before.get(field):
                 yield AppVersion(DOCUMENT, key, field, value, at, number, _who(revision.get("lastModifyingUser")
-                                 or revision.get("lastModifiedBy")), BEGINNING, f"{found.path}")
+                                 or revision.get("lastModifiedBy")), BEGINNING, f"{export.path}")
         before = fields
         yield AppVersion(DOCUMENT, key, "modified", epoch(at), at, number, None, BEGINNING, record)
 

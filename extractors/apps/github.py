@@ -58,7 +58,7 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
         full = _full_name(row, file) or ""
         short = full.rsplit("/", 1)[-1]
         try:
-            yield from _Issue(row, file, short if shared[short] == 1 else full).versions()
+            yield from _GitHubIssue(row, file, short if shared[short] == 1 else full).versions()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             yield bad_row(file, str(row.get("number", "")), error)
 
@@ -75,7 +75,7 @@ def _login(person: Any) -> str | None:
     return person.get("login") if isinstance(person, dict) else None
 
 
-class _Issue:
+class _GitHubIssue:
     """One issue or pull request."""
 
     def __init__(self, row: dict[str, Any], file: ExportFile, repository: str) -> None:

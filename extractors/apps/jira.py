@@ -78,7 +78,7 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
                     yield bad_row(file, str(row.get("id", "")), "neither an issue, an account nor a field")
     for key, (row, file) in issues.items():
         try:
-            yield from _Issue(row, file, names).versions()
+            yield from _JiraIssue(row, file, names).versions()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             yield bad_row(file, key, error)
 
@@ -126,7 +126,7 @@ def slug(name: str) -> str:
     return re.sub(r"\W+", "_", name.strip().lower()).strip("_")
 
 
-class _Issue:
+class _JiraIssue:
     """One issue, and the versions of its fields."""
 
     def __init__(self, row: dict[str, Any], file: ExportFile, names: dict[str, str]) -> None:

@@ -152,12 +152,12 @@ def _owner_of(file: ExportFile, texts: list[bytes]) -> str:
         match = _ADDRESS.search(part.removesuffix(".mbox").removesuffix(".json"))
         if match is not None:
             return match[0].lower()
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for text in texts:
         header = text[:max(text.find(b"\n\n"), 0)].decode("utf-8", "replace")
         lines = re.findall(r"^(?:From|To|Cc|Delivered-To):(.*(?:\n[ \t].*)*)", header, re.MULTILINE)
-        seen.update({address.lower() for _, address in getaddresses([_FOLD.sub("", line) for line in lines])})
-    return seen.most_common(1)[0][0] if seen else file.path
+        counts.update({address.lower() for _, address in getaddresses([_FOLD.sub("", line) for line in lines])})
+    return counts.most_common(1)[0][0] if counts else file.path
 
 
 def _from_json(row: dict[str, Any]) -> bytes:
@@ -242,12 +242,12 @@ class _Mail:
 
     def root(self, parsed: dict[str, _Mail]) -> str:
         """Return the id of the first message of the thread, as far as the mailboxes hold it."""
-        mail, seen = self, {self.key}
+        mail, visited = self, {self.key}
         while True:
-            before = next((key for key in (*mail.references[:1], *mail.answers) if key not in seen), None)
+            before = next((key for key in (*mail.references[:1], *mail.answers) if key not in visited), None)
             if before is None:
                 return str(mail.key)
-            seen.add(before)
+            visited.add(before)
             if before not in parsed:
                 return str(before)
             mail = parsed[before]

@@ -47,7 +47,7 @@ def micros(ts: Any) -> int:
     return int(whole) * 1_000_000 + int((rest + "000000")[:6])
 
 
-class _Conversation:
+class _SlackRoom:
     """A channel with what its messages report about it."""
 
     def __init__(self, row: dict[str, Any], kind: str, path: str) -> None:
@@ -57,7 +57,7 @@ class _Conversation:
         self.members = {str(member) for member in row.get("members") or ()}
         self.joins: list[tuple[int, str, bool]] = []
         """(instant, account, whether it joined)"""
-        self.seen: dict[str, int] = {}
+        self.first_message: dict[str, int] = {}
         """Account -> first message."""
         self.renames: dict[str, list[tuple[int, Any, Any, str | None]]] = {}
         """Field -> (instant, old value or None, new value, actor)"""
@@ -77,7 +77,7 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
 
 
 def _workspace(root: str, files: list[ExportFile]) -> Iterator[AppRow]:
-    rooms: dict[str, _Conversation] = {}
+    rooms: dict[str, _SlackRoom] = {}
     accounts: dict[str, dict[str, Any]] = {}
     days: list[ExportFile] = []
     for file in files:
@@ -92,7 +92,7 @@ def _workspace(root: str, files: list[ExportFile]) -> Iterator[AppRow]:
             accounts = {str(row["id"]): row for row in rows if isinstance(row, dict) and "id" in row}
         elif file.name in _LISTS:
             for row in rows:
-                room = _Conversation(row, _LISTS[file.name], file.path)
+                room = _SlackRoom(row, _LISTS[file.name], file.path)
                 rooms[room.folder] = rooms[room.id] = room
     last_seen: dict[str, int] = {}
     for file in days:
@@ -107,7 +107,7 @@ def _workspace(root: str, files: list[ExportFile]) -> Iterator[AppRow]:
             yield from _channel(room, gone)
 
 
-def _day(file: ExportFile, rooms: dict[str, _Conversation], last_seen: dict[str, int]) -> Iterator[AppRow]:
+def _day(file: ExportFile, rooms: dict[str, _SlackRoom], last_seen: dict[str, int]) -> Iterator[AppRow]:
     room = rooms.get(file.folder.rsplit("/", 1)[-1])
     channel = room.id if room else file.folder.rsplit("/", 1)[-1]
     rows = file.json()
@@ -148,10 +148,10 @@ def _message(channel: str, row: dict[str, Any], at: int, user: str | None, recor
         yield AppVersion(MESSAGE, key, "edited", str(edit["ts"]), edited, 0, edit.get("user"), BEGINNING, record)
 
 
-def _report(room: _Conversation, row: dict[str, Any], at: int, user: str | None) -> None:
+def _report(room: _SlackRoom, row: dict[str, Any], at: int, user: str | None) -> None:
     subtype = row.get("subtype")
     if user:
-        room.seen.setdefault(user, at)
+        room.first_message.setdefault(user, at)
     if user and (subtype in _JOINS or subtype in _LEAVES):
         room.joins.append((at, user, subtype in _JOINS))
     elif subtype in _CHANGES:
@@ -175,7 +175,7 @@ def _account(account: str, row: dict[str, Any], born: int, last_seen: int) -> It
         yield AppVersion(ACCOUNT, account, "deleted", True, max(last_seen, born) + 1, guessed_until=NEVER_KNOWN)
 
 
-def _channel(room: _Conversation, gone: set[str]) -> Iterator[AppVersion]:
+def _channel(room: _SlackRoom, gone: set[str]) -> Iterator[AppVersion]:
     row, key, born = room.row, room.id, room.created
     private = room.kind != "channel"
     name = row.get("name") or "-".join(sorted(room.members))
@@ -192,7 +192,7 @@ def _channel(room: _Conversation, gone: set[str]) -> Iterator[AppVersion]:
     yield from _members(room, gone)
 
 
-def _history(room: _Conversation, field: str, last: Any, known_from: int) -> Iterator[AppVersion]:
+def _history(room: _SlackRoom, field: str, last: Any, known_from: int) -> Iterator[AppVersion]:
     """Versions of a field whose changes the channel's messages report; else its last value, known from `known_from` on."""
     changes = sorted(room.renames.get(field, ()), key=lambda change: change[0])
     if not changes:
@@ -205,11 +205,11 @@ def _history(room: _Conversation, field: str, last: Any, known_from: int) -> Ite
         yield AppVersion(CHANNEL, room.id, field, value, at, 0, actor)
 
 
-def _members(room: _Conversation, gone: set[str]) -> Iterator[AppVersion]:
+def _members(room: _SlackRoom, gone: set[str]) -> Iterator[AppVersion]:
     """Members: the last list, with what the messages report undone; a guess where an account was seen that is not listed."""
     changes = sorted(room.joins)
     last_word = {account: joined for _, account, joined in changes}
-    unlisted = {account for account in {*room.seen, *(gone if room.row.get("is_general") else ())}
+    unlisted = {account for account in {*room.first_message, *(gone if room.row.get("is_general") else ())}
                 if account not in room.members and last_word.get(account, True)}
     first_word: dict[str, bool] = {}
     for _, account, joined in changes:

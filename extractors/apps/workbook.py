@@ -1,8 +1,9 @@
 """Contents of files: workbooks (`.xlsx`) as their tabs' cells, documents (`.docx`) and plain files as text.
 
 In: bytes. Out: tabs as rows of cells, or text. Of a cell its formula (`=SUM(…)`), else its value as text (numbers as typed,
-without a format), so that rows read like those of a product's API. Rows are as wide as the tab's widest one, without empty rows at the end. Does not see: formats, charts, comments, macros; the
-dates behind numbers.
+without a format), so that rows read like those of a product's API. Rows are as wide as the widest one; empty rows at the end
+are dropped.
+Does not see: formats, charts, comments, macros; the dates behind numbers.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from env_builder.runtime.company import CompanyWorld, Sight
+from env_builder.runtime.company import CompanyWorld, PersonSight
 from extractors.apps import AppReading, ExportFile, UnreadPart, read_exports
 from extractors.chunks import RejectedFile, log_of
 from extractors.formats.instants import microseconds
@@ -67,12 +67,15 @@ def world_rows(world: CompanyWorld, instant: int, person: str | None = None) -> 
 
     `person`: the address of somebody; only records that this person could see. Errors: Missing."""
     state_of_world = world.at(instant)
-    sight = Sight(state_of_world, person) if person else None
+    try:
+        sight = PersonSight(state_of_world, person) if person else None
+    except LookupError as error:
+        raise Missing(str(error), "--as", "give the address of an account, a mailbox or an entry of the directory") from error
     for state in state_of_world.fields():
         if sight is not None and not sight.sees(state.entity_class, state.entity_id):
             continue
         yield {"app": state.entity_class, "id": state.entity_id, "field": state.field, "value": state.value,
-               "known": state.known}
+               "known": state.is_known}
 
 
 def summary_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -83,8 +86,8 @@ def summary_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         count = counts.setdefault(row["app"], [0, 0])
         count[not row["known"]] += 1
         ids.setdefault(row["app"], set()).add(row["id"])
-    return [{"app": name, "records": len(ids[name]), "known_fields": known, "unknown_fields": unknown}
-            for name, (known, unknown) in counts.items()]
+    return [{"app": name, "records": len(ids[name]), "known_fields": n_known, "unknown_fields": n_unknown}
+            for name, (n_known, n_unknown) in counts.items()]
 
 
 def require_records(world: CompanyWorld, instant: int) -> None:

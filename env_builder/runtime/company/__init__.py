@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .sight import Sight
+from .sight import PersonSight
 from .world import PRESENT, CompanyState, CompanyWorld, FieldState, FieldVersion, VersionLike
 
-__all__ = ["PRESENT", "CompanyState", "CompanyWorld", "FieldState", "FieldVersion", "Sight", "VersionLike"]
+__all__ = ["PRESENT", "CompanyState", "CompanyWorld", "FieldState", "FieldVersion", "PersonSight", "VersionLike"]

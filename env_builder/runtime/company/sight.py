@@ -18,7 +18,7 @@ from .world import CompanyState
 _LEADS = re.compile(r"\b(head|lead|manager|director|chief|vp|president|ceo|cto|cfo|coo)\b", re.IGNORECASE)
 
 
-class Sight:
+class PersonSight:
     """What one person could see. Errors: LookupError if no record has the address."""
 
     def __init__(self, state: CompanyState, address: str) -> None:

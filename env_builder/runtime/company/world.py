@@ -61,7 +61,7 @@ class FieldState(NamedTuple):
     field: str
     value: Any
     """None where it is not known."""
-    known: bool
+    is_known: bool
     """False: the export does not show what the value was then."""
     at: int
     """Since when it has been so, as far as the export shows."""
@@ -127,14 +127,14 @@ class CompanyState:
         for field, slot in self.world.slots[entity_class, entity_id].items():
             version = self._version(slot)
             if version is not None and field != PRESENT:
-                known = self.instant >= version.guessed_until
-                fields[field] = FieldState(
-                    entity_class, entity_id, field, version.value if known else None, known, version.at, version.actor)
+                is_known = self.instant >= version.guessed_until
+                fields[field] = FieldState(entity_class, entity_id, field, version.value if is_known else None, is_known,
+                                           version.at, version.actor)
         return fields
 
     def values(self, entity_class: str, entity_id: str) -> dict[str, Any]:
         """Return the values of a record's fields that are known."""
-        return {field: state.value for field, state in self.get(entity_class, entity_id).items() if state.known}
+        return {field: state.value for field, state in self.get(entity_class, entity_id).items() if state.is_known}
 
     def guess(self, entity_class: str, entity_id: str, field: str) -> Any:
         """Return a field's value, or the guess where it is not known: for rights and names, never for an answer of a tool."""
