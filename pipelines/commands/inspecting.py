@@ -114,7 +114,9 @@ def _show_world(what: str, logs: list[Path], at: str | None, person: str | None,
     if json:
         lines(shown)
     else:
-        table(f"The company at {at}", company.summary_rows(shown), right=("records", "known_fields", "unknown_fields"))
+        rows = list(shown)
+        table(f"The company at {at}", company.summary_rows(rows), right=("records", "known_fields", "unknown_fields"))
+        table("Unknown fields, and the event stream that has their history", company.advice_rows(rows), right=("unknown",))
 
 
 def _show_services(settings: Settings, json: bool) -> None:

@@ -6,13 +6,14 @@ The exports are read as they are; nothing is stored.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from env_builder.runtime.company import CompanyWorld, PersonSight
-from extractors.apps import AppReading, ExportFile, UnreadPart, read_exports
+from extractors.apps import AppReading, ExportFile, UnreadPart, installed_apps, read_exports
 from extractors.chunks import RejectedFile, log_of
 from extractors.formats.instants import microseconds
 from extractors.inventory import SourceFile, discover
@@ -88,6 +89,14 @@ def summary_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         ids.setdefault(row["app"], set()).add(row["id"])
     return [{"app": name, "records": len(ids[name]), "known_fields": n_known, "unknown_fields": n_unknown}
             for name, (n_known, n_unknown) in counts.items()]
+
+
+def advice_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each field that was unknown somewhere: how often, and the event stream that would tell its history."""
+    streams = {(entity_class, field): stream for app in installed_apps() for entity_class, field, stream in app.advice}
+    counts = Counter((row["app"], row["field"]) for row in rows if not row["known"])
+    return [{"app": app, "field": field, "unknown": count, "switch_on": streams.get((app, field), "")}
+            for (app, field), count in counts.most_common()]
 
 
 def require_records(world: CompanyWorld, instant: int) -> None:

@@ -245,7 +245,8 @@ def test_workbooks_show_the_cells_of_each_revision() -> None:
 def test_pull_requests_follow_their_timeline() -> None:
     row = {"number": 5, "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-03T00:00:00Z", "title": "new", "body": "b",
            "closed_at": "2026-01-03T00:00:00Z", "state": "closed", "user": {"login": "ada"},
-           "html_url": "https://github.com/o/r/pull/5", "labels": [], "pull_request": {"merged_at": "2026-01-03T00:00:00Z"}, "timeline": [
+           "html_url": "https://github.com/o/r/pull/5", "labels": [],
+           "pull_request": {"merged_at": "2026-01-03T00:00:00Z"}, "timeline": [
                {"event": "labeled", "id": 1, "created_at": "2026-01-01T00:00:00Z", "label": {"name": "x"}},
                {"event": "renamed", "id": 2, "created_at": "2026-01-02T00:00:00Z", "rename": {"from": "old", "to": "new"}},
                {"event": "unlabeled", "id": 3, "created_at": "2026-01-02T00:00:00Z", "label": {"name": "x"}},
@@ -265,7 +266,8 @@ def test_rows_follow_the_logs_positions_and_deletes() -> None:
 
     lines = [change("u", 12, {"no": 1, "v": "a"}, {"no": 1, "v": "b"}), change("c", 11, None, {"no": 1, "v": "a"}),
              change("d", 100, {"no": 1, "v": "b"}, None)]
-    files = {"x/1.jsonl": "\n".join(map(json.dumps, lines)).encode(), "x/s.sql": b"create table t (no int primary key, v text);"}
+    files = {"x/1.jsonl": "\n".join(map(json.dumps, lines)).encode(),
+             "x/s.sql": b"create table t (no int primary key, v text);"}
     assert state_of(files, "2026-01-01T00:00:00Z").values("db", "t/1") == {"no": 1, "v": "b"}
     assert not state_of(files, "2026-01-01T00:00:01Z").exists("db", "t/1")
 
