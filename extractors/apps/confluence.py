@@ -21,10 +21,11 @@ from extractors.apps.version import (
     bad_row,
     epoch,
     first_row,
+    named_accounts,
 )
 from extractors.formats.instants import microseconds
 
-PAGE, COMMENT, SPACE = "wiki", "wiki_comment", "wiki_space"
+PAGE, COMMENT, SPACE, ACCOUNT = "wiki", "wiki_comment", "wiki_space", "wiki_user"
 _HEAD = 20_000
 
 
@@ -74,6 +75,7 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
                 _sort(row, file, versions, pages, comments)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 yield bad_row(file, str(row.get("id")) if isinstance(row, dict) else "", error)
+    yield from named_accounts(ACCOUNT, [row for row, _ in (*pages.values(), *comments.values())])
     for key in sorted({*pages, *versions}):
         row, file = pages.get(key, ({}, files[0]))
         yield from _page(key, row, file, versions.get(key, {}))

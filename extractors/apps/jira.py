@@ -24,6 +24,7 @@ from extractors.apps.version import (
     bad_row,
     epoch,
     first_row,
+    named_accounts,
 )
 from extractors.formats.instants import microseconds
 
@@ -56,6 +57,7 @@ def adopts(file: ExportFile) -> bool:
 def read(files: list[ExportFile]) -> Iterator[AppRow]:
     """Versions of issues, comments, accounts, and what is configured."""
     names: dict[str, str] = {}
+    accounts: set[str] = set()
     issues: dict[str, tuple[dict[str, Any], ExportFile]] = {}
     for file in files:
         try:
@@ -71,11 +73,15 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
                 if "fields" in row and "key" in row:
                     issues[str(row["key"])] = (row, file)
                 elif row.get("accountId"):
+                    accounts.add(str(row["accountId"]))
                     yield from _account(row, file)
                 elif str(row.get("id", "")).startswith("customfield_"):
                     names[str(row["id"])] = str(row.get("name") or row["id"])
                 elif row:
                     yield bad_row(file, str(row.get("id", "")), "neither an issue, an account nor a field")
+    listed = frozenset(accounts)
+    yield from (version for version in named_accounts(ACCOUNT, [row for row, _ in issues.values()])
+                if version.entity_id not in listed)
     for key, (row, file) in issues.items():
         try:
             yield from _JiraIssue(row, file, names).versions()

@@ -145,6 +145,25 @@ def all_of(entity_class: str, entity_id: str, fields: Iterable[tuple[str, Any]],
         yield AppVersion(entity_class, entity_id, field, value, at, sequence, actor, BEGINNING, record)
 
 
+def named_accounts(entity_class: str, rows: list[dict[str, Any]]) -> Iterator[AppVersion]:
+    """Yield a record for each account that rows name anywhere: `accountId` next to a name or an address."""
+    accounts: dict[str, tuple[Any, Any]] = {}
+    waiting: list[Any] = list(rows)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("accountId"), str):
+                name, address = accounts.get(value["accountId"], (None, None))
+                accounts[value["accountId"]] = (value.get("displayName") or name,
+                                                value.get("emailAddress") or value.get("email") or address)
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    for account, (name, address) in sorted(accounts.items()):
+        yield AppVersion(entity_class, account, "display_name", name, BEGINNING)
+        yield AppVersion(entity_class, account, "email", address, BEGINNING)
+
+
 def bad_row(file: ExportFile, where: str, error: Exception | str) -> UnreadPart:
     """Return the rejection of one row."""
     detail = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else error
