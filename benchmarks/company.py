@@ -27,6 +27,7 @@ from typing import Any
 
 from company_truth import CompanyTruth, same_value
 
+from env_builder.people import LOGIN, find_people
 from env_builder.runtime.company import CompanyState, CompanyWorld
 from pipelines.inspection.company import instant_of, read_exported, world_of, world_rows
 
@@ -56,6 +57,7 @@ def main(folder: Path) -> dict[str, Any]:
         "files_with_reason": sum(1 for part in reading.unread if not part.where) - n_unread,
         "rows_rejected": sum(1 for part in reading.unread if part.where), "instants": len(instants),
         "versions": len(world.versions), "state_ms": round(state_ms(world, instants), 2),
+        **score_people(world, folder / "truth"),
         "load_mb": round(megabytes, 1), "load_seconds": round(seconds, 2),
         "command_agrees": command_agrees(folder / "exports", world, instants[0])}
     for name, value in figures.items():
@@ -135,6 +137,22 @@ def count_leaks(view: Callable[[int], Fields], truth: CompanyTruth) -> tuple[int
             own = fields.get((app, key), {}).get(name)
             leaks += own is not None and truth.meets(app, field, value, truth.translate(app, name, own[0]))
     return leaks, n
+
+
+def score_people(world: CompanyWorld, truth: Path) -> dict[str, float]:
+    """Return how many accounts are given to the right person and to a wrong one, as a share and a count."""
+    classes = {"slack": ("slack_user",), "account": ("jira_user", "wiki_user"), "login": (LOGIN,), "crm": ("users",)}
+    true = {row["mail"]: row for row in map(json.loads, (truth / "people.jsonl").read_text("utf-8").splitlines())}
+    right = wrong = 0
+    for person in find_people(world.at(2**61)):
+        row = true.get(person.address)
+        for kind, names in classes.items():
+            own = next((person.accounts[name] for name in names if name in person.accounts), None)
+            if own is not None and not (row and kind in row.get("unseen", ())):
+                right += row is not None and row.get(kind) == own
+                wrong += row is None or row.get(kind) != own
+    n = sum(kind in row and kind not in row.get("unseen", ()) for row in true.values() for kind in classes)
+    return {"people_right": round(right / n, 4), "people_wrong": wrong}
 
 
 def state_ms(world: CompanyWorld, instants: list[int]) -> float:

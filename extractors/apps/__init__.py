@@ -37,7 +37,7 @@ class AppReading(NamedTuple):
 def installed_apps() -> tuple[CompanyApp, ...]:
     """Return all apps, in the order in which they are asked."""
     apps = []
-    for point in entry_points(group=GROUP):
+    for point in sorted(set(entry_points(group=GROUP))):
         loaded = point.load()
         if not isinstance(loaded, CompanyApp):
             raise InputError("the entry point is no CompanyApp", f"{GROUP}: {point.name} = {point.value}",
@@ -81,18 +81,25 @@ def read_exports(files: Iterable[ExportFile], log_format: LogFormat | None = Non
 
 
 def _is_beside(file: ExportFile, claimed: list[ExportFile]) -> bool:
+    """Return whether a claimed file is in the file's folder, below it, or lists what is below its own."""
     below = f"{file.folder}/" if file.folder else ""
-    return any(other.folder == file.folder or other.path.startswith(below) for other in claimed)
+    return any(other.folder == file.folder or other.path.startswith(below)
+               or file.path.startswith(f"{other.folder}/" if other.folder else "") for other in claimed)
 
 
 def _read_app(app: CompanyApp, by_app: dict[str, list[ExportFile]], reading: AppReading,
               later: tuple[CompanyApp, ...]) -> None:
     """Read the files of one app; files inside them go to `later` apps."""
     rows: Iterable[AppRow] = app.read(by_app[app.name]) if by_app[app.name] else ()
-    for row in rows:
-        if isinstance(row, AppVersion):
-            reading.versions.append(row)
-        elif isinstance(row, UnreadPart):
-            reading.unread.append(row)
-        elif (other := next((each for each in later if each.claims(row, frozenset())), None)) is not None:
-            by_app[other.name].append(row)
+    try:
+        for row in rows:
+            if isinstance(row, AppVersion):
+                reading.versions.append(row)
+            elif isinstance(row, UnreadPart):
+                reading.unread.append(row)
+            elif (other := next((each for each in later if each.claims(row, frozenset())), None)) is not None:
+                by_app[other.name].append(row)
+    except ERRORS as error:   # a shape that the app expects nowhere: what it read before stays
+        files = by_app[app.name]
+        detail = f"the app {app.name} stopped reading {len(files)} files: {type(error).__name__}: {error}"
+        reading.unread.append(UnreadPart(files[0].path, "", "reader_stopped", detail))

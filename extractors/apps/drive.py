@@ -25,7 +25,7 @@ from extractors.apps.version import (
 from extractors.apps.workbook import document_text, tabs_of
 from extractors.formats.instants import microseconds
 
-DOCUMENT = "sheet"
+DOCUMENT, ATTACHMENT = "sheet", "attachment"
 _HEAD = 20_000
 _OFFICE = (b"PK\x03\x04",)
 _TEXTS = (".md", ".txt", ".csv", ".html")
@@ -69,8 +69,13 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
         if not file.at:
             yield UnreadPart(path, "", "no_revision", "no list of files names this file")
             continue
-        for field, value in _content(file.name, file.content).items():   # attached to a mail
-            yield AppVersion(DOCUMENT, path, field, value, file.at, record=path)
+        try:
+            fields = _content(file.name, file.content)   # attached to a mail
+        except ValueError as error:
+            yield bad_row(file, "", error)
+            continue
+        for field, value in fields.items():
+            yield AppVersion(ATTACHMENT, path, field, value, file.at, record=path)
 
 
 def _who(value: Any) -> str | None:

@@ -113,6 +113,8 @@ def _copies(file: ExportFile) -> Iterator[_Copy]:
             labels = [str(label) for label in row.get("labelIds") or ()]
             yield _Copy(owner, labels, row.get("threadId"), _from_json(row), str(row["id"]))
         return
+    if b"\r\n" in file.content[:1000]:
+        file = file._replace(content=file.content.replace(b"\r\n", b"\n"))
     if not file.content.startswith(b"From "):
         flags = file.name.rpartition(":2,")[2] if ":2," in file.name else ""
         place = None if not flags and not _MAILDIR.search(file.path) else _maildir_labels(file, flags)

@@ -27,6 +27,7 @@ _CONFIGURATION = frozenset((
     "integration_logs.json", "canvases.json", "huddle_transcripts.json", "lists.json", "org_users.json"))
 _CHANGES = {"channel_name": "name", "group_name": "name", "channel_topic": "topic", "group_topic": "topic",
             "channel_purpose": "purpose", "group_purpose": "purpose"}
+_ERRORS = (KeyError, TypeError, ValueError, AttributeError)
 _FILE_FIELDS = ("id", "name", "mimetype", "title", "size")
 _JOINS, _LEAVES = ("channel_join", "group_join"), ("channel_leave", "group_leave")
 
@@ -88,12 +89,18 @@ def _workspace(root: str, files: list[ExportFile]) -> Iterator[AppRow]:
             continue
         if file.folder != root:
             days.append(file)
-        elif file.name == "users.json":
-            accounts = {str(row["id"]): row for row in rows if isinstance(row, dict) and "id" in row}
-        elif file.name in _LISTS:
-            for row in rows:
-                room = _SlackRoom(row, _LISTS[file.name], file.path)
-                rooms[room.folder] = rooms[room.id] = room
+        elif file.name == "users.json" or file.name in _LISTS:
+            for index, row in enumerate(rows if isinstance(rows, list) else [rows]):
+                try:
+                    if file.name == "users.json":
+                        list(_account(str(row["id"]), row, BEGINNING, BEGINNING))
+                        accounts[str(row["id"])] = row
+                        continue
+                    room = _SlackRoom(row, _LISTS[file.name], file.path)
+                    list(_channel(room, set()))
+                    rooms[room.folder] = rooms[room.id] = room
+                except _ERRORS as error:
+                    yield bad_row(file, str(index), error)
     last_seen: dict[str, int] = {}
     for file in days:
         yield from _day(file, rooms, last_seen)
@@ -118,12 +125,14 @@ def _day(file: ExportFile, rooms: dict[str, _SlackRoom], last_seen: dict[str, in
         try:
             at = micros(row["ts"])
             user = row.get("user") or row.get("bot_id")
+            if user is not None and not isinstance(user, str):
+                raise ValueError(f"the account is no text: {user!r}")
             if user:
                 last_seen[user] = max(last_seen.get(user, 0), at)
             if room is not None:
                 _report(room, row, at, user)
-            yield from _message(channel, row, at, user, f"{file.path}#{row['ts']}")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            yield from list(_message(channel, row, at, user, f"{file.path}#{row['ts']}"))
+        except _ERRORS as error:
             yield bad_row(file, str(index), error)
 
 

@@ -318,3 +318,53 @@ def test_lists_are_undone_to_what_they_were(steps: list[tuple[str, bool]]) -> No
         states.append(set(members))
     versions = list(set_versions(FieldSource("c", "i", "f", 0, ""), sorted(members), log))
     assert [set(version.value) for version in versions] == states
+
+
+def test_a_document_of_revisions_in_text_is_read_from_its_own_folder() -> None:
+    files = {"d/files.json": {"files": [{"id": "f", "name": "Notes", "createdTime": "2026-01-01T00:00:00Z", "revisions": [
+        {"id": "1", "modifiedTime": "2026-01-01T00:00:00Z", "file": "r/f/1.md"}]}]}, "d/r/f/1.md": b"# one\n"}
+    assert state_of(files, "2026-01-02").values("sheet", "f")["text"] == "# one\n"
+
+
+def test_an_mbox_with_carriage_returns_is_the_same() -> None:
+    one, other = (state_of({"m/ada@example.org.mbox": box}, "2026-03-03") for box in (MBOX, MBOX.replace(b"\n", b"\r\n")))
+    assert list(one.fields()) == list(other.fields())
+
+
+_EXPORTS: dict[str, Any] = {
+    "j/search.json": issue(), "m/ada@example.org.mbox": MBOX,
+    "c/a.ics": event("", 1, "20260302T080000Z", "20260402T100000Z").encode(),
+    "d/files.json": {"files": [{"id": "f", "createdTime": "2026-01-01T00:00:00Z", "revisions": [
+        {"id": "1", "modifiedTime": "2026-01-01T00:00:00Z", "file": "1.xlsx"}]}]},
+    "d/1.xlsx": workbook("<row><c><v>2</v></c></row>"),
+    **slack([{"type": "message", "user": "U1", "text": "x", "ts": "2000.5"}])}
+
+
+@given(st.sampled_from(sorted(_EXPORTS)), st.integers(0, 3000), st.binary(max_size=3), st.integers(0, 20))
+def test_damaged_files_are_rejected_and_never_raise(path: str, where: int, new: bytes, n_lost: int) -> None:
+    content = _EXPORTS[path] if isinstance(_EXPORTS[path], bytes) else json.dumps(_EXPORTS[path]).encode()
+    files = dict(_EXPORTS)
+    files[path] = content[:where % len(content)] + new + content[where % len(content) + n_lost:]
+    reading = read_files(files)
+    assert {*reading.app_of, *(part.path for part in reading.unread)} >= set(files)
+    assert list(CompanyWorld(reading.versions).at(at("2026-03-03")).fields())
+
+
+_NAMES = ("id", "ts", "key", "fields", "created", "version")
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_NAMES), inner, max_size=3))
+_JSON = tuple(path for path in _EXPORTS if path.endswith(".json"))
+
+
+@given(st.sampled_from(_JSON), _VALUES, st.data())
+def test_values_of_another_shape_are_rejected_and_never_raise(path: str, value: Any, data: st.DataObject) -> None:
+    files = {**_EXPORTS, path: json.loads(json.dumps(_EXPORTS[path]))}
+    place: Any = files
+    key: Any = path
+    while isinstance(place[key], (dict, list)) and place[key] and data.draw(st.booleans()):
+        place, key = place[key], data.draw(st.sampled_from(sorted(place[key]) if isinstance(place[key], dict)
+                                                           else range(len(place[key]))))
+    place[key] = value
+    reading = read_files(files)
+    assert {*reading.app_of, *(part.path for part in reading.unread)} >= set(files)
