@@ -181,7 +181,7 @@ def _account(account: str, row: dict[str, Any], born: int, last_seen: int) -> It
     yield AppVersion(ACCOUNT, account, "status_text", profile.get("status_text") or "", born, guessed_until=NEVER_KNOWN)
     yield AppVersion(ACCOUNT, account, "deleted", False, born)
     if row.get("deleted"):
-        yield AppVersion(ACCOUNT, account, "deleted", True, max(last_seen, born) + 1, guessed_until=NEVER_KNOWN)
+        yield AppVersion(ACCOUNT, account, "deleted", True, max(last_seen, born), 1, guessed_until=NEVER_KNOWN)
 
 
 def _channel(room: _SlackRoom, gone: set[str]) -> Iterator[AppVersion]:
