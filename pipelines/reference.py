@@ -33,6 +33,8 @@ COMMENTS = ROOT / "warehouse" / "comments.sql"
 _MADE = "<!-- made by `just reference` -->"
 _PACKAGES = ("extractors", "env_builder", "pipelines", "warehouse")
 GROUPS = {
+    "traceroom.apps": "Products whose exports are read: `extractors.apps.CompanyApp`, files in, versions of fields out "
+                      "([company.md](../company.md#another-app))",
     "traceroom.formats": "Log formats: `extractors.formats.Format`, a file in, events out "
                          "([formats.md](../formats.md#another-format))",
     "traceroom.sources": "Platforms that logs are pulled from: `extractors.sources.Platform` "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -52,6 +52,13 @@ def data(document: object) -> None:
     text = json.dumps(document, ensure_ascii=False, indent=2, default=str)
     typer.echo("".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
                if not text.isascii() else text)
+
+
+def lines(documents: Iterable[object]) -> None:
+    """Print one JSON document a line to stdout."""
+    _PRINTED.append(True)
+    for document in documents:
+        typer.echo(json.dumps(document, default=str))
 
 
 def many(n: int, noun: str, plural: str = "") -> str:

@@ -91,23 +91,31 @@ class Repository:
 
     @classmethod
     def _of_bundle(cls, path: Path) -> Repository:
-        from dulwich.bundle import read_bundle
-        from dulwich.object_store import MemoryObjectStore
-
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"the bundle holds more than {MOST_BYTES >> 20} MiB", str(path),
                              "give a bare clone: git clone --mirror BUNDLE FOLDER")
+        name = path.resolve().parent.name if path.stem in _ORDINARY else path.stem
+        return cls.of_bundle(path.read_bytes(), name, str(path))
+
+    @classmethod
+    def of_bundle(cls, content: bytes, name: str, path: str) -> Repository:
+        """Return the repository in a bundle's bytes; `path` is for messages."""
+        try:
+            from dulwich.bundle import read_bundle
+            from dulwich.object_store import MemoryObjectStore
+        except ModuleNotFoundError as error:
+            raise InputError("reading a repository needs dulwich", path, "pip install traceroom[code]") from error
         objects = MemoryObjectStore()
         try:
-            with read_bundle(io.BytesIO(path.read_bytes())) as bundle:
+            with read_bundle(io.BytesIO(content)) as bundle:
                 if bundle.prerequisites:
-                    raise InputError("the bundle lacks the commits that it goes on from", str(path),
+                    raise InputError("the bundle lacks the commits that it goes on from", path,
                                      "write a whole one: git bundle create FILE --all")
                 bundle.store_objects(objects)
                 refs = {name.decode("utf-8", "replace"): commit.decode() for name, commit in bundle.references.items()}
         except _DAMAGED as error:
-            raise InputError(f"the bundle is damaged ({type(error).__name__})", str(path), "write it again") from error
-        return cls(path.resolve().parent.name if path.stem in _ORDINARY else path.stem, objects, refs)
+            raise InputError(f"the bundle is damaged ({type(error).__name__})", path, "write it again") from error
+        return cls(name, objects, refs)
 
     @classmethod
     def _of_folder(cls, path: Path) -> Repository:

@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from pipelines.commands.options import Directory, Json, Out
 from pipelines.inspection.tasks import task_rows
-from pipelines.screen import data, many, printable, say, table, tell_changes
+from pipelines.screen import data, lines, many, printable, say, table, tell_changes
 from warehouse.errors import InputError, Missing
 
 if TYPE_CHECKING:
@@ -40,16 +40,33 @@ _CERTAINTY = {
 
 
 def show(
+    what: Annotated[str | None, typer.Argument(
+        help="`world`: the company whose apps' exports are in --logs, as it stood at an instant. Default: the funnel.",
+        show_default=False)] = None,
     out: Out = "out",
     rejected: Annotated[bool, typer.Option("--rejected", help="List every rejected row, with file and line.")] = False,
     stage: Annotated[str | None, typer.Option(help="Show only this stage.")] = None,
     families: Annotated[bool, typer.Option("--families", help="List the families of recurring goals, by name.")] = False,
     services: Annotated[bool, typer.Option("--services", help="List how the sessions of each service begin, and why.")] = False,
+    logs: Annotated[list[Path] | None, typer.Option(
+        "--logs", help="For `world`: folder of exports. May be repeated.", show_default=False)] = None,
+    at: Annotated[str | None, typer.Option("--at", help="For `world`: instant, such as 2026-03-02T09:30:00Z.",
+                                           show_default=False)] = None,
+    person: Annotated[str | None, typer.Option(
+        "--as", help="For `world`: address of a person; show what this person could see.", show_default=False)] = None,
+    unread: Annotated[bool, typer.Option("--unread", help="For `world`: list the files and rows that no app reads.")] = False,
     json: Json = False,
 ) -> None:
-    """Show the funnel: rows in, kept and rejected at each stage, with the reasons; and what changed in the logs."""
+    """Show the funnel: rows in, kept and rejected at each stage, with the reasons; and what changed in the logs.
+
+    `show world --logs EXPORTS --at INSTANT` shows a company as it stood: with --json a line for each field of each record (app,
+    id, field, value, known), where `known` is false if the exports do not show the value of that instant.
+    """
     from pipelines.inspection import summary
 
+    if what is not None:
+        _show_world(what, logs or [], at, person, unread, json)
+        return
     settings = summary.out_of(out)
     if services:
         _show_services(settings, json)
@@ -77,6 +94,29 @@ def show(
         tell_changes(summary.changed(settings) if stage in (None, "drift") else [], most=None)
     if not rows:
         say("No row was rejected." if rejected else "The funnel is empty.")
+
+
+def _show_world(what: str, logs: list[Path], at: str | None, person: str | None, unread: bool, json: bool) -> None:
+    from pipelines.inspection import company
+
+    if what != "world":
+        raise Missing.named("view", what, ("world",))
+    if at is None and not unread:
+        raise InputError("the instant is missing", "--at", "give one, such as 2026-03-02T09:30:00Z")
+    reading = company.read_exported(logs)
+    if unread:
+        rows = [part._asdict() for part in reading.unread]
+        data(rows) if json else table(many(len(rows), "unread part"), rows)
+        return
+    world, instant = company.world_of(reading), company.instant_of(at or "")
+    company.require_records(world, instant)
+    shown = company.world_rows(world, instant, person)
+    if json:
+        lines(shown)
+    else:
+        rows = list(shown)
+        table(f"The company at {at}", company.summary_rows(rows), right=("records", "known_fields", "unknown_fields"))
+        table("Unknown fields, and the event stream that has their history", company.advice_rows(rows), right=("unknown",))
 
 
 def _show_services(settings: Settings, json: bool) -> None:

@@ -1,0 +1,152 @@
+"""One world over all apps of a company, at any instant.
+
+In: versions of fields, in the order in which they apply. Out: `CompanyWorld.at(instant)`, a `CompanyState` whose records and
+fields are those that existed then; each field says whether its value is known or a guess.
+Sees: versions at or before the instant. Does not see: anything later, so no counter, list or order of a state can hold the
+future. A value that is a guess comes from a later record: a state gives None for it, and `known` = false.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+PRESENT = "$present"
+"""Field of a record's existence: false from its deletion on."""
+_NONE = -1
+
+
+class VersionLike(Protocol):
+    """A value that a field of a record took (`extractors.apps.AppVersion` and rows of `core.versions` are such)."""
+
+    @property
+    def entity_class(self) -> str: ...
+    @property
+    def entity_id(self) -> str: ...
+    @property
+    def field(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def at(self) -> int: ...
+    @property
+    def actor(self) -> str | None: ...
+    @property
+    def guessed_until(self) -> int: ...
+    @property
+    def record(self) -> str: ...
+
+
+class FieldVersion(NamedTuple):
+    """A version as an environment's files hold it."""
+
+    entity_class: str
+    entity_id: str
+    field: str
+    value: Any
+    at: int
+    """Microseconds since 1970 UTC."""
+    actor: str | None = None
+    guessed_until: int = 0
+    """The value is a guess before this instant (microseconds)."""
+    record: str = ""
+
+
+class FieldState(NamedTuple):
+    """A field at an instant."""
+
+    entity_class: str
+    entity_id: str
+    field: str
+    value: Any
+    """None where it is not known."""
+    is_known: bool
+    """False: the export does not show what the value was then."""
+    at: int
+    """Since when it has been so, as far as the export shows."""
+    actor: str | None
+
+
+class CompanyWorld:
+    """All versions, indexed once; states are computed by instant."""
+
+    def __init__(self, versions: Iterable[VersionLike]) -> None:
+        self.versions: list[VersionLike] = sorted(versions, key=lambda version: version.at)
+        self._instants = [version.at for version in self.versions]
+        self.slots: dict[tuple[str, str], dict[str, int]] = {}
+        """(class, id) -> field -> number of the field."""
+        self.ids: dict[str, list[str]] = {}
+        """Class -> ids, in the order of their first versions."""
+        self._slot_of: list[int] = []
+        count = 0
+        for version in self.versions:
+            key = (version.entity_class, version.entity_id)
+            fields = self.slots.get(key)
+            if fields is None:
+                fields = self.slots[key] = {}
+                self.ids.setdefault(version.entity_class, []).append(version.entity_id)
+            slot = fields.get(version.field)
+            if slot is None:
+                slot = fields[version.field] = count
+                count += 1
+            self._slot_of.append(slot)
+        self._n_slots = count
+
+    def at(self, instant: int) -> CompanyState:
+        """Return the state at `instant` (microseconds since 1970 UTC), what changed at that very instant included."""
+        latest = [_NONE] * self._n_slots
+        for index, slot in enumerate(self._slot_of[:bisect_right(self._instants, instant)]):
+            latest[slot] = index
+        return CompanyState(self, instant, latest)
+
+
+class CompanyState:
+    """The world at an instant."""
+
+    def __init__(self, world: CompanyWorld, instant: int, latest: list[int]) -> None:
+        self.world, self.instant, self._latest = world, instant, latest
+
+    def ids(self, entity_class: str) -> Iterator[str]:
+        """Yield the ids of the records of a class that existed, oldest first."""
+        return (key for key in self.world.ids.get(entity_class, ()) if self.exists(entity_class, key))
+
+    def exists(self, entity_class: str, entity_id: str) -> bool:
+        """Return whether a record existed."""
+        slots = self.world.slots.get((entity_class, entity_id))
+        if slots is None or all(self._latest[slot] == _NONE for slot in slots.values()):
+            return False
+        present = self._version(slots.get(PRESENT, _NONE))
+        return present is None or bool(present.value)
+
+    def get(self, entity_class: str, entity_id: str) -> dict[str, FieldState]:
+        """Return the fields of a record by name; empty if it did not exist."""
+        if not self.exists(entity_class, entity_id):
+            return {}
+        fields: dict[str, FieldState] = {}
+        for field, slot in self.world.slots[entity_class, entity_id].items():
+            version = self._version(slot)
+            if version is not None and field != PRESENT:
+                is_known = self.instant >= version.guessed_until
+                fields[field] = FieldState(entity_class, entity_id, field, version.value if is_known else None, is_known,
+                                           version.at, version.actor)
+        return fields
+
+    def values(self, entity_class: str, entity_id: str) -> dict[str, Any]:
+        """Return the values of a record's fields that are known."""
+        return {field: state.value for field, state in self.get(entity_class, entity_id).items() if state.is_known}
+
+    def guess(self, entity_class: str, entity_id: str, field: str) -> Any:
+        """Return a field's value, or the guess where it is not known: for rights and names, never for an answer of a tool."""
+        version = self._version(self.world.slots.get((entity_class, entity_id), {}).get(field, _NONE))
+        return None if version is None else version.value
+
+    def fields(self) -> Iterator[FieldState]:
+        """Yield every field of every record that existed, by class and id."""
+        for entity_class in sorted(self.world.ids):
+            for entity_id in sorted(self.ids(entity_class)):
+                yield from self.get(entity_class, entity_id).values()
+
+    def _version(self, slot: int) -> VersionLike | None:
+        index = _NONE if slot == _NONE else self._latest[slot]
+        return None if index == _NONE else self.world.versions[index]

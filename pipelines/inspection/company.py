@@ -1,0 +1,109 @@
+"""A company as it stood at an instant, from the exports of its apps (`traceroom show world`).
+
+In: folders of exports. Out: the versions of every field, files that nothing reads with the reason, and rows of an instant.
+The exports are read as they are; nothing is stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from env_builder.runtime.company import CompanyWorld, PersonSight
+from extractors.apps import AppReading, ExportFile, UnreadPart, installed_apps, read_exports
+from extractors.chunks import RejectedFile, log_of
+from extractors.formats.instants import microseconds
+from extractors.inventory import SourceFile, discover
+from pipelines.settings import Settings
+from warehouse.errors import InputError, Missing
+
+
+def read_exported(logs: Sequence[Path]) -> AppReading:
+    """Return what the exports in these folders hold. Errors: InputError where there is nothing to read."""
+    return read_company(Settings(logs=tuple(map(str, logs)), out="out"))
+
+
+def world_of(reading: AppReading) -> CompanyWorld:
+    """Return the world of all versions."""
+    return CompanyWorld(reading.versions)
+
+
+def read_company(settings: Settings) -> AppReading:
+    """Return what the exports in the settings' logs hold. Errors: InputError where there is nothing to read."""
+    listed, _ = discover(settings.logs, settings.only, settings.without, settings.configured)
+    files = {file.relative: file for each in listed for file in _members(each)}
+    exports = []
+    for path, file in files.items():
+        with file.open() as opened_file:
+            exports.append(ExportFile(path, opened_file.read()))
+
+    def log_format(export: ExportFile) -> str | UnreadPart:
+        log = log_of(files[export.path])
+        return UnreadPart(export.path, "", log.reason, log.detail) if isinstance(log, RejectedFile) else log.format
+
+    return read_exports(exports, log_format)
+
+
+def _members(file: SourceFile) -> Iterator[SourceFile]:
+    """Yield the files of a folder that logs are read from as one archive; else the file itself."""
+    if not file.members:
+        yield file
+    for name in file.members:
+        yield SourceFile(file.path / name, f"{file.relative}/{name}", file.source, f"{file.url}/{name}" if file.url else None)
+
+
+def instant_of(text: str) -> int:
+    """Return an instant in microseconds. Errors: InputError."""
+    at = microseconds(text)
+    if at is None:
+        raise InputError(f"invalid instant '{text}' (expected 2026-03-02T09:30:00Z)", "--at")
+    return at
+
+
+def world_rows(world: CompanyWorld, instant: int, person: str | None = None) -> Iterator[dict[str, Any]]:
+    """Yield a row for each field of each record that existed: app, id, field, value (None if unknown), known.
+
+    `person`: the address of somebody; only records that this person could see. Errors: Missing."""
+    state_of_world = world.at(instant)
+    try:
+        sight = PersonSight(state_of_world, person) if person else None
+    except LookupError as error:
+        raise Missing(str(error), "--as", "give the address of an account, a mailbox or an entry of the directory") from error
+    for state in state_of_world.fields():
+        if sight is not None and not sight.sees(state.entity_class, state.entity_id):
+            continue
+        yield {"app": state.entity_class, "id": state.entity_id, "field": state.field, "value": state.value,
+               "known": state.is_known}
+
+
+def summary_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each class of records: how many there were, and how many of their fields are known."""
+    counts: dict[str, list[int]] = {}
+    ids: dict[str, set[str]] = {}
+    for row in rows:
+        count = counts.setdefault(row["app"], [0, 0])
+        count[not row["known"]] += 1
+        ids.setdefault(row["app"], set()).add(row["id"])
+    return [{"app": name, "records": len(ids[name]), "known_fields": n_known, "unknown_fields": n_unknown}
+            for name, (n_known, n_unknown) in counts.items()]
+
+
+def advice_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each field that was unknown somewhere: how often, and the event stream that would tell its history."""
+    streams = {(entity_class, field): stream for app in installed_apps() for entity_class, field, stream in app.advice}
+    counts = Counter((row["app"], row["field"]) for row in rows if not row["known"])
+    return [{"app": app, "field": field, "unknown": count, "switch_on": streams.get((app, field), "")}
+            for (app, field), count in counts.most_common()]
+
+
+def require_records(world: CompanyWorld, instant: int) -> None:
+    """Raise `Missing` if nothing existed at the instant."""
+    first = next((version.at for version in world.versions if version.at > 0), None)
+    if first is None:
+        raise Missing("the exports hold no record with a time", "world", "give the folder of the apps' exports")
+    if first > instant:
+        began = datetime.fromtimestamp(first / 1_000_000, UTC).isoformat()
+        raise InputError(f"the first record of the exports is of {began}", "--at", "give a later instant")
