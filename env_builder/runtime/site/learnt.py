@@ -8,7 +8,7 @@ right too rarely in sessions that it was not learnt of. Recorded visits count be
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
@@ -95,6 +95,11 @@ class VisitIndex:
         before = [*others.before(visits)][::-1] if without else visits[:bisect_left(visits, until, key=_instant_of)]
         return SourceContext(request, own, before, others)
 
+    def kinds(self, route: str, until: datetime) -> Counter[str]:
+        """Return how often a route was answered with each kind before an instant."""
+        visits = (visits for (name, kind), visits in self._of_kind.items() if name == route and kind)
+        return Counter({each[0].kind or "": n for each in visits if (n := bisect_left(each, until, key=_instant_of))})
+
     def with_value(self, route: str, kind: Value, place: Place) -> Mapping[Value, Sequence[SiteVisit]]:
         """Return the answers of a route and kind by what a place has, in order of time."""
         key = route, kind, place
@@ -155,13 +160,21 @@ class LearntSources:
         self._index = VisitIndex(visits)
         self._plans: dict[tuple[str, Value, tuple[str, ...]], list[tuple[Place, Sequence[LearntSource]]]] = {}
 
-    def answer(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime | None = None) -> LearntValues | None:
-        """Return places and values for a request, given its session's visits so far; None for a route never requested."""
+    def page_kinds(self, route: str, until: datetime) -> list[str]:
+        """Return the kinds of pages that a route answered with before an instant, the most frequent first."""
+        return [kind for kind, _ in self._index.kinds(route, until).most_common() if kind.endswith(" page")]
+
+    def answer(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime | None = None,
+               kind: Value = None) -> LearntValues | None:
+        """Return places and values for a request, given its session's visits so far; None for a route never requested.
+
+        `kind`: the answer's, where it is known by other means."""
         context = self._index.context(request, own, until or request.at)
-        values: dict[Place, Value] = {}
+        values: dict[Place, Value] = {} if kind is None else {KIND: kind}
         unknown: list[Place] = []
-        self._fill(context, None, (KIND,), values, unknown)
-        kind = values.get(KIND)
+        if kind is None:
+            self._fill(context, None, (KIND,), values, unknown)
+            kind = values.get(KIND)
         if kind is None:
             return None
         self._fill(context, kind, self._places[request.route, kind], values, unknown)

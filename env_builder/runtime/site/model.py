@@ -88,23 +88,38 @@ class InducedPages:
         `own`: the episode's visits so far, as this method returned them. `until`: the episode's start; recorded visits of
         others count before it alone (default: before `at`).
         """
+        visit = self._to_answer(request, user, at)
+        return None if visit is None else self._induced(visit, own, until, None)
+
+    def refused(self, request: PortRequest, user: str, at: datetime, own: Sequence[SiteVisit],
+                until: datetime) -> tuple[PortAnswer, SiteVisit] | None:
+        """Return the page that a form gets which is not taken, as such forms got one before; None where none ever did.
+
+        That it is not taken is for the caller to know: what was typed in secret is in no recording."""
+        visit = self._to_answer(request, user, at)
+        kinds = self._sources.page_kinds(visit.route, until) if visit is not None else []
+        return self._induced(visit, own, until, kinds[0]) if visit is not None and kinds else None
+
+    def _to_answer(self, request: PortRequest, user: str, at: datetime) -> SiteVisit | None:
+        """Return a request as a visit that is still to be answered; None for a route that was never requested."""
         try:
             route = self._routes.route(request.method, request.url)
         except ValueError:   # an invalid address
             return None
         if route is None:
             return None
-        name = self._by_name.setdefault(route, str(route))
         parameters = self._routes.parameters(route, request.url)
-        visit = SiteVisit(user, at, name, local_url(request.url), request.method == "POST", False,
-                          arguments_of(request, parameters), {})
-        learnt = self._sources.answer(visit, own, until)
+        return SiteVisit(user, at, self._by_name.setdefault(route, str(route)), local_url(request.url),
+                         request.method == "POST", False, arguments_of(request, parameters), {})
+
+    def _induced(self, visit: SiteVisit, own: Sequence[SiteVisit], until: datetime | None,
+                 kind: str | None) -> tuple[PortAnswer, SiteVisit] | None:
+        learnt = self._sources.answer(visit, own, until, kind)
         if learnt is None:
             return None
-        answer = self._answer(name, learnt, _token(user, until or (own[0].at if own else at)))
+        answer = self._answer(visit.route, learnt, _token(visit.user, until or (own[0].at if own else visit.at)))
         values = {place: value for place, value in learnt.values.items() if place == KIND or place not in learnt.unknown}
-        return answer, SiteVisit(user, at, name, visit.url, visit.is_write, answer.page is not None, visit.arguments, values,
-                                 learnt.unknown)
+        return answer, replace(visit, is_page=answer.page is not None, values=values, unknown=learnt.unknown)
 
     def _answer(self, route: str, learnt: LearntValues, token: str) -> PortAnswer:
         values, unknown = learnt

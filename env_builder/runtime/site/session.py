@@ -2,8 +2,9 @@
 
 A request in the same state as a recorded one of the task's own session (the same posts taken so far, logged in or not) gets the
 recorded answer; any other gets what sources learnt from all sessions before the start. A post that is taken changes the state
-and the ledger. A login is right with the password that the task gives, as no log's password is stored; with a wrong one the
-form comes again. Pages that the log shows to people alone who are logged in lead to the login.
+and the ledger. A login is right with the password that the task gives, as no log's password is stored; a wrong one is
+answered as wrong ones were, or with the form again. Pages that the log shows to people alone who are logged in lead to the
+login.
 Sees: posts and downloads of the episode. Does not see: what others do meanwhile, sessions that run out.
 """
 
@@ -141,7 +142,7 @@ class SiteSession(SitePort):
         is_login = self._is_login(path, post.form)
         write = self._login_text(request) if is_login else write_text(self._laws, post)
         if is_login and not self._is_right(request) and self._number(request, write) is None:
-            return self._reply(request._replace(method="GET", form=None), "", is_write=False)
+            return self._refused(request)
         answer = self._reply(request, write, is_write=not is_login)
         if not self._is_taken(request, answer) or (is_login and not self._is_right(request)):
             return answer
@@ -152,6 +153,16 @@ class SiteSession(SitePort):
         elif law is None or law.effect != SESSION:
             self._now = self._now._replace(ledger=self._now.ledger.posted(post), state=advanced(self._now.state, write))
         return answer
+
+    def _refused(self, request: PortRequest) -> PortAnswer:
+        """Answer a wrong password as such ones were answered; where none is on record, with the form again."""
+        shown, login = self._shown(request), self._login(request)
+        typed = next((value for name, value in request.form or () if shown is not None and name in shown.visible), "")
+        user = self._access.users.get(login or "", typed)   # recordings take the name that was typed for the user, too
+        answered = self._pages.refused(request, user, self._at, self._now.own, self._start)
+        if answered is not None and not self._is_taken(request, answered[0]):
+            return self._answered(*answered, is_write=False)
+        return self._reply(request._replace(method="GET", form=None), "", is_write=False)
 
     def _asked_for_real(self, request: PortRequest, application: SitePort) -> PortAnswer:
         """Let the application answer, and keep the ledger as for any other host."""

@@ -102,7 +102,8 @@ class SourceContext:
     def _of_request(self) -> dict[str, str]:
         posted = self.posted.arguments if self.posted is not None else {}
         page = next((visit for visit in reversed(self.own) if visit.is_page), None)
-        return {**{f"posted {name}": text for name, text in posted.items()}, "user": self.request.user,
+        user = {"user": self.request.user} if self.request.user else {}
+        return {**{f"posted {name}": text for name, text in posted.items()}, **user,
                 **self.request.arguments, **written_days(self.request.arguments),
                 **({"page before": page.url} if page is not None else {})}
 

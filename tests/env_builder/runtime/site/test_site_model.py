@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from env_builder.runtime.site.form_ledger import FormLaws
 from env_builder.runtime.site.model import InducedPages
 from env_builder.runtime.site.port import PortAnswer, PortRequest
+from env_builder.runtime.site.session import SiteAccess, SiteSession
 from env_builder.runtime.site.trees import render
 from env_builder.runtime.site.visits import SiteVisit
 from env_builder.site.learning import RecordedAnswer, write_site
@@ -113,3 +115,33 @@ def test_what_others_did_after_the_start_of_an_episode_is_not_known_in_it(tmp_pa
     assert early[0].page is not None
     assert late[0].page is not None
     assert "note2" not in render(early[0].page)
+
+
+def logins(number: int) -> list[RecordedAnswer]:
+    """Return a login with a wrong password, in every second session, and one with the right one."""
+    name, user = f"s{number}", f"user{number}"
+    form = (("name", user), ("password", "[secret]"), ("csrf", "[secret]"))
+    field = '<form method="post" action="/in"><input name="name" value="{value}"><input name="password" type="password"></form>'
+    asked = PortAnswer(200, "recorded", page=collapse(parse(field.format(value=""))))
+    refused = PortAnswer(200, "recorded", page=collapse(parse(
+        f"<p>No such name and password.</p>{field.format(value=user)}")))
+    answers = [("GET", asked), *([("POST", refused)] if number % 2 else []), ("POST", PortAnswer(302, "recorded", "/home"))]
+    return [RecordedAnswer(name, user, MONDAY + timedelta(hours=number, minutes=minute),
+                           PortRequest(method, "/in", form if method == "POST" else None), answer)
+            for minute, (method, answer) in enumerate(answers)]
+
+
+@pytest.mark.parametrize("n_sessions, is_recorded", [(6, True), (1, False)])
+def test_a_wrong_password_is_answered_as_wrong_ones_were(n_sessions: int, is_recorded: bool, tmp_path: Path) -> None:
+    write_site(tmp_path, [each for number in range(n_sessions) for each in logins(number)], {"/in": "/in"})
+    access = SiteAccess({"zoe": "right"}, {"zoe": "zoe"}, {}, frozenset({"/in"}))
+    session = SiteSession(InducedPages.load(tmp_path), FormLaws(), access, {}, MONDAY + timedelta(days=2), lambda url: None)
+    shown = session.ask(PortRequest("GET", "/in"))
+    answers = [session.ask(PortRequest("POST", "/in", (("name", name), ("password", password), ("csrf", "x"))))
+               for name, password in (("zoe", "wrong"), ("nobody", "wrong"), ("zoe", "right"))]
+    assert shown.page is not None and answers[0].page is not None
+    assert ("No such name" in render(answers[0].page)) == is_recorded
+    assert 'type="password"' in render(answers[0].page) and "user1" not in render(answers[0].page)
+    assert 'value="zoe"' in render(answers[0].page) or not is_recorded
+    assert answers[1].page is not None and ('value="nobody"' in render(answers[1].page)) == is_recorded
+    assert answers[2].location == "/home"
