@@ -85,8 +85,11 @@ def _audit(out: Path) -> Figures:
 
 
 def passwords(logs: Path, out: Path) -> Figures:
-    """Return how many passwords were typed in the HARs of the logs, and how many files and columns below `out` hold one."""
+    """Return how many passwords were typed in the HARs of the logs, and how many files and columns below `out` hold one: None
+    where no form was sent with a password, as nothing can be looked for."""
     typed = {value for path in sorted(logs.rglob("*.har")) for value in _typed(path)}
+    if not typed:
+        return {"passwords_typed": 0, "passwords_left": None}
     files = sum(any(each.encode() in path.read_bytes() for each in typed) for path in sorted(out.rglob("*")) if path.is_file())
     with Store.published(out / "warehouse.duckdb") as store:
         columns = store.read("select table_schema, table_name, column_name from information_schema.columns "

@@ -41,12 +41,12 @@ def _person(row: dict[str, Any], record: str) -> Iterator[AppVersion]:
     address = str(row.get("primaryEmail") or row.get("mail") or row["userPrincipalName"]).lower()
     work = (row.get("organizations") or [{}])[0]
     name = row["name"].get("fullName") if isinstance(row.get("name"), dict) else row.get("displayName")
-    is_active = not row.get("suspended", False) and row.get("accountEnabled", True)
+    enabled = not row.get("suspended", False) and row.get("accountEnabled", True)
     fields = {"name": name, "dept": work.get("department") or row.get("department"), "email": address,
               "title": work.get("title") or row.get("jobTitle")}
     for field, value in fields.items():
         yield AppVersion(PERSON, address, field, value, BEGINNING, record=record)
-    yield AppVersion(PERSON, address, "active", is_active, BEGINNING, guessed_until=BEGINNING if is_active else NEVER_KNOWN,
+    yield AppVersion(PERSON, address, "active", enabled, BEGINNING, guessed_until=BEGINNING if enabled else NEVER_KNOWN,
                      record=record)
 
 
