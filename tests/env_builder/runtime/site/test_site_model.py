@@ -134,7 +134,7 @@ def logins(number: int) -> list[RecordedAnswer]:
 @pytest.mark.parametrize("n_sessions, is_recorded", [(6, True), (1, False)])
 def test_a_wrong_password_is_answered_as_wrong_ones_were(n_sessions: int, is_recorded: bool, tmp_path: Path) -> None:
     write_site(tmp_path, [each for number in range(n_sessions) for each in logins(number)], {"/in": "/in"})
-    access = SiteAccess({"zoe": "right"}, {"zoe": "zoe"}, {}, frozenset({"/in"}))
+    access = SiteAccess({"zoe": "right"}, {"zoe": "zoe"}, {}, frozenset({"/in"}), frozenset({"password"}), frozenset({"/in"}))
     session = SiteSession(InducedPages.load(tmp_path), FormLaws(), access, {}, MONDAY + timedelta(days=2), lambda url: None)
     shown = session.ask(PortRequest("GET", "/in"))
     answers = [session.ask(PortRequest("POST", "/in", (("name", name), ("password", password), ("csrf", "x"))))
