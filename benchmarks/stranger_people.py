@@ -1,4 +1,4 @@
-"""Scripted people at a web application that runs in this process, as a recording proxy sees them, with the truth beside it.
+"""Scripted people at a web application that runs in this process, as a recording proxy sees them, and the truth.
 
 In: a WSGI application and the folder that it keeps its data in. Out: a folder as `browser_room.py` reads it: `logs/har`,
 `logs/access`, `logs/files`, `logs/slack`, `truth/sessions.jsonl`, `truth/probes.jsonl`. Time is the driver's. Faults, lost
@@ -7,6 +7,7 @@ sessions and slow answers are drawn. Does not see: scripts of pages; nothing of 
 
 from __future__ import annotations
 
+import argparse
 import base64
 import hashlib
 import importlib
@@ -17,7 +18,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -363,7 +364,7 @@ def write_har(path: Path, entries: Iterable[Row]) -> None:
 
 
 def walk(visitor: Visitor, begin: str, known: Callable[[str], bool], n: int) -> Iterator[Row]:
-    """Yield the steps of a walk by links and searches that nobody made, from the page `begin`.
+    """Yield the steps of a walk by links and searches that no session made, from the page `begin`.
 
     `known`: whether an address is of a kind that people look at."""
     draw = visitor.stage.random
@@ -406,35 +407,72 @@ class Job(NamedTuple):
     mentions: bool = True
 
 
-def record(stage: Stage, jobs: Iterable[Job | None], log_in: Callable[[str], Visitor], enter: Callable[[Visitor], None],
-           rows: Callable[[], dict[tuple[str, str], Row]], between: Callable[[], None],
-           known: Callable[[str], bool], home: str) -> None:
-    """Let people do jobs, one after the other, and write all logs and truth. `rows`: the data, by table and key."""
+class Stranger(Protocol):
+    """An application with its data, its people and what they are asked."""
+
+    stage: Stage
+    first_url: str
+    """Address at which walks begin."""
+
+    def jobs(self, n: int) -> Iterator[Job | None]:
+        """Yield what people are asked, as the data are by then."""
+
+    def log_in(self, user: str) -> Visitor:
+        """Return somebody's browser."""
+
+    def enter(self, visitor: Visitor) -> None:
+        """Come in, as the application asks for it."""
+
+    def rows(self) -> dict[tuple[str, str], Row]:
+        """Return the data that people change, by table and key."""
+
+    def between(self) -> None:
+        """Let something happen that none of the people did."""
+
+    def is_known(self, url: str) -> bool:
+        """Return whether an address is of a kind that people look at."""
+
+
+def main(make: Callable[[Path, Path, int], Stranger], description: str, n_sessions: int) -> None:
+    """Make the data of an application as the command line says. `make`: of its folder, the output and a seed."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, metavar="OUT")
+    parser.add_argument("--sessions", type=int, default=n_sessions)
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    shutil.rmtree(options.out, ignore_errors=True)
+    record(make(options.out.absolute() / "application", options.out, options.seed), options.sessions)
+    shutil.rmtree(options.out / "application")
+
+
+def record(stranger: Stranger, n_sessions: int) -> None:
+    """Let people do jobs, one after the other, and write all logs and truth."""
+    stage = stranger.stage
     truth, probes = [], []
     scratch = stage.data.parent / "kept"
-    for number, job in enumerate(jobs):
+    for number, job in enumerate(stranger.jobs(n_sessions)):
         if job is None:
             continue
         session_id = f"s{number:04}"
         held_out = int(hashlib.sha256(session_id.encode()).hexdigest(), 16) % 4 == 0
         stage.clock.move_to(_next_hour(stage.clock.now, stage.random))
-        between()
+        stranger.between()
         mention = f"<@{job.user}> " if job.mentions else f"{job.user.capitalize()}, "
         asked = stage.say(job.channel, job.asker, mention + job.ask)
         stage.clock.wait(stage.random.uniform(60, 1500))
         if held_out:
-            probes.append(_probe(stage, scratch, session_id, job, log_in, enter, known, home))
-        before, begin, error = rows(), stage.clock.now, None
-        visitor = log_in(job.user)
+            probes.append(_probe(stranger, scratch, session_id, job))
+        before, begin, error = stranger.rows(), stage.clock.now, None
+        visitor = stranger.log_in(job.user)
         try:
-            enter(visitor)
+            stranger.enter(visitor)
             job.do(visitor)
         except (Fault, Lost) as problem:
             error = f"{type(problem).__name__}: {problem}"
         ended = stage.clock.now
         success = error is None and job.is_done()
         _afterwards(stage, job, success, asked)
-        after = rows()
+        after = stranger.rows()
         har = f"{begin.strftime('%Y-%m-%dT%H%M%S')}-{job.user}.har"
         write_har(stage.out / "logs" / "har" / har, visitor.entries)
         truth.append({
@@ -461,15 +499,15 @@ def _afterwards(stage: Stage, job: Job, success: bool, asked: str) -> None:
             ["that's not what I asked for", "this is wrong, please check again"]), asked)
 
 
-def _probe(stage: Stage, scratch: Path, session_id: str, job: Job, log_in: Callable[[str], Visitor],
-           enter: Callable[[Visitor], None], known: Callable[[str], bool], home: str) -> Row:
+def _probe(stranger: Stranger, scratch: Path, session_id: str, job: Job) -> Row:
     """Return a walk in the state in which a session begins; the data are as before afterwards."""
+    stage = stranger.stage
     now, noted = stage.clock.now, len(stage.access)
     stage.snapshot(scratch)
-    visitor = log_in(job.user)
+    visitor = stranger.log_in(job.user)
     visitor.is_broken = False
-    enter(visitor)
-    steps = list(walk(visitor, home, known, 6))
+    stranger.enter(visitor)
+    steps = list(walk(visitor, stranger.first_url, stranger.is_known, 6))
     stage.restore(scratch)
     stage.clock.move_to(now)
     del stage.access[noted:]

@@ -10,7 +10,6 @@ called by words, and in answers that lead to a part of a page (`/ticket/12#comme
 
 from __future__ import annotations
 
-import argparse
 import base64
 import importlib
 import random
@@ -18,12 +17,12 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from stranger_people import Job, Stage, Visitor, record
+from stranger_people import Job, Stage, Visitor, main
 
 Row = dict[str, Any]
 _ORIGIN = "https://plan.northfield.test"
@@ -41,6 +40,8 @@ _NOTES = ("seen again today", "cannot reproduce it", "needs a decision", "half d
 
 class Plan:
     """The application's data, its people and what they are asked."""
+
+    first_url = f"{_ORIGIN}/report/1"
 
     def __init__(self, home: Path, out: Path, seed: int) -> None:
         """Make the application's folder anew, and tickets in it."""
@@ -76,6 +77,12 @@ class Plan:
                          "priority": self.draw.choice(_PRIORITIES), "component": "component1", "type": "defect",
                          "owner": self.draw.choice(_PEOPLE), "status": "new"})
         ticket.insert()
+
+    def is_known(self, url: str) -> bool:
+        """Return whether an address is of a kind that people look at."""
+        parts = urlsplit(url)
+        kinds = ("/ticket/", "/report", "/wiki/SupportRota", "/newticket")
+        return parts.path.startswith(kinds) and "format=" not in parts.query
 
     def between(self) -> None:
         """Let a ticket come in from outside, now and then."""
@@ -216,24 +223,5 @@ class Plan:
                          "added", slip)
 
 
-def _is_known(url: str) -> bool:
-    parts = urlsplit(url)
-    return parts.path.startswith(("/ticket/", "/report", "/wiki/SupportRota", "/newticket")) and "format=" not in parts.query
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Make the data."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, metavar="OUT")
-    parser.add_argument("--sessions", type=int, default=120)
-    parser.add_argument("--seed", type=int, default=7)
-    options = parser.parse_args(arguments)
-    shutil.rmtree(options.out, ignore_errors=True)
-    plan = Plan(options.out.absolute() / "application", options.out, options.seed)
-    record(plan.stage, plan.jobs(options.sessions), plan.log_in, plan.enter, plan.rows, plan.between,
-           _is_known, f"{_ORIGIN}/report/1")
-    shutil.rmtree(options.out / "application")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(Plan, __doc__ or "", 120)

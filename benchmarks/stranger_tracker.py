@@ -10,7 +10,6 @@ the address that a form leads to: `issue3?@ok_message=...`).
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import random
 import re
@@ -18,12 +17,12 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from stranger_people import Job, Lost, Stage, Visitor, record
+from stranger_people import Job, Lost, Stage, Visitor, main
 
 Row = dict[str, Any]
 _ORIGIN, _BASE = "https://desk.hillside.test", "/support"
@@ -43,6 +42,8 @@ _NOTES = ("customer called again", "waiting for a part", "tried a restart, no ch
 
 class Tracker:
     """The tracker's data, its people and what they are asked."""
+
+    first_url = f"{_ORIGIN}{_BASE}/"
 
     def __init__(self, home: Path, out: Path, seed: int) -> None:
         self.home = home
@@ -90,6 +91,12 @@ class Tracker:
     def _title(self) -> str:
         draw = self.draw
         return f"{draw.choice(_THINGS)} {draw.choice(_FAULTS)} {draw.choice(_PLACES)}".capitalize()
+
+    def is_known(self, url: str) -> bool:
+        """Return whether an address is of a kind that people look at."""
+        path = urlsplit(url).path.removeprefix(_BASE)
+        is_page = re.fullmatch(r"/(issue\d*|user\d+|msg\d+|keyword\d+|)", path) is not None
+        return is_page and "logout" not in url and "export" not in url
 
     def between(self) -> None:
         """Let mail from outside arrive: new issues, now and then."""
@@ -286,24 +293,5 @@ def _now() -> Any:
     return importlib.import_module("roundup.date").Date(".")
 
 
-def _is_known(url: str) -> bool:
-    path = urlsplit(url).path.removeprefix(_BASE)
-    return bool(re.fullmatch(r"/(issue\d*|user\d+|msg\d+|keyword\d+|)", path)) and "logout" not in url and "export" not in url
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Make the data."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, metavar="OUT")
-    parser.add_argument("--sessions", type=int, default=140)
-    parser.add_argument("--seed", type=int, default=7)
-    options = parser.parse_args(arguments)
-    shutil.rmtree(options.out, ignore_errors=True)
-    tracker = Tracker(options.out.absolute() / "application", options.out, options.seed)
-    record(tracker.stage, tracker.jobs(options.sessions), tracker.log_in, tracker.enter, tracker.rows, tracker.between,
-           _is_known, f"{_ORIGIN}{_BASE}/")
-    shutil.rmtree(options.out / "application")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(Tracker, __doc__ or "", 140)

@@ -27,7 +27,7 @@ LEAST, SHARE = 4, 0.8
 _ALIKE = 0.35
 """Asks less alike than this (cosine of rare words) are of no common kind."""
 _NEAREST = 3
-_LEAST_TOLD = 0.05
+_LEAST_WEIGHT = 0.05
 """What a word weighs that stands in asks of all kinds alike."""
 _MENTION = re.compile(r"<?@[\w.-]+>?")
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -254,7 +254,7 @@ def _weight(counts: Counter[int], total: Counter[int]) -> float:
     """Return how much a word tells of the kind: the divergence of its kinds from all, each counted as if met a little more."""
     n, n_all = counts.total(), max(total.total(), 1)
     shares = [((counts[kind] + n_of / n_all) / (n + 1), n_of / n_all) for kind, n_of in total.items()]
-    return _LEAST_TOLD + sum(share * math.log(share / expected) for share, expected in shares)
+    return _LEAST_WEIGHT + sum(share * math.log(share / expected) for share, expected in shares)
 
 
 def _signatures(facts: Mapping[int, Mapping[Law, bool]]) -> dict[int, frozenset[Law]]:

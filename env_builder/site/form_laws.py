@@ -17,8 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from env_builder.runtime.site.form_ledger import APPEND, SESSION, UPDATE, FormLaw, ShownForm, forms_on, general, shown_form
 from env_builder.runtime.site.routes import ID
-from env_builder.runtime.site.trees import Element
-from env_builder.site.recorded import SECRET, PageSession, login_of
+from env_builder.site.recorded import SECRET, PageSession, asks_for_login, login_of
 
 _PARTS = re.compile(r"[/_.-]")
 _MOST_KINDS = 12
@@ -113,13 +112,10 @@ def _form_after(session: PageSession, index: int) -> ShownForm | None:
 
 def _asks_for_login(session: PageSession, begin: int, offers: bool = False) -> bool:
     """Return whether the first page from there on has a field for a password (`offers`: and earlier pages had none)."""
-    def has_password(page: Element) -> bool:
-        return any(each.attributes.get("type") == "password" for each in page.elements() if each.tag == "input")
-
     for later in range(begin, len(session.requests)):
         page = session.page(later)
         if page is not None:
-            return has_password(page) and (not offers or begin > 1)
+            return asks_for_login(page) and (not offers or begin > 1)
     return False
 
 

@@ -96,8 +96,7 @@ class PageSession:
         page = self.page(later) if later is not None else None
         names = {name for name, value in request.form or () if value == SECRET}
         return bool(request.location) and not (page is not None and any(
-            each.attributes.get("name") in names and each.attributes.get("type", "").lower() == "password"
-            for each in page.elements() if each.tag == "input"))
+            each.attributes.get("name") in names and is_password_field(each) for each in page.elements()))
 
     @property
     def user(self) -> str | None:
@@ -120,9 +119,14 @@ def login_of(request: RecordedRequest) -> str | None:
     return names[-1] if names else None
 
 
+def is_password_field(element: Element) -> bool:
+    """Return whether an element is a field for a password."""
+    return element.tag == "input" and element.attributes.get("type", "").lower() == "password"
+
+
 def asks_for_login(page: Element) -> bool:
     """Return whether a page has a field for a password."""
-    return any(each.attributes.get("type", "").lower() == "password" for each in page.elements() if each.tag == "input")
+    return any(map(is_password_field, page.elements()))
 
 
 def lost_requests(session: PageSession) -> frozenset[int]:

@@ -125,6 +125,7 @@ class AppState(Protocol):
         """Take in what the real tool answered to the last call. `passing`: it failed by itself."""
         raise ValueError("this kind of app does not learn")
 
+
 class LeavingState(AppState, Protocol):
     """The state of an app whose calls leave what no replay can make again, such as files after a command."""
 
