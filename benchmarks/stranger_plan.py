@@ -3,7 +3,7 @@
     pip install trac time-machine selectolax      (in an environment of its own)
     PYTHONPATH=benchmarks python benchmarks/stranger_plan.py OUT [--sessions 120]
 
-Differs from other data in that there is no page to log in at (people are told from the header `Authorization`), in forms that
+Differs from other data in that there is no page to log in at (the header `Authorization` names the user), in forms that
 know several works by a choice (`action=resolve`), in buttons that decide (`preview`, `submit`), in pages of a wiki, which are
 called by words, and in answers that lead to a part of a page (`/ticket/12#comment:3`).
 """
@@ -44,7 +44,7 @@ class Plan:
     first_url = f"{_ORIGIN}/report/1"
 
     def __init__(self, home: Path, out: Path, seed: int) -> None:
-        """Make the application's folder anew, and tickets in it."""
+        """Create the application's folder and its tickets."""
         self.home = home
         shutil.rmtree(home, ignore_errors=True)
         home.parent.mkdir(parents=True, exist_ok=True)

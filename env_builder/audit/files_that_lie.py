@@ -1,7 +1,7 @@
 """Attacks of an agent that trusts the names of files: what lies there already is taken for what was to be fetched.
 
 In: the known solution as it was replayed. Out: attacks. `trusts_names` leaves every file that lay where the solution puts
-another one; `takes_older` files a file that lay among the downloads in the place of the one that arrived beside it. Where the
+another one; `takes_older` files a file that lay among the downloads in the place of the one that arrived next to it. Where the
 bytes are the same in the end, the attack has an excuse. Sees: files of apps of the kind `files`, and how browsers name a second
 download. Does not see: files that an app of its own kind keeps.
 """
@@ -41,7 +41,7 @@ def attacks_of_names(solved: Replayed) -> Iterator[Attack]:
                 if files.is_about(row) and row["arguments"].get("source") in older]
         excuse = SAME_BYTES if all(files.at_start(plain) == files.at_end(str(end)) for plain, end in zip(
             older.values(), ends, strict=False)) else ""
-        yield Attack("takes_older", taken, "the solution with the file that lay beside each second download", excuse)
+        yield Attack("takes_older", taken, "the solution with the file next to each second download", excuse)
 
 
 class _StartedFiles:

@@ -2,7 +2,7 @@
 
 In: bytes, and a function from text to text. Out: bytes of the same kind with the changed text, or None. Of a PDF the strings
 that content streams show and those of its information change; streams are packed again as they were, and the table of objects
-is made anew. Abstains (None): from a PDF with packed objects or tables of objects, with encryption or later updates, with glyph
+is new. Abstains (None): from a PDF with packed objects or tables of objects, with encryption or later updates, with glyph
 numbers in the place of letters, with text that is drawn in pieces within a word, and where the new text has letters outside of
 Latin-1. Does not see: text in pictures, a text that is cut into two strings.
 """

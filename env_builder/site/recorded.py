@@ -110,7 +110,7 @@ def password_fields(request: RecordedRequest) -> list[str]:
 
 
 def login_of(request: RecordedRequest) -> str | None:
-    """Return the name in a form that was posted with a password; None where it is no login: nobody types it twice there."""
+    """Return the name in a form that was posted with a password; None if it is no login, as where a password is typed twice."""
     fields = [(name, value) for name, value in request.form or () if value]
     passwords = password_fields(request)
     if request.method != "POST" or len(passwords) != 1:

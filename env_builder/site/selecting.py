@@ -42,7 +42,7 @@ def page_marks(page: Element) -> frozenset[str]:
 
 
 def selecting_names(templates: dict[str, str], requests: Iterable[SelectedRequest]) -> dict[str, str]:
-    """Return an entry for each name that chooses, as `SiteRoutes` takes them beside the templates of paths."""
+    """Return an entry for each name that chooses, as `SiteRoutes` takes them with the templates of paths."""
     if any(SELECTS in each for each in templates):
         return {}   # they were given with their names
     routes = SiteRoutes(templates)

@@ -2,7 +2,7 @@
 
 Sees: the states of an event that invitations carry, with the instants of their mails; the last state on record. Cancelled
 events vanish from calendars and remain in the mails alone.
-Does not see, and says so: when a guest answered, unless the answer is a mail in the export; changes that nobody was sent.
+Does not see, and says so: when a guest answered, unless the answer is a mail in the export; changes without an invitation.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _event(uid: str, sent: list[_Component], last: _Component | None) -> Iterato
     born = first.created or at_first
     organizer = first.fields["organizer"]
     record = first.record
-    if born < at_first and (first.sequence or not states):   # it had states that nobody was sent
+    if born < at_first and (first.sequence or not states):   # it had states without an invitation
         born_doubt = at_first if first.sequence else BEGINNING
     else:
         born_doubt = BEGINNING

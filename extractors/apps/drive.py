@@ -41,7 +41,7 @@ def claims(file: ExportFile, siblings: frozenset[str]) -> bool:
 
 
 def adopts(file: ExportFile) -> bool:
-    """Return whether a file beside others may be a revision of one."""
+    """Return whether a file next to others may be a revision of one."""
     return file.name.endswith(_TEXTS) and "/" in file.path
 
 

@@ -37,7 +37,7 @@ def claims(file: ExportFile, siblings: frozenset[str]) -> bool:
 
 
 def adopts(file: ExportFile) -> bool:
-    """Return whether a file beside a stream creates its tables."""
+    """Return whether a file next to a stream creates its tables."""
     return file.name.endswith((".sql", ".ddl"))
 
 

@@ -68,7 +68,7 @@ _LOOKED_AT = 200
 """Values of a field that decide whether it is one of persons."""
 _NOTHING = words_in(
     "value a b bdi dd div dt em h1 h2 h3 h4 h5 h6 i li p small span strong sub sup td th")
-"""Fields that say nothing of what they hold: another field beside it does, or it is a tag of a page."""
+"""Fields that say nothing of what they hold: its neighbouring field does, or it is a tag of a page."""
 _FEW = 3
 """Different texts in which a misspelt name may stand."""
 PersonFact = tuple[str, str]

@@ -57,7 +57,7 @@ def test_a_run_writes_counts_and_names_the_datasets_of_a_site(out: Path) -> None
 def test_steps_of_an_episode_are_what_solves_its_task(out: Path) -> None:
     environment, steps = Environment.load(out / "environments" / NAME), lines(out / "datasets" / NAME, "steps")
     recorded = [task for task in environment.tasks if task.derived_from is None]
-    assert {row["task_id"] for row in steps} == {task.task_id for task in recorded}, "nobody did a variant"
+    assert {row["task_id"] for row in steps} == {task.task_id for task in recorded}, "no person did a variant"
     for task in recorded:
         own = of_task(steps, task.task_id)
         assert [row["step"] for row in own] == list(range(len(own))) and {row["goal"] for row in own} == {task.goal}

@@ -1,7 +1,7 @@
 """Requests of a site in, its routes out: what kinds of pages and forms it has.
 
 A route is a method, a path in which segments vary, and the names of the query. Which segments vary is not judged here:
-templates of paths come in (`extractors.routes` makes them), so that pages and tools share one judgement; beside them, names in
+templates of paths come in (`extractors.routes` makes them), so that pages and tools share one judgement; and names in
 queries whose values choose the page, which are a part of the path then. Sees: method, path, names of the query, values of
 those. Does not see: who asks, and a form's fields.
 """

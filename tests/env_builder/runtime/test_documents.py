@@ -1,4 +1,4 @@
-"""Names in files change with those on pages: texts of PDFs are written anew, and hashes follow the bytes."""
+"""Names in files change with those on pages: texts of PDFs are rewritten, and hashes follow the bytes."""
 
 from __future__ import annotations
 
