@@ -2,7 +2,8 @@
 
 In: versions.jsonl of the app's folder, rows {"class", "key", "value", "from", "to"} (the entity was so from one ISO instant
 until another; null: ever), who the agent is (identities.py), and the option `app` of the manifest's row: the product's name.
-Out: the product's app. Its module is in `office`, with the functions `descriptors(prefix)`, `app(name, history, users, row)`.
+Out: the product's app. Its module is in `office`, with the functions `descriptors(prefix)`, `app(name, history, users, row)`,
+or `load(folder, row, users)` if its files are others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..files import rows_of
 from . import App, Name
 from .identities import SessionUsers
 
-PRODUCTS = ("chat",)
+PRODUCTS = ("chat", "company")
 """Modules of the package `office`."""
 VERSIONS = "versions.jsonl"
 
@@ -44,6 +45,8 @@ def product(row: Mapping[str, Any]) -> Any:
 
 def load(folder: Path, row: Mapping[str, Any]) -> App:
     """Load the app from its folder. ValueError: no such product."""
-    history = EntityHistory(list(rows_of(folder / VERSIONS)))
-    app: App = product(row).app(row["name"], history, SessionUsers(folder, row), row)
+    module, users = product(row), SessionUsers(folder, row)
+    if hasattr(module, "load"):
+        return module.load(folder, row, users)  # type: ignore[no-any-return]
+    app: App = module.app(row["name"], EntityHistory(list(rows_of(folder / VERSIONS))), users, row)
     return app

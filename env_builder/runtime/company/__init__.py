@@ -1,8 +1,10 @@
-"""The world of a company: every field of every record of its apps, as of any instant."""
+"""The world of a company: every field of every record of its apps, as of any instant, and a person's desk in it."""
 
 from __future__ import annotations
 
+from .desk import CompanyDesk, DeskStart, ProductRefusal, Undecided
 from .sight import PersonSight
 from .world import PRESENT, CompanyState, CompanyWorld, FieldState, FieldVersion, VersionLike
 
-__all__ = ["PRESENT", "CompanyState", "CompanyWorld", "FieldState", "FieldVersion", "PersonSight", "VersionLike"]
+__all__ = ["PRESENT", "CompanyDesk", "CompanyState", "CompanyWorld", "DeskStart", "FieldState", "FieldVersion", "PersonSight",
+           "ProductRefusal", "Undecided", "VersionLike"]

@@ -8,13 +8,15 @@ future. A value that is a guess comes from a later record: a state gives None fo
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 PRESENT = "$present"
 """Field of a record's existence: false from its deletion on."""
 _NONE = -1
+_WORD = re.compile(r"\w+")
 
 
 class VersionLike(Protocol):
@@ -92,6 +94,36 @@ class CompanyWorld:
                 count += 1
             self._slot_of.append(slot)
         self._n_slots = count
+        self._values: dict[int, list[Any]] = {}
+        """Number of a field -> all values that it ever had."""
+        self._by_value: dict[tuple[str, str], dict[Any, list[str]]] = {}
+        self._by_word: dict[tuple[str, str], dict[str, list[str]]] = {}
+
+    def by_value(self, entity_class: str, field: str) -> dict[Any, list[str]]:
+        """Return value -> ids of the records that had it in a field at any time, oldest first; lists and objects are left out.
+
+        An index for candidates alone: whether a record has the value at an instant is asked of the state."""
+        return self._index(self._by_value, entity_class, field, _hashable)
+
+    def by_word(self, entity_class: str, field: str) -> dict[str, list[str]]:
+        """Return word (folded) -> ids of the records that had it in the text of a field at any time, oldest first."""
+        return self._index(self._by_word, entity_class, field, _words)
+
+    def _index(self, indexes: dict[tuple[str, str], dict[Any, list[str]]], entity_class: str, field: str,
+               keys_of: Callable[[Any], Iterable[Any]]) -> dict[Any, list[str]]:
+        """Return the index of a field, made when it is first asked for."""
+        index = indexes.get((entity_class, field))
+        if index is None:
+            if not self._values:
+                for version, slot in zip(self.versions, self._slot_of, strict=True):
+                    self._values.setdefault(slot, []).append(version.value)
+            index = {}
+            for entity_id in self.ids.get(entity_class, ()):
+                slot_of = self.slots[entity_class, entity_id].get(field, _NONE)
+                for key in dict.fromkeys(key for value in self._values.get(slot_of, ()) for key in keys_of(value)):
+                    index.setdefault(key, []).append(entity_id)
+            indexes[entity_class, field] = index
+        return index
 
     def at(self, instant: int) -> CompanyState:
         """Return the state at `instant` (microseconds since 1970 UTC), what changed at that very instant included."""
@@ -124,13 +156,19 @@ class CompanyState:
         if not self.exists(entity_class, entity_id):
             return {}
         fields: dict[str, FieldState] = {}
-        for field, slot in self.world.slots[entity_class, entity_id].items():
-            version = self._version(slot)
-            if version is not None and field != PRESENT:
-                is_known = self.instant >= version.guessed_until
-                fields[field] = FieldState(entity_class, entity_id, field, version.value if is_known else None, is_known,
-                                           version.at, version.actor)
+        for field in self.world.slots[entity_class, entity_id]:
+            if field != PRESENT and (state := self.field(entity_class, entity_id, field)) is not None:
+                fields[field] = state
         return fields
+
+    def field(self, entity_class: str, entity_id: str, field: str) -> FieldState | None:
+        """Return a field of a record, or None if the record had no such field. Whether it existed is not asked."""
+        version = self._version(self.world.slots.get((entity_class, entity_id), {}).get(field, _NONE))
+        if version is None:
+            return None
+        is_known = self.instant >= version.guessed_until
+        return FieldState(entity_class, entity_id, field, version.value if is_known else None, is_known, version.at,
+                          version.actor)
 
     def values(self, entity_class: str, entity_id: str) -> dict[str, Any]:
         """Return the values of a record's fields that are known."""
@@ -150,3 +188,11 @@ class CompanyState:
     def _version(self, slot: int) -> VersionLike | None:
         index = _NONE if slot == _NONE else self._latest[slot]
         return None if index == _NONE else self.world.versions[index]
+
+
+def _hashable(value: Any) -> list[Any]:
+    return [] if isinstance(value, (list, dict)) else [value]
+
+
+def _words(value: Any) -> list[str]:
+    return _WORD.findall(value.casefold()) if isinstance(value, str) else []

@@ -1,0 +1,137 @@
+"""Answer the tools of all apps of a company over one world, as of an instant and as one person; product `company`.
+
+In: versions.jsonl of the app's folder (a row a value that a field took: `FieldVersion`), people.jsonl ({"address",
+"accounts"}), conventions.json, who acts (identities.py: a session -> the person's address) and the option `products` of the
+manifest's row: the products whose tools are offered. Out: an app. Its apps share one desk, so that an act in one app can move
+another one.
+An answer that depends on what the exports do not tell has the tier `unknown` and changes nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from ..apps import App, AppState, Name, Start
+from ..apps.identities import SessionUsers
+from ..canonical import canonical
+from ..company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, PersonSight, ProductRefusal, Undecided
+from ..files import rows_of
+from ..records import Result
+from .tools import OfficeTool
+
+PRODUCTS: tuple[str, ...] = (
+)
+"""Modules of this package, each with the tools of one product."""
+VERSIONS, PEOPLE, CONVENTIONS = "versions.jsonl", "people.jsonl", "conventions.json"
+_LATEST = 2**61
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def load(folder: Path, row: Mapping[str, Any], users: SessionUsers) -> CompanyApp:
+    """Load the app of a manifest's row from its folder."""
+    world = CompanyWorld(FieldVersion(**version) for version in rows_of(folder / VERSIONS))
+    accounts = {person["address"]: person["accounts"] for person in rows_of(folder / PEOPLE)}
+    conventions = json.loads((folder / CONVENTIONS).read_bytes())
+    return CompanyApp(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions)
+
+
+def tools_of(products: Sequence[str]) -> dict[str, OfficeTool]:
+    """Return the tools of products by name. ValueError: there is no such product."""
+    tools: dict[str, OfficeTool] = {}
+    for product in products:
+        if product not in PRODUCTS:
+            raise ValueError(f"no product {product!r} of a company; there are: {', '.join(PRODUCTS)}")
+        tools |= importlib.import_module(f".{product}", __package__).TOOLS
+    return tools
+
+
+class CompanyApp(App):
+    """The apps of a company over time."""
+
+    def __init__(self, name: str, world: CompanyWorld, accounts: Mapping[str, Mapping[str, str]], users: SessionUsers,
+                 products: Sequence[str], conventions: Mapping[str, Any]) -> None:
+        self.name = name
+        self.world = world
+        self.tools = tools_of(products)
+        self.answers: Collection[str] = frozenset(self.tools)
+        self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
+        self.explained = self.writes
+        self._accounts, self._users, self._conventions = accounts, users, conventions
+        self._starts: dict[tuple[str | None, str], DeskStart] = {}
+
+    def reset(self, start: Start) -> CompanyEpisode:
+        return CompanyEpisode(self, CompanyDesk(self.start_of(start.instant, self._users.user_of(start))))
+
+    def start_of(self, instant: str | None, address: str) -> DeskStart:
+        """Return the beginning of the episodes of one person at an ISO instant. Errors: LookupError, ValueError."""
+        begun = self._starts.get((instant, address))
+        if begun is None:
+            state = self.world.at(_LATEST if instant is None else _microseconds(instant))
+            begun = self._starts[instant, address] = DeskStart(
+                state, address, self._accounts, PersonSight(state, address), self._conventions)
+        return begun
+
+
+class CompanyEpisode(AppState):
+    """One episode at one desk."""
+
+    __slots__ = ("_app", "desk")
+
+    def __init__(self, company: CompanyApp, desk: CompanyDesk) -> None:
+        self._app, self.desk = company, desk
+
+    def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
+        own = self._app.tools.get(tool)
+        if own is None:
+            return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._app.answers))}", True, "unknown")
+        before = self.desk.snapshot()
+        try:
+            answer = own.answer(self.desk, arguments)
+        except ProductRefusal as refused:
+            self.desk.restore(before)
+            return Result(str(refused), True, "derived")
+        except Undecided as gap:
+            self.desk.restore(before)
+            return Result(f"unknown: {gap}", True, "unknown")
+        self.desk.n_acts += own.writes
+        return Result(answer, False, "derived")
+
+    def snapshot(self) -> Any:
+        return self.desk.snapshot()
+
+    def restore(self, snapshot: Any) -> None:
+        self.desk.restore(snapshot)
+
+    def fork(self) -> CompanyEpisode:
+        return CompanyEpisode(self._app, self.desk.fork())
+
+    def difference(self) -> dict[str, Any]:
+        """Return the records that differ from the start; `made`: those that are new."""
+        documents, made = {}, []
+        for kind, key in self.desk.changed():
+            before, after = self.read((kind, key))
+            documents[f"{kind}/{key}"] = after
+            made += [[kind, key]] if before is None else []
+        return {"documents": documents, "write_calls": [], **({"made": made} if made else {})}
+
+    def read(self, name: Name) -> tuple[str | None, str | None]:
+        before, after = (self.desk.record(*name, is_start=is_start) for is_start in (True, False))
+        return _written(before), _written(after)
+
+    def may_write(self, tool: str) -> bool:
+        return tool in self._app.writes
+
+
+def _written(record: dict[str, Any] | None) -> str | None:
+    return None if record is None else canonical(record)
+
+
+def _microseconds(instant: str) -> int:
+    """Return an ISO instant as microseconds since 1970. Errors: ValueError."""
+    moment = datetime.fromisoformat(instant)
+    return round(((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) / timedelta(microseconds=1))
