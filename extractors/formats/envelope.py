@@ -15,7 +15,8 @@ SESSION = ("session_id", "sessionId", "conversation_id", "conversationId", "thre
             "gen_ai.conversation.id", "session.id")
 TRACE = ("trace_id", "traceId", "trace.id", "litellm_trace_id")
 SERVICE = ("service", "service.name", "service_name", "app", "application")
-IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "end_user", "identity")
+IDENTITY = ("user_id", "userId", "end_user_id", "enduser.id", "user.id", "user", "end_user", "identity",
+            "acting_for", "on_behalf_of")
 TIME = ("ts", "timestamp", "time", "at", "start_time", "started_at", "created_at", "@timestamp", "created")
 _SETS: dict[tuple[str, ...], frozenset[str]] = {names: frozenset(names) for names in (SESSION, TRACE, SERVICE, IDENTITY)}
 FIELDS = ("session_id", "service", "identity", "time")

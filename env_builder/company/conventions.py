@@ -1,0 +1,56 @@
+"""What recorded calls teach of how a company has set up its apps.
+
+In: calls that agents made, with their answers, and the company's world. Out: product -> what was learnt, which a desk gives to
+the product's tools (`CompanyDesk.convention`). Each product has a function `learn_<product>(calls, world)` here, or none where
+calls teach nothing that exports do not tell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from env_builder.runtime.company import CompanyWorld
+
+
+class RecordedCall(NamedTuple):
+    """A call that an agent made."""
+
+    at: int
+    """Microseconds since 1970 UTC."""
+    acting_for: str
+    """Address of the person whom the agent worked for; empty if the log does not say."""
+    tool: str
+    arguments: dict[str, Any]
+    content: str
+    is_error: bool
+
+
+def recorded_calls(sessions: pl.DataFrame, turns: pl.DataFrame) -> list[RecordedCall]:
+    """Return the answered calls of sessions in the order of time. Frames: `core.sessions`, `core.turns`."""
+    calls = turns.filter((pl.col("kind") == "call") & pl.col("content").is_not_null() & pl.col("arguments").is_not_null()
+                         & pl.col("happened_at").is_not_null())
+    joined = calls.join(sessions.select("session_id", "identity"), on="session_id", how="left")
+    columns = joined.sort("happened_at", "session_id", "position").select(
+        "happened_at", "identity", "tool", "arguments", "content", "is_error")
+    return [RecordedCall(_microseconds(at), (owner or "").strip().lower(), tool, json.loads(arguments), content, bool(is_error))
+            for at, owner, tool, arguments, content, is_error in columns.iter_rows()]
+
+
+def learn(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, dict[str, Any]]:
+    """Return what calls teach of each product."""
+    return {product: learnt for product, learner in LEARNERS.items() if (learnt := learner(calls, world))}
+
+
+LEARNERS: dict[str, Callable[[Sequence[RecordedCall], CompanyWorld], dict[str, Any]]] = {
+}
+"""Product -> what learns from calls."""
+
+
+def _microseconds(at: datetime) -> int:
+    moment = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
