@@ -1,6 +1,6 @@
 """Measure how well a company's world of an instant is rebuilt from the exports of its apps.
 
-    python benchmarks/company.py ../shared/data/company
+    python benchmarks/company.py ../shared/data/company [SCORER]
 
 The folder holds `exports/`, which alone the product sees, and `truth/`, which alone this script reads: `changes.jsonl` has
 every change of every field, `items.jsonl` what each piece of work brought about (`want`), `people.jsonl` the ids of people.
@@ -8,11 +8,14 @@ every change of every field, `items.jsonl` what each piece of work brought about
 did not exist yet counts as wrong. `leaks`: values that successful work brought about, and that the world already shows when
 that work begins. The baseline is a snapshot: the last state, without records that were created later.
 The rows are those of `traceroom show world --json`; one instant is read through the command itself and must be the same.
+`reads_*`, `writes_*`, `looks_after_*` and `people_*` are what the scorer counts of the rows of `traceroom show answers` and
+`show people`; `induced_tools_*` of the calls of tools that no public server declares.
 Prints a table, and one JSON object on the last line.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import resource
 import statistics
@@ -23,13 +26,24 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from company_truth import CompanyTruth, same_value
 
+from env_builder.company.content import company_app, company_content
 from env_builder.people import LOGIN, find_people
-from env_builder.runtime.company import CompanyState, CompanyWorld
-from pipelines.inspection.company import instant_of, read_exported, world_of, world_rows
+from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld
+from env_builder.runtime.office.company import PRODUCTS, CompanyApp, CompanyEpisode, tools_of
+from pipelines.inspection.company import (
+    CallsRow,
+    answer_rows,
+    instant_of,
+    read_exported,
+    recorded_calls_of,
+    world_of,
+    world_rows,
+)
+from pipelines.settings import Settings
 
 _EVERY = 12
 _REPEATS = 15
@@ -37,12 +51,40 @@ Fields = dict[tuple[str, str], dict[str, tuple[Any, bool]]]
 """(app, id) -> field -> value, known"""
 
 
-def main(folder: Path) -> dict[str, Any]:
+class Scorer(Protocol):
+    """The scorer of answers and of people, `company_score.py`."""
+
+    def probes(self, truth: str, answers: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+        """Return the shares of exact and wrong answers by kind."""
+
+    def people(self, truth: str, found: list[dict[str, Any]]) -> dict[str, int]:
+        """Return how many accounts are right and wrong, and how many there are."""
+
+    def same(self, want: str, got: str, at: float, made: list[str]) -> bool:
+        """Return whether two answers are equal but for what only the act could make."""
+
+    def ep(self, instant: str) -> float:
+        """Return an instant as seconds."""
+
+
+def load_scorer(path: Path) -> Scorer:
+    """Load the scorer from its file."""
+    spec = importlib.util.spec_from_file_location("company_score", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module  # type: ignore[return-value]
+
+
+def main(folder: Path, scorer_path: Path) -> dict[str, Any]:
     """Measure, print a table, return the figures."""
     before_mb, started = _memory_mb(), time.perf_counter()
     reading = read_exported([folder / "exports"])
     world = world_of(reading)
     seconds, megabytes = time.perf_counter() - started, _memory_mb() - before_mb
+    settings = Settings(logs=(str(folder / "exports"),), out="out")
+    app = company_app(company_content(reading.versions, recorded_calls_of(settings, reading)))
+    scorer = load_scorer(scorer_path)
     truth = CompanyTruth(folder / "truth")
     instants = [instant_of(item["opened_at"]) for item in sorted(truth.items, key=lambda item: item["item_id"])[::_EVERY]]
     views: dict[str, Callable[[int], Fields]] = {"as_of": lambda at: fields_of(world, at), "naive": Snapshot(world).fields}
@@ -57,7 +99,7 @@ def main(folder: Path) -> dict[str, Any]:
         "files_with_reason": sum(1 for part in reading.unread if not part.where) - n_unread,
         "rows_rejected": sum(1 for part in reading.unread if part.where), "instants": len(instants),
         "versions": len(world.versions), "state_ms": round(state_ms(world, instants), 2),
-        **score_people(world, folder / "truth"),
+        **score_people(world, folder / "truth", scorer), **score_probes(app, folder / "truth", scorer),
         "load_mb": round(megabytes, 1), "load_seconds": round(seconds, 2),
         "command_agrees": command_agrees(folder / "exports", world, instants[0])}
     for name, value in figures.items():
@@ -139,20 +181,59 @@ def count_leaks(view: Callable[[int], Fields], truth: CompanyTruth) -> tuple[int
     return leaks, n
 
 
-def score_people(world: CompanyWorld, truth: Path) -> dict[str, float]:
-    """Return how many accounts are given to the right person and to a wrong one, as a share and a count."""
+def score_people(world: CompanyWorld, truth: Path, scorer: Scorer) -> dict[str, float]:
+    """Return how many accounts are given to the right person, as a share, and how many to a wrong one."""
     classes = {"slack": ("slack_user",), "account": ("jira_user", "wiki_user"), "login": (LOGIN,), "crm": ("users",)}
-    true = {row["mail"]: row for row in map(json.loads, (truth / "people.jsonl").read_text("utf-8").splitlines())}
-    right = wrong = 0
+    rows = []
     for person in find_people(world.at(2**61)):
-        row = true.get(person.address)
-        for kind, names in classes.items():
-            own = next((person.accounts[name] for name in names if name in person.accounts), None)
-            if own is not None and not (row and kind in row.get("unseen", ())):
-                right += row is not None and row.get(kind) == own
-                wrong += row is None or row.get(kind) != own
-    n = sum(kind in row and kind not in row.get("unseen", ()) for row in true.values() for kind in classes)
-    return {"people_right": round(right / n, 4), "people_wrong": wrong}
+        accounts = {kind: next((person.accounts[name] for name in names if name in person.accounts), None)
+                    for kind, names in classes.items()}
+        rows.append({"ids": {"mail": person.address, **accounts}})
+    score = scorer.people(str(truth), rows)
+    return {"people_right": round(score["right"] / score["of"], 4), "people_wrong": score["wrong"]}
+
+
+def score_probes(app: CompanyApp, truth: Path, scorer: Scorer) -> dict[str, float]:
+    """Return the shares of exact and of wrong answers to calls that nobody made, and what a call and a fork cost."""
+    probes = [json.loads(line) for line in (truth / "probes.jsonl").read_text("utf-8").splitlines()]
+    rows = [CallsRow.model_validate(probe) for probe in probes]
+    answers = list(answer_rows(app, rows))
+    figures: dict[str, float] = {}
+    for kind, name in (("read", "reads"), ("write", "writes"), ("after", "looks_after")):
+        score = scorer.probes(str(truth), answers)[kind]
+        figures |= {f"{name}_exact": score["exact"], f"{name}_wrong": score["wrong"]}
+    public = set(tools_of(PRODUCTS))
+    n, exact, wrong = Counter[str](), Counter[str](), Counter[str]()
+    given = {row["probe_id"]: row["answers"] for row in answers}
+    for probe in probes:
+        for call, answer in zip(probe["calls"], given[probe["probe_id"]], strict=True):
+            right = scorer.same(call["answer"], answer["content"], scorer.ep(probe["at"]), probe["made"])
+            right = right and answer["is_error"] == call["is_error"]
+            n[call["tool"]] += 1
+            exact[call["tool"]] += right and answer["tier"] != "unknown"
+            wrong[call["tool"]] += not right and answer["tier"] != "unknown"
+    for tool in sorted(n):
+        print(f"{tool:34} n {n[tool]:4}  exact {exact[tool] / n[tool]:.3f}  wrong {wrong[tool] / n[tool]:.3f}")
+    induced = [tool for tool in n if tool not in public]
+    n_induced = sum(n[tool] for tool in induced)
+    return {**figures, "induced_tools_exact": round(sum(exact[tool] for tool in induced) / max(1, n_induced), 4),
+            "induced_tools_wrong": round(sum(wrong[tool] for tool in induced) / max(1, n_induced), 4),
+            **costs(app, rows)}
+
+
+def costs(app: CompanyApp, rows: list[CallsRow]) -> dict[str, float]:
+    """Return the median milliseconds of the processor of a call, and the median microseconds of a fork after it."""
+    calls, forks = [], []
+    for row in rows:
+        episode = CompanyEpisode(app, CompanyDesk(app.start_of(row.at, row.acting_for)))
+        for call in row.calls:
+            started = time.process_time()
+            episode.call(call.tool, call.arguments)
+            calls.append((time.process_time() - started) * 1000)
+            started_ns = time.perf_counter_ns()
+            episode.fork()
+            forks.append((time.perf_counter_ns() - started_ns) / 1000)
+    return {"call_p50_ms": round(statistics.median(calls), 3), "fork_p50_us": round(statistics.median(forks), 2)}
 
 
 def state_ms(world: CompanyWorld, instants: list[int]) -> float:
@@ -179,4 +260,6 @@ def _rows(world: CompanyWorld, instant: int) -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]))))
+    data = Path(sys.argv[1])
+    beside = data.resolve().parents[1] / "acceptance" / "company_score.py"
+    print(json.dumps(main(data, Path(sys.argv[2]) if len(sys.argv) > 2 else beside)))

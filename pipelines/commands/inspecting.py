@@ -20,6 +20,7 @@ from pipelines.screen import data, lines, many, printable, say, table, tell_chan
 from warehouse.errors import InputError, Missing
 
 if TYPE_CHECKING:
+    from extractors.apps import AppReading
     from extractors.field_uses import FieldReading
     from extractors.reading import Reading
     from pipelines.settings import Settings
@@ -41,7 +42,8 @@ _CERTAINTY = {
 
 def show(
     what: Annotated[str | None, typer.Argument(
-        help="`world`: the company whose apps' exports are in --logs, as it stood at an instant. Default: the funnel.",
+        help="`world`: the company whose apps' exports are in --logs, as it stood at an instant. `answers`: what its tools "
+             "would have answered to --calls. `people`: the accounts of each person. Default: the funnel.",
         show_default=False)] = None,
     out: Out = "out",
     rejected: Annotated[bool, typer.Option("--rejected", help="List every rejected row, with file and line.")] = False,
@@ -49,11 +51,14 @@ def show(
     families: Annotated[bool, typer.Option("--families", help="List the families of recurring goals, by name.")] = False,
     services: Annotated[bool, typer.Option("--services", help="List how the sessions of each service begin, and why.")] = False,
     logs: Annotated[list[Path] | None, typer.Option(
-        "--logs", help="For `world`: folder of exports. May be repeated.", show_default=False)] = None,
+        "--logs", help="For a company: folder of exports. May be repeated.", show_default=False)] = None,
     at: Annotated[str | None, typer.Option("--at", help="For `world`: instant, such as 2026-03-02T09:30:00Z.",
                                            show_default=False)] = None,
     person: Annotated[str | None, typer.Option(
         "--as", help="For `world`: address of a person; show what this person could see.", show_default=False)] = None,
+    calls: Annotated[Path | None, typer.Option(
+        "--calls", help="For `answers`: file of JSON lines {id, at, acting_for, calls: [{tool, arguments}]}.",
+        show_default=False)] = None,
     unread: Annotated[bool, typer.Option("--unread", help="For `world`: list the files and rows that no app reads.")] = False,
     json: Json = False,
 ) -> None:
@@ -65,7 +70,7 @@ def show(
     from pipelines.inspection import summary
 
     if what is not None:
-        _show_world(what, logs or [], at, person, unread, json)
+        _show_company(what, logs or [], at, person, unread, calls, json)
         return
     settings = summary.out_of(out)
     if services:
@@ -96,19 +101,32 @@ def show(
         say("No row was rejected." if rejected else "The funnel is empty.")
 
 
-def _show_world(what: str, logs: list[Path], at: str | None, person: str | None, unread: bool, json: bool) -> None:
+def _show_company(what: str, logs: list[Path], at: str | None, person: str | None, unread: bool, calls: Path | None,
+                  json: bool) -> None:
     from pipelines.inspection import company
 
-    if what != "world":
-        raise Missing.named("view", what, ("world",))
-    if at is None and not unread:
+    if what not in ("world", "answers", "people"):
+        raise Missing.named("view", what, ("answers", "people", "world"))
+    if what == "answers":
+        lines(company.answers(logs, calls))
+        return
+    if what == "world" and at is None and not unread:
         raise InputError("the instant is missing", "--at", "give one, such as 2026-03-02T09:30:00Z")
     reading = company.read_exported(logs)
-    if unread:
+    if what == "people":
+        rows = company.people_rows(reading)
+        lines(rows) if json else table(many(len(rows), "person", "people"), rows)
+    elif unread:
         rows = [part._asdict() for part in reading.unread]
         data(rows) if json else table(many(len(rows), "unread part"), rows)
-        return
-    world, instant = company.world_of(reading), company.instant_of(at or "")
+    else:
+        _show_world(reading, at or "", person, json)
+
+
+def _show_world(reading: AppReading, at: str, person: str | None, json: bool) -> None:
+    from pipelines.inspection import company
+
+    world, instant = company.world_of(reading), company.instant_of(at)
     company.require_records(world, instant)
     shown = company.world_rows(world, instant, person)
     if json:

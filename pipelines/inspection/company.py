@@ -1,6 +1,7 @@
-"""A company as it stood at an instant, from the exports of its apps (`traceroom show world`).
+"""A company as it stood at an instant, from the exports of its apps (`traceroom show world`, `traceroom show answers`).
 
-In: folders of exports. Out: the versions of every field, files that nothing reads with the reason, and rows of an instant.
+In: folders of exports and of logs of agents. Out: the versions of every field, files that nothing reads with the reason, rows
+of an instant, and what the apps' tools would have answered to calls.
 The exports are read as they are; nothing is stored.
 """
 
@@ -12,13 +13,42 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from env_builder.runtime.company import CompanyWorld, PersonSight
+import polars as pl
+from pydantic import BaseModel
+
+from env_builder.company.content import company_app, company_content
+from env_builder.company.conventions import RecordedCall, recorded_calls
+from env_builder.people import find_people
+from env_builder.runtime.company import CompanyDesk, CompanyWorld, PersonSight
+from env_builder.runtime.office.company import CompanyApp, CompanyEpisode
 from extractors.apps import AppReading, ExportFile, UnreadPart, installed_apps, read_exports
 from extractors.chunks import RejectedFile, log_of
 from extractors.formats.instants import microseconds
 from extractors.inventory import SourceFile, discover
+from extractors.reading import read
+from extractors.sessions import assemble
 from pipelines.settings import Settings
 from warehouse.errors import InputError, Missing
+
+
+class AskedCall(BaseModel):
+    """A call of a tool."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class CallsRow(BaseModel):
+    """Calls that one person would have made one after another from an instant on."""
+
+    id: str | None = None
+    probe_id: str | None = None
+    """Another name of `id`, which the answer then has too."""
+    at: str
+    """ISO instant."""
+    acting_for: str
+    """Address of the person."""
+    calls: list[AskedCall]
 
 
 def read_exported(logs: Sequence[Path]) -> AppReading:
@@ -53,6 +83,55 @@ def _members(file: SourceFile) -> Iterator[SourceFile]:
         yield file
     for name in file.members:
         yield SourceFile(file.path / name, f"{file.relative}/{name}", file.source, f"{file.url}/{name}" if file.url else None)
+
+
+def recorded_calls_of(settings: Settings, reading: AppReading) -> list[RecordedCall]:
+    """Return the calls of agents in the files that log formats read."""
+    listed, _ = discover(settings.logs, settings.only, settings.without, settings.configured)
+    apps = {app.name for app in installed_apps()}
+    files = [file for file in listed if reading.app_of.get(file.relative, next(iter(apps))) not in apps]
+    events = [read(file).events for file in files]
+    made = assemble(pl.concat(events)) if events else None
+    return recorded_calls(made.sessions, made.turns) if made is not None else []
+
+
+def app_of(settings: Settings) -> CompanyApp:
+    """Return the apps of the company whose exports and logs the settings name. Errors: InputError."""
+    reading = read_company(settings)
+    return company_app(company_content(reading.versions, recorded_calls_of(settings, reading)))
+
+
+def answers(logs: Sequence[Path], calls: Path | None) -> Iterator[dict[str, Any]]:
+    """Yield the answers to the rows of a file (`answer_rows`). Errors: InputError, Missing."""
+    if calls is None:
+        raise InputError("the calls are missing", "--calls", "give a file of JSON lines {id, at, acting_for, calls}")
+    try:
+        rows = [CallsRow.model_validate_json(line) for line in calls.read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise InputError(f"the calls cannot be read: {str(error).splitlines()[0]}", str(calls),
+                         "give JSON lines {id, at, acting_for, calls: [{tool, arguments}]}") from error
+    return answer_rows(app_of(Settings(logs=tuple(map(str, logs)), out="out")), rows)
+
+
+def people_rows(reading: AppReading) -> list[dict[str, Any]]:
+    """Return a row for each person: address, name, and the accounts by class of records."""
+    return [{"address": person.address, "name": person.name, "accounts": person.accounts}
+            for person in find_people(world_of(reading).at(2**61))]
+
+
+def answer_rows(app: CompanyApp, rows: Iterable[CallsRow]) -> Iterator[dict[str, Any]]:
+    """Yield for each row what the tools would have answered, one call after another at one desk: {"id" or "probe_id",
+    "answers": [{"content", "is_error", "tier"}]}. Errors: Missing for somebody whom nothing is known of."""
+    for row in rows:
+        try:
+            episode = CompanyEpisode(app, CompanyDesk(app.start_of(row.at, row.acting_for)))
+        except LookupError as error:
+            raise Missing(str(error), "acting_for", "give the address of an account, a mailbox or an entry of the directory"
+                          ) from error
+        given = [episode.call(call.tool, call.arguments) for call in row.calls]
+        name = {"id": row.id} if row.probe_id is None else {"probe_id": row.probe_id}
+        yield {**name, "answers": [
+            {"content": answer.content, "is_error": answer.is_error, "tier": answer.tier} for answer in given]}
 
 
 def instant_of(text: str) -> int:

@@ -122,7 +122,7 @@ class FilesApp(App):
         self.answers = self.tools.keys()
         self.writes = frozenset(shown for shown, tool in self.tools.items() if TOOLS[tool.name][2])
         self.explained = self.writes
-        self._users = SessionUsers(folder, row)
+        self._users = SessionUsers.of_app(folder, row)
         self._blobs = folder / "blobs"
         self._rows = list(rows_of(folder / "tree.jsonl"))
         self._tasks = {task_id for row in self._rows for task_id in row.get("tasks", ())}

@@ -21,10 +21,16 @@ IDENTITIES = "identities.jsonl"
 class SessionUsers:
     """The users of sessions."""
 
-    def __init__(self, folder: Path, row: Mapping[str, Any]) -> None:
+    def __init__(self, users: Mapping[str, str], otherwise: str = AGENT) -> None:
+        """`users`: session -> user."""
+        self._users, self._otherwise = users, otherwise
+
+    @classmethod
+    def of_app(cls, folder: Path, row: Mapping[str, Any]) -> SessionUsers:
+        """Read the users of an app from its folder and its row in the manifest."""
         path = folder / IDENTITIES
-        self._users = {each["session_id"]: each["user"] for each in rows_of(path)} if path.exists() else {}
-        self._otherwise = row.get("user", AGENT)
+        users = {each["session_id"]: each["user"] for each in rows_of(path)} if path.exists() else {}
+        return cls(users, row.get("user", AGENT))
 
     def user_of(self, start: Start) -> str:
         """Return the user of an episode."""

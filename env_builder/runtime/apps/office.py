@@ -45,7 +45,7 @@ def product(row: Mapping[str, Any]) -> Any:
 
 def load(folder: Path, row: Mapping[str, Any]) -> App:
     """Load the app from its folder. ValueError: no such product."""
-    module, users = product(row), SessionUsers(folder, row)
+    module, users = product(row), SessionUsers.of_app(folder, row)
     if hasattr(module, "load"):
         return module.load(folder, row, users)  # type: ignore[no-any-return]
     app: App = module.app(row["name"], EntityHistory(list(rows_of(folder / VERSIONS))), users, row)

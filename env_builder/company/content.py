@@ -1,0 +1,77 @@
+"""What the app of a company holds: its versions, its people, and what traces teach; as an app in memory, and as its files.
+
+In: versions of all fields, recorded calls. Out: `CompanyContent`, which `company_app` opens at once and `env_builder.backends`
+writes for an environment.
+A product's tools are offered if the exports hold records of its kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from env_builder.bundle import write_json, write_lines
+from env_builder.company.conventions import RecordedCall, learn
+from env_builder.people import find_people
+from env_builder.runtime.apps.identities import SessionUsers
+from env_builder.runtime.company import CompanyWorld, FieldVersion, VersionLike
+from env_builder.runtime.office.company import CONVENTIONS, PEOPLE, PRODUCTS, VERSIONS, CompanyApp, tools_of
+
+NAME = "company"
+"""Of the app in its environment."""
+_RECORDS = {"slack": "slack_channel", "jira": "jira_project", "confluence": "wiki_space", "github": "gh", "gmail": "mail",
+            "calendar_events": "cal", "drive": "sheet"}
+"""Product -> class of records that only its exports hold."""
+_END = 2**61
+DESCRIPTORS = Path(__file__).parent / "descriptors"
+"""A file a public server: where its descriptors are from, with the licence, then a descriptor a line."""
+
+
+class CompanyContent(NamedTuple):
+    """What the app of a company holds."""
+
+    versions: Sequence[VersionLike]
+    """In the order in which they apply."""
+    accounts: Mapping[str, Mapping[str, str]]
+    """Address of a person -> class of accounts -> id."""
+    conventions: Mapping[str, Any]
+    products: tuple[str, ...]
+    identities: Mapping[str, str] = {}
+    """Session -> address of the person whom its agent worked for."""
+
+
+def company_content(versions: Sequence[VersionLike], calls: Sequence[RecordedCall],
+                    identities: Mapping[str, str] | None = None) -> CompanyContent:
+    """Return the content that versions and calls give."""
+    world = CompanyWorld(versions)
+    accounts = {person.address: person.accounts for person in find_people(world.at(_END))}
+    products = tuple(product for product in PRODUCTS if _RECORDS.get(product, product) in world.ids)
+    return CompanyContent(world.versions, accounts, learn(calls, world), products, identities or {})
+
+
+def company_app(content: CompanyContent) -> CompanyApp:
+    """Open a content without writing it; who acts is asked for at each start."""
+    return CompanyApp(NAME, CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
+                      content.products, content.conventions)
+
+
+def write_content(folder: Path, content: CompanyContent) -> None:
+    """Write the files of the app."""
+    write_lines(folder / VERSIONS, (FieldVersion(*(getattr(version, name) for name in FieldVersion._fields))._asdict()
+                                    for version in content.versions))
+    write_lines(folder / PEOPLE, ({"address": address, "accounts": dict(own)}
+                                  for address, own in sorted(content.accounts.items())))
+    write_json(folder / CONVENTIONS, dict(content.conventions))
+
+
+def descriptors(products: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the MCP descriptors of the tools that products answer, as their public servers declare them.
+
+    Errors: KeyError for a tool that the files of descriptors lack."""
+    declared: dict[str, dict[str, Any]] = {}
+    for path in sorted(DESCRIPTORS.glob("*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        declared |= {row["name"]: row for row in rows[1:]}   # the first line says where they are from
+    return [declared[name] for name in sorted(tools_of(tuple(products)))]
