@@ -259,6 +259,13 @@ Binding = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][\w.-]*:.+$")]
 """KIND:WHAT."""
 
 
+class Company(_Section):
+    """The world of a company."""
+
+    window_days: int | None = Field(default=None, ge=1)
+    """Days before the last change that an environment of a company reaches back; null: all."""
+
+
 class Configuration(_Section):
     """The whole file."""
 
@@ -277,6 +284,7 @@ class Configuration(_Section):
     rewards: RewardSources = RewardSources()
     variants: NewTasks = NewTasks()
     release: Release = Release()
+    company: Company = Company()
     bindings: dict[str, Binding] = Field(default_factory=dict)
     """Tool -> `KIND:WHAT`: the real service that answers in a rollout what is not on record (docs/environment.md)."""
 

@@ -76,6 +76,10 @@ class SourceFile:
         status = self.path.stat()
         return Stamp(status.st_size, status.st_mtime_ns)
 
+    def parts(self) -> list[SourceFile]:
+        """Return the files of a folder that is one log; else the file itself."""
+        return [self._member(name) for name in self.members] or [self]
+
     def _member(self, name: str) -> SourceFile:
         return SourceFile(self.path / name, f"{self.relative}/{name}", self.source, f"{self.url}/{name}" if self.url else None)
 

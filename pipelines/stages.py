@@ -27,6 +27,10 @@ STAGES: tuple[Stage, ...] = (
          StageTable("core.reviews", (_SESSION, ("events", "review_id"))), StageTable("core.tools")),
         ("extract",), "pipelines.building.sessions:sessions", ("[sources]", "[sessions]", "since", "services", "limit")),
     Stage(
+        "apps", "Read the exports of a company's apps into what every field of their records was over time.",
+        (StageTable("core.versions"), StageTable("core.accounts")), ("extract",),
+        "pipelines.building.companies:apps", ("[company]", "[privacy]")),
+    Stage(
         "starts", "Find where in its repository each session of coding began, and what became of its change.",
         (StageTable("mart.starts", (_SESSION,)), StageTable("mart.code_changes", (_SESSION,)),
          StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id"))), StageTable("mart.host_records")),
@@ -92,7 +96,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names", "outcomes", "tasks",
-         "rewards", "variants", "environments", "datasets"),
+        ("extract", "apps", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names", "outcomes",
+         "tasks", "rewards", "variants", "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

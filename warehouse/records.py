@@ -326,6 +326,39 @@ class RowChange(Record):
     after: str | None
 
 
+class FieldValue(Record):
+    """A value that a field of a record of an app took, as the app's export shows it (`core.versions`)."""
+
+    position: int
+    """Place in the order in which values apply, from 0."""
+    entity_class: str
+    """Kind of record, such as an issue or a message."""
+    entity_id: str
+    """The app's own id of the record."""
+    field: str
+    value: str
+    """JSON."""
+    changed_at: int
+    """Microseconds since 1970 UTC from which the field has the value; 0: before the export's first record."""
+    actor: str | None
+    """The app's own id of the account that made the change."""
+    guessed_until: int
+    """Until this instant (microseconds) the value is a guess: the export shows it, but not since when."""
+    record: str
+    """The source record: file, and what identifies the record in it."""
+
+
+class PersonAccount(Record):
+    """An account of a person in an app of the company (`core.accounts`)."""
+
+    address: str
+    """Of the person."""
+    entity_class: str
+    """Kind of account: a class of records, or `login` at a code host."""
+    account: str
+    """The app's own id of the account."""
+
+
 ASSUMED_ANSWER = "x-assumed-answer"
 """Keyword of a declared input schema: an example of an answer as text, which no log shows."""
 

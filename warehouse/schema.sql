@@ -86,6 +86,11 @@ create table if not exists core.reviews (
 create table if not exists core.row_changes (
     change_id varchar primary key, source varchar not null, happened_at timestamptz, table_name varchar not null,
     operation varchar not null, key varchar, before varchar, after varchar);
+create table if not exists core.versions (
+    position bigint primary key, entity_class varchar not null, entity_id varchar not null, field varchar not null,
+    value varchar not null, changed_at bigint not null, actor varchar, guessed_until bigint not null, record varchar not null);
+create table if not exists core.accounts (
+    address varchar not null, entity_class varchar not null, account varchar not null, primary key (address, entity_class));
 create table if not exists core.tools (
     service varchar not null, tool varchar not null, description varchar, input_schema varchar not null,
     declared boolean not null, annotations varchar, n_calls bigint not null, primary key (service, tool));

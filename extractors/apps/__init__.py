@@ -7,9 +7,10 @@ Does not see: files of log formats (`extractors.formats`), which the caller name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from types import MappingProxyType
 from typing import NamedTuple
 
 from extractors.apps.version import AppRow, AppVersion, CompanyApp, ExportFile, UnreadPart
@@ -46,38 +47,67 @@ def installed_apps() -> tuple[CompanyApp, ...]:
     return tuple(sorted(apps, key=lambda app: (app.rank, app.name)))
 
 
+def claimed_files(files: Iterable[ExportFile], beside: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Return path -> app of the files that apps claim or adopt. `beside`: path -> log format of files that are logs."""
+    apps, files = installed_apps(), sorted(files)
+    logs = {ExportFile(path, b""): next((app for app in apps if name in app.formats), None) for path, name in beside.items()}
+    app_of = _claims(files, apps, _siblings([*files, *logs]))
+    read_too = {file.path: app for file, app in logs.items() if app is not None}
+    adopted = _adoptions([*files, *logs], apps, app_of | read_too)
+    paths = {file.path for file in files}
+    return {path: app.name for path, app in (app_of | adopted).items() if path in paths}
+
+
 def read_exports(files: Iterable[ExportFile], log_format: LogFormat | None = None,
                  apps: tuple[CompanyApp, ...] | None = None) -> AppReading:
     """Return the versions of all files; `log_format` names the log format of a file that no app claims."""
     apps = installed_apps() if apps is None else apps
     files = sorted(files)
-    names: dict[str, set[str]] = {}
-    for file in files:
-        names.setdefault(file.folder, set()).add(file.name)
-    siblings = {folder: frozenset(each) for folder, each in names.items()}
-    by_app: dict[str, list[ExportFile]] = {app.name: [] for app in apps}
     reading = AppReading([], [], {})
-    others = []
+    claims = _claims(files, apps, _siblings(files))
+    adoptions = _adoptions(files, apps, claims)
+    by_app: dict[str, list[ExportFile]] = {app.name: [] for app in apps}
+    for app_of in (claims, adoptions):
+        for file in files:
+            if file.path in app_of:
+                by_app[app_of[file.path].name].append(file)
+                reading.app_of[file.path] = app_of[file.path].name
     for file in files:
-        app = next((app for app in apps if app.claims(file, siblings[file.folder])), None)
-        if app is None:
-            others.append(file)
-            continue
-        by_app[app.name].append(file)
-        reading.app_of[file.path] = app.name
-    for file in others:
-        app = next((app for app in apps if app.adopts(file) and _is_beside(file, by_app[app.name])), None)
-        if app is not None:
-            by_app[app.name].append(file)
-        name = app.name if app is not None else log_format(file) if log_format else None
-        if isinstance(name, str):
-            reading.app_of[file.path] = name
-        else:
-            reading.unread.append(name or UnreadPart(file.path, "", "no_reader", "no app and no log format reads this file"))
+        if file.path not in reading.app_of:
+            name = log_format(file) if log_format else None
+            if isinstance(name, str):
+                reading.app_of[file.path] = name
+            else:
+                reading.unread.append(name or UnreadPart(file.path, "", "no_reader", "no app and no log format reads it"))
     for index, app in enumerate(apps):
         _read_app(app, by_app, reading, apps[index + 1:])
     order = sorted(range(len(reading.versions)), key=lambda index: (*reading.versions[index][4:6], index))
     return reading._replace(versions=[reading.versions[index] for index in order])
+
+
+def _siblings(files: Iterable[ExportFile]) -> dict[str, frozenset[str]]:
+    """Return folder -> names of the files in it."""
+    names: dict[str, set[str]] = {}
+    for file in files:
+        names.setdefault(file.folder, set()).add(file.name)
+    return {folder: frozenset(each) for folder, each in names.items()}
+
+
+def _claims(files: list[ExportFile], apps: tuple[CompanyApp, ...], siblings: dict[str, frozenset[str]]
+            ) -> dict[str, CompanyApp]:
+    claimants = {file.path: next((app for app in apps if app.claims(file, siblings[file.folder])), None) for file in files}
+    return {path: app for path, app in claimants.items() if app is not None}
+
+
+def _adoptions(files: list[ExportFile], apps: tuple[CompanyApp, ...], claims: dict[str, CompanyApp]) -> dict[str, CompanyApp]:
+    """Return the files that no app claims, and that go with claimed ones."""
+    claimed: dict[str, list[ExportFile]] = {}
+    for file in files:
+        if file.path in claims:
+            claimed.setdefault(claims[file.path].name, []).append(file)
+    adopted = {file.path: next((app for app in apps if app.adopts(file) and _is_beside(file, claimed.get(app.name, []))), None)
+               for file in files if file.path not in claims}
+    return {path: app for path, app in adopted.items() if app is not None}
 
 
 def _is_beside(file: ExportFile, claimed: list[ExportFile]) -> bool:

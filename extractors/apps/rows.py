@@ -93,4 +93,4 @@ def _row(fields: dict[str, Any], record: str, number: int, keys: dict[str, list[
             yield AppVersion(ROW, key, column, value, at, sequence, None, BEGINNING, record)
 
 
-APP = CompanyApp("rows", claims, read, rank=30, adopts=adopts)
+APP = CompanyApp("rows", claims, read, rank=30, adopts=adopts, formats=("debezium",))

@@ -234,7 +234,7 @@ def _members(room: _SlackRoom, gone: set[str]) -> Iterator[AppVersion]:
         yield AppVersion(CHANNEL, room.id, "members", sorted(members), max(at, room.created), 0, account, doubtful, room.path)
 
 
-APP = CompanyApp("slack", claims, read, rank=10, advice=(
+APP = CompanyApp("slack", claims, read, rank=10, formats=("slack",), advice=(
     (MESSAGE, "text", "Slack Events API: message_changed, message_deleted"),
     (MESSAGE, "reactions", "Slack Events API: reaction_added, reaction_removed"),
     (CHANNEL, "topic", "Slack Events API: channel_topic messages"),

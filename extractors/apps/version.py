@@ -124,6 +124,8 @@ class CompanyApp:
     """Apps of a lower rank are asked first."""
     adopts: Callable[[ExportFile], bool] = lambda _: False
     """Whether a file that no app claims belongs to this one if claimed files are in its folder or below it: configuration."""
+    formats: tuple[str, ...] = ()
+    """Log formats whose files this app reads too: they are logs and exports at once."""
     advice: tuple[tuple[str, str, str], ...] = ()
     """(entity class, field, event stream): which stream of events would tell the history of a field that exports lack."""
 

@@ -26,6 +26,7 @@ from extractors.inventory import SourceFile
 from pipelines import progress
 from pipelines.erasing.remembered import TABLE as FORGOTTEN
 from pipelines.erasing.remembered import Kept, Remembered, erase_sessions, remembered
+from pipelines.ingestion.app_exports import MAYBE, with_apps
 from pipelines.ingestion.ledger import Ledger, forget_decisions, write_locations
 from pipelines.ingestion.readers import Readers, ReadTask
 from pipelines.ingestion.settle import settle, transfer_records
@@ -39,7 +40,8 @@ from warehouse.errors import InputError
 from warehouse.records import Decision, File, FileLocation, Person, frame
 from warehouse.store import Store
 
-_EXPECTED = ("not_a_log", "truth_folder", "left_by_choice", "empty_file", "duplicate_file", "duplicate_record")
+_EXPECTED = ("not_a_log", "truth_folder", "left_by_choice", "empty_file", "duplicate_file", "duplicate_record",
+             "read_by_app")
 """Reasons that need no warning; `traceroom show --rejected` lists them."""
 _OF_NAMES = ("unreadable_file", "unreadable_folder", "truth_folder", "left_by_choice")
 """Reasons that each run gives again, by name."""
@@ -172,6 +174,8 @@ def something_to_read(settings: Settings) -> list[str]:
 def _tasks(files: list[SourceFile], ledger: Ledger, n_files: int, seen_again: dict[str, str]) -> Iterator[ReadTask]:
     """Yield the chunks that the ledger lacks, file by file, and once those that are to be `seen_again`; a file that cannot be
     opened is rejected until the next run."""
+    waiting: list[ReadTask] = []   # whether an app reads them is seen when all of them are known
+    logs: dict[str, str] = {}
     for done, source_file in enumerate(files, start=n_files - len(files)):
         progress.tell("extract", done, n_files, source_file.relative)
         try:
@@ -183,8 +187,12 @@ def _tasks(files: list[SourceFile], ledger: Ledger, n_files: int, seen_again: di
                 replaces = ledger.replaced(source_file, chunk) if is_new else ()
                 is_last = isinstance(chunk, RejectedFile) or chunk.last
                 location = ledger.ended(source_file, chunk.file_id, stamp, is_new) if is_last else None
-                if is_new:
-                    yield ReadTask(source_file, log, chunk, number, replaces, location)
+                task = ReadTask(source_file, log, chunk, number, replaces, location)
+                if is_new and isinstance(chunk, RejectedFile) and chunk.reason in MAYBE:
+                    waiting.append(task)
+                elif is_new:
+                    logs[source_file.relative] = log.format if log is not None else ""
+                    yield task
                 elif chunk.file_id in seen_again:
                     del seen_again[chunk.file_id]
                     yield ReadTask(source_file, log, chunk, number, (), None, is_stored=True)
@@ -195,6 +203,7 @@ def _tasks(files: list[SourceFile], ledger: Ledger, n_files: int, seen_again: di
                        "permissions.")
             ledger.decisions.append(decision)
             _warn(frame(Decision, [decision]))
+    yield from with_apps(waiting, logs)
 
 
 class _Batch:

@@ -24,7 +24,7 @@ from env_builder.runtime.office.company import CompanyApp, CompanyEpisode
 from extractors.apps import AppReading, ExportFile, UnreadPart, installed_apps, read_exports
 from extractors.chunks import RejectedFile, log_of
 from extractors.formats.instants import microseconds
-from extractors.inventory import SourceFile, discover
+from extractors.inventory import discover
 from extractors.reading import read
 from extractors.sessions import assemble
 from pipelines.settings import Settings
@@ -64,7 +64,7 @@ def world_of(reading: AppReading) -> CompanyWorld:
 def read_company(settings: Settings) -> AppReading:
     """Return what the exports in the settings' logs hold. Errors: InputError where there is nothing to read."""
     listed, _ = discover(settings.logs, settings.only, settings.without, settings.configured)
-    files = {file.relative: file for each in listed for file in _members(each)}
+    files = {file.relative: file for each in listed for file in each.parts()}
     exports = []
     for path, file in files.items():
         with file.open() as opened_file:
@@ -75,14 +75,6 @@ def read_company(settings: Settings) -> AppReading:
         return UnreadPart(export.path, "", log.reason, log.detail) if isinstance(log, RejectedFile) else log.format
 
     return read_exports(exports, log_format)
-
-
-def _members(file: SourceFile) -> Iterator[SourceFile]:
-    """Yield the files of a folder that logs are read from as one archive; else the file itself."""
-    if not file.members:
-        yield file
-    for name in file.members:
-        yield SourceFile(file.path / name, f"{file.relative}/{name}", file.source, f"{file.url}/{name}" if file.url else None)
 
 
 def recorded_calls_of(settings: Settings, reading: AppReading) -> list[RecordedCall]:

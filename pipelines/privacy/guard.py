@@ -158,7 +158,7 @@ class Guard(Generic[T]):
         try:
             stored = stored_people(self._store, self._owner)
             people = People(self._finding, self._policy, stored_people(self._store, self._owner, _NOT_NEW))
-            new_people = self._rows(people.facts - stored)
+            new_people = person_rows(people.facts - stored, self._owner)
             self._store.again(lambda: store_people(self._store, new_people))
             stored |= people.facts
             engine = engine if engine and engine.shares_files else None
@@ -170,21 +170,34 @@ class Guard(Generic[T]):
             for shard, (reading, matched) in Turns[_Shard[T], _Cleaned](work, engine).of(shards):
                 new = {each for each in matched if each[0] in _TOLD_BY_FORM} - stored
                 stored |= new
-                yield shard.task, reading, self._rows(new)
+                yield shard.task, reading, person_rows(new, self._owner)
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _rows(self, facts: set[PersonFact]) -> list[Person]:
-        return [
-            Person(person_id=keyed_hash(self._owner.key, kind, value)[:32], kind=kind,
-                   sealed=self._owner.encrypt(orjson.dumps([kind, value])))
-            for kind, value in sorted(facts)]
 
 
 def store_people(store: Store, people: list[Person]) -> None:
     """Store people who were met first by the run that is going."""
     store.append_new("raw.people", frame(Person, people))
     store.append_new("raw.new_people", frame(NewPerson, [NewPerson(person_id=each.person_id) for each in people]))
+
+
+def pseudonymised(reading: Reading, store: Store, settings: Settings) -> Reading:
+    """Return a reading without a task, pseudonymised with the people of the warehouse and of the reading; store new ones."""
+    own = owner_of(store)
+    finding = Finding()
+    finding.see(reading.events)
+    stored = stored_people(store, own)
+    people = People(finding, policy_of(settings), stored)
+    clean, matched = Cleaning(people, own).cleaned(reading)
+    new = (people.facts | {each for each in matched if each[0] in _TOLD_BY_FORM}) - stored
+    store.append_new("raw.people", frame(Person, person_rows(new, own)))
+    return clean
+
+
+def person_rows(facts: set[PersonFact], own: Owner) -> list[Person]:
+    """Return rows of `raw.people`, encrypted with the owner's key."""
+    return [Person(person_id=keyed_hash(own.key, kind, value)[:32], kind=kind, sealed=own.encrypt(orjson.dumps([kind, value])))
+            for kind, value in sorted(facts)]
 
 
 class _Shard(NamedTuple, Generic[T]):

@@ -33,6 +33,8 @@ TABLES = {
     "mart.host_records": records.HostRecord,
     "mart.workspace_steps": records.WorkspaceStep, "mart.recipes": records.CodeRecipe, "mart.code_tasks": records.CodeTask,
     "mart.site_rooms": records.SiteRoomRow, "mart.site_work": records.SiteWorkRow,
+    "core.versions": records.FieldValue,
+    "core.accounts": records.PersonAccount,
     "mart.site_steps": records.SiteStepRow,
     "mart.code_rooms": records.CodeRoomRow, "mart.code_verdicts": records.CodeVerdict,
     "mart.services": records.Service, "mart.worlds": records.SessionWorld,

@@ -1,0 +1,170 @@
+"""The stage `apps`: exports of a company's apps become the values that each field of their records had over time.
+
+Exports are read together, as one app's files explain another's. What they hold passes through the same privacy as events do:
+every value stands there under its field's name. A file that has changed has them read again, all of them.
+Without a file that only an app reads the stage has nothing to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import polars as pl
+
+from env_builder.people import CompanyPerson, find_people
+from env_builder.runtime.company import CompanyWorld
+from extractors.apps import AppReading, AppVersion, ExportFile, UnreadPart, installed_apps, read_exports
+from extractors.privacy.known_names import KnownNames
+from extractors.reading import Reading
+from pipelines.building.decisions import replace_decisions
+from pipelines.erasing.remembered import remembered
+from pipelines.ingestion.app_exports import MAYBE, REASON, export_of
+from pipelines.ingestion.ingest import discovered
+from pipelines.privacy import guard as privacy
+from pipelines.running.stage import Counts
+from pipelines.settings import Settings
+from warehouse.records import (
+    Decision,
+    Declaration,
+    Event,
+    FieldValue,
+    File,
+    PersonAccount,
+    Quarantined,
+    RawRecord,
+    empty,
+    frame,
+)
+from warehouse.store import Store
+
+STAGE = "apps"
+"""Also the source and the format of what passes through privacy."""
+_ACCOUNT = "$account"
+_END = 2**61
+_READ = "select path, any_value(format) as format from raw.files group by path order by path"
+
+
+def apps(store: Store, settings: Settings) -> Counts:
+    """Read the exports of apps that the settings name into `core.versions`, and whose accounts are whose."""
+    read = dict(store.read(_READ).iter_rows())
+    decisions: list[Decision] = []
+    tables = {"core.versions": empty(FieldValue), "core.accounts": empty(PersonAccount)}
+    if REASON in read.values():
+        reading = read_exports(_exports(settings, read))
+        decisions = _decisions(reading)
+        people = find_people(CompanyWorld(reading.versions).at(_END))
+        versions = [*reading.versions, *_accounts(people)]
+        events = _without_people(_reading_of(versions), people, store, settings)
+        values = _values(events, versions)
+        tables = {"core.versions": frame(FieldValue, [row for row in values if row.entity_class != _ACCOUNT]),
+                  "core.accounts": frame(PersonAccount, [
+                      PersonAccount(address=row.entity_id, entity_class=row.field, account=orjson.loads(row.value))
+                      for row in values if row.entity_class == _ACCOUNT])}
+    replace_decisions(store, STAGE, frame(Decision, decisions))
+    return {f"n_{name.partition('.')[2]}": store.replace(name, rows) for name, rows in tables.items()}
+
+
+def _accounts(people: list[CompanyPerson]) -> list[AppVersion]:
+    """Return whose accounts are whose, so that they pass through the same privacy."""
+    return [AppVersion(_ACCOUNT, person.address, kind, account, 0)
+            for person in people for kind, account in person.accounts.items()]
+
+
+def _exports(settings: Settings, read: dict[str, str]) -> list[ExportFile]:
+    """Return the files that apps may read: `read` says by place what became of each file as a log."""
+    also = {REASON, *MAYBE, *(name for app in installed_apps() for name in app.formats)}
+    files, _ = discovered(settings)
+    return [export_of(member) for file in files if read.get(file.place) in also for member in file.parts()]
+
+
+def _decisions(reading: AppReading) -> list[Decision]:
+    kept = [Decision(stage=STAGE, subject=path, kept=True, reason=REASON, detail=f"{path} is part of an export of {app}.")
+            for path, app in sorted(reading.app_of.items())]
+    return [*kept, *(_rejection(part, number) for number, part in enumerate(reading.unread)
+                     if part.where or part.reason != "no_reader")]
+
+
+def _rejection(part: UnreadPart, number: int) -> Decision:
+    subject = f"{part.path}#{part.where or number}"
+    return Decision(stage=STAGE, subject=subject, kept=False, reason=part.reason, detail=f"{subject}: {part.detail}.")
+
+
+def _reading_of(versions: Sequence[AppVersion]) -> Reading:
+    """Return versions as events, one each, in their order: who changed it, and the value under its field."""
+    events = [Event(
+        event_id=str(number), record_id=str(number), file_id=STAGE, source=STAGE, format=STAGE, service=None, session_id=None,
+        position=number, happened_at=None, kind="business", role=None, content=None, call_id=None, tool=version.entity_class,
+        arguments=_text({"id": version.entity_id}), is_error=None, requestor=None, name=version.actor,
+        value=_text({"after": {version.field: version.value}}), latency_ms=None, model=None, usage=None, lossy=None)
+        for number, version in enumerate(versions)]
+    file = File(file_id=STAGE, previous=None, source=STAGE, path=STAGE, chunk=0, byte_offset=0, format=STAGE, n_bytes=0,
+                n_records=len(events), day=None, read_at=datetime.now(UTC), settled=True)
+    return Reading(file, empty(RawRecord), frame(Event, events), empty(Declaration), empty(Quarantined), empty(Decision))
+
+
+def _without_people(reading: Reading, people: list[CompanyPerson], store: Store, settings: Settings) -> pl.DataFrame:
+    """Return the events without the data of forgotten people, and pseudonymised if the settings ask for it."""
+    forgotten = remembered(store)
+    if forgotten is not None:
+        reading = forgotten.leave_out(reading).reading
+    if not privacy.wanted(settings, store):
+        return reading.events
+    clean = privacy.pseudonymised(reading, store, settings).events
+    return _consistent(reading.events, clean, {person.name for person in people})
+
+
+def _consistent(before: pl.DataFrame, after: pl.DataFrame, names: set[str]) -> pl.DataFrame:
+    """Make accounts the same where they act and where they are values, and replace listed people's names that stand alone."""
+    actors = dict(zip(before["name"], after["name"], strict=True))
+    became: dict[str, str] = {}
+    values = []
+    pairs = list(zip(before["value"], after["value"], strict=True))
+    for text, clean in pairs:
+        value = next(iter(orjson.loads(text)["after"].values()))
+        if isinstance(value, str) and value in names:
+            became.setdefault(value, str(next(iter(orjson.loads(clean)["after"].values()))))
+    known = KnownNames(became.items())
+    for text, clean in pairs:
+        (field, value), = orjson.loads(text)["after"].items()
+        is_account = isinstance(value, str) and actors.get(value, value) != value
+        made = actors[value] if is_account else _with_pseudonyms(orjson.loads(clean)["after"][field], value, known)
+        values.append(_text({"after": {field: made}}))
+    return after.with_columns(value=pl.Series(values, dtype=pl.String()))
+
+
+def _with_pseudonyms(clean: Any, before: Any, known: KnownNames) -> Any:
+    """Return a value in whose texts no part of a listed name stands that the value had before."""
+    if isinstance(clean, str):
+        return known.replaced(before if isinstance(before, str) else "\n".join(_strings(before)), clean)
+    if isinstance(clean, list):
+        return [_with_pseudonyms(each, before, known) for each in clean]
+    if isinstance(clean, dict):
+        return {key: _with_pseudonyms(each, before, known) for key, each in clean.items()}
+    return clean
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _strings(each)
+
+
+def _values(events: pl.DataFrame, versions: Sequence[AppVersion]) -> list[FieldValue]:
+    """Return the values of the events that are left."""
+    rows = []
+    for position, text, actor, value in events.select("position", "arguments", "name", "value").iter_rows():
+        version = versions[position]
+        after = orjson.loads(value)["after"]
+        rows.append(FieldValue(
+            position=position, entity_class=version.entity_class, entity_id=orjson.loads(text)["id"], field=version.field,
+            value=_text(next(iter(after.values()))), changed_at=version.at, actor=actor, guessed_until=version.guessed_until,
+            record=version.record))
+    return rows
+
+
+def _text(value: object) -> str:
+    return orjson.dumps(value).decode()
