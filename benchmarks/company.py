@@ -30,20 +30,16 @@ from typing import Any, Protocol
 
 from company_truth import CompanyTruth, same_value
 
-from env_builder.company.content import company_app, company_content
 from env_builder.people import LOGIN, find_people
 from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld
-from env_builder.runtime.office.company import PRODUCTS, CompanyApp, CompanyEpisode, tools_of
+from env_builder.runtime.office.company import PRODUCTS, CompanyEpisode, CompanySuite, tools_of
 from pipelines.inspection.company import (
     CallsRow,
     answer_rows,
+    company_at,
     instant_of,
-    read_exported,
-    recorded_calls_of,
-    world_of,
     world_rows,
 )
-from pipelines.settings import Settings
 
 _EVERY = 12
 _REPEATS = 15
@@ -79,25 +75,24 @@ def load_scorer(path: Path) -> Scorer:
 def main(folder: Path, scorer_path: Path) -> dict[str, Any]:
     """Measure, print a table, return the figures."""
     before_mb, started = _memory_mb(), time.perf_counter()
-    reading = read_exported([folder / "exports"])
-    world = world_of(reading)
+    company = company_at([folder / "exports"], "")
+    world = company.world
     seconds, megabytes = time.perf_counter() - started, _memory_mb() - before_mb
-    settings = Settings(logs=(str(folder / "exports"),), out="out")
-    app = company_app(company_content(reading.versions, recorded_calls_of(settings, reading)))
+    app = company.app
     scorer = load_scorer(scorer_path)
     truth = CompanyTruth(folder / "truth")
     instants = [instant_of(item["opened_at"]) for item in sorted(truth.items, key=lambda item: item["item_id"])[::_EVERY]]
     views: dict[str, Callable[[int], Fields]] = {"as_of": lambda at: fields_of(world, at), "naive": Snapshot(world).fields}
     scores = {name: score_fields(view, truth, instants, show=name == "as_of") for name, view in views.items()}
     leaks = {name: count_leaks(view, truth) for name, view in views.items()}
-    n_unread = sum(1 for part in reading.unread if not part.where and part.reason in ("no_reader", "unknown_format"))
+    n_unread = sum(1 for part in company.unread if not part.where and part.reason in ("no_reader", "unknown_format"))
     figures = {
         **{f"{name}": round(value, 5) for name, value in scores["as_of"].items()},
         **{f"{name}_naive": round(value, 5) for name, value in scores["naive"].items()},
         "leaks": leaks["as_of"][0], "leaks_naive": leaks["naive"][0], "leaks_of": leaks["as_of"][1],
-        "files": len(reading.app_of) + sum(1 for part in reading.unread if not part.where), "files_unread": n_unread,
-        "files_with_reason": sum(1 for part in reading.unread if not part.where) - n_unread,
-        "rows_rejected": sum(1 for part in reading.unread if part.where), "instants": len(instants),
+        "files": sum(path.is_file() for path in (folder / "exports").rglob("*")), "files_unread": n_unread,
+        "files_with_reason": sum(1 for part in company.unread if not part.where) - n_unread,
+        "rows_rejected": sum(1 for part in company.unread if part.where), "instants": len(instants),
         "versions": len(world.versions), "state_ms": round(state_ms(world, instants), 2),
         **score_people(world, folder / "truth", scorer), **score_probes(app, folder / "truth", scorer),
         "load_mb": round(megabytes, 1), "load_seconds": round(seconds, 2),
@@ -193,7 +188,7 @@ def score_people(world: CompanyWorld, truth: Path, scorer: Scorer) -> dict[str, 
     return {"people_right": round(score["right"] / score["of"], 4), "people_wrong": score["wrong"]}
 
 
-def score_probes(app: CompanyApp, truth: Path, scorer: Scorer) -> dict[str, float]:
+def score_probes(app: CompanySuite, truth: Path, scorer: Scorer) -> dict[str, float]:
     """Return the shares of exact and of wrong answers to calls that nobody made, and what a call and a fork cost."""
     probes = [json.loads(line) for line in (truth / "probes.jsonl").read_text("utf-8").splitlines()]
     rows = [CallsRow.model_validate(probe) for probe in probes]
@@ -221,7 +216,7 @@ def score_probes(app: CompanyApp, truth: Path, scorer: Scorer) -> dict[str, floa
             **costs(app, rows)}
 
 
-def costs(app: CompanyApp, rows: list[CallsRow]) -> dict[str, float]:
+def costs(app: CompanySuite, rows: list[CallsRow]) -> dict[str, float]:
     """Return the median milliseconds of the processor of a call, and the median microseconds of a fork after it."""
     calls, forks = [], []
     for row in rows:

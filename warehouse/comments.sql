@@ -1,4 +1,8 @@
 -- What the tables and columns hold, made from warehouse/records.py by `just reference`.
+comment on table core.accounts is 'An account of a person in an app of the company';
+comment on column core.accounts.address is 'Of the person.';
+comment on column core.accounts.entity_class is 'Kind of account: a class of records, or `login` at a code host.';
+comment on column core.accounts.account is 'The app''s own id of the account.';
 comment on table core.corrections is 'What a person corrected: an event like any other, said of what a build made';
 comment on column core.corrections.correction_id is 'Id of the correction';
 comment on column core.corrections.happened_at is 'When it happened';
@@ -98,6 +102,16 @@ comment on column core.turns.answered_at is 'When the answer came';
 comment on column core.turns.result_id is 'event_id of the result.';
 comment on column core.turns.latency_ms is 'Milliseconds until the answer';
 comment on column core.turns.model is 'Model that wrote it, as the log names it';
+comment on table core.versions is 'A value that a field of a record of an app took, as the app''s export shows it';
+comment on column core.versions.position is 'Place in the order in which values apply, from 0.';
+comment on column core.versions.entity_class is 'Kind of record, such as an issue or a message.';
+comment on column core.versions.entity_id is 'The app''s own id of the record.';
+comment on column core.versions.field is 'Name of the field in its record.';
+comment on column core.versions.value is 'JSON of the value.';
+comment on column core.versions.changed_at is 'Microseconds since 1970 UTC from which the field has the value; 0: before the export''s first record.';
+comment on column core.versions.actor is 'The app''s own id of the account that made the change.';
+comment on column core.versions.guessed_until is 'Until this instant (microseconds) the value is a guess: the export shows it, but not since when.';
+comment on column core.versions.record is 'The source record: file, and what identifies the record in it.';
 comment on table mart.behaviours is 'What a tool does';
 comment on column mart.behaviours.service is 'Service that it belongs to';
 comment on column mart.behaviours.tool is 'Name of the tool';

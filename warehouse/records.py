@@ -336,8 +336,9 @@ class FieldValue(Record):
     entity_id: str
     """The app's own id of the record."""
     field: str
+    """Name of the field in its record."""
     value: str
-    """JSON."""
+    """JSON of the value."""
     changed_at: int
     """Microseconds since 1970 UTC from which the field has the value; 0: before the export's first record."""
     actor: str | None

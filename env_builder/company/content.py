@@ -14,17 +14,15 @@ from typing import Any, NamedTuple
 
 from env_builder.bundle import write_json, write_lines
 from env_builder.company.conventions import RecordedCall, learn
-from env_builder.people import find_people
 from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyWorld, FieldVersion, VersionLike
-from env_builder.runtime.office.company import CONVENTIONS, PEOPLE, PRODUCTS, VERSIONS, CompanyApp, tools_of
+from env_builder.runtime.office.company import CONVENTIONS, PEOPLE, PRODUCTS, VERSIONS, CompanySuite, tools_of
 
 NAME = "company"
 """Of the app in its environment."""
 _RECORDS = {"slack": "slack_channel", "jira": "jira_project", "confluence": "wiki_space", "github": "gh", "gmail": "mail",
             "calendar_events": "cal", "drive": "sheet"}
 """Product -> class of records that only its exports hold."""
-_END = 2**61
 DESCRIPTORS = Path(__file__).parent / "descriptors"
 """A file a public server: where its descriptors are from, with the licence, then a descriptor a line."""
 
@@ -42,18 +40,18 @@ class CompanyContent(NamedTuple):
     """Session -> address of the person whom its agent worked for."""
 
 
-def company_content(versions: Sequence[VersionLike], calls: Sequence[RecordedCall],
-                    identities: Mapping[str, str] | None = None) -> CompanyContent:
-    """Return the content that versions and calls give."""
+def company_content(versions: Sequence[VersionLike], calls: Sequence[RecordedCall], accounts: Mapping[str, Mapping[str, str]],
+                    identities: Mapping[str, str]) -> CompanyContent:
+    """Return the content that versions and calls give. `accounts`: address -> class of accounts -> id (`env_builder.people`);
+    `identities`: session -> address of the person whom its agent worked for."""
     world = CompanyWorld(versions)
-    accounts = {person.address: person.accounts for person in find_people(world.at(_END))}
     products = tuple(product for product in PRODUCTS if _RECORDS.get(product, product) in world.ids)
-    return CompanyContent(world.versions, accounts, learn(calls, world), products, identities or {})
+    return CompanyContent(world.versions, accounts, learn(calls, world), products, identities)
 
 
-def company_app(content: CompanyContent) -> CompanyApp:
+def company_app(content: CompanyContent) -> CompanySuite:
     """Open a content without writing it; who acts is asked for at each start."""
-    return CompanyApp(NAME, CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
+    return CompanySuite(NAME, CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
                       content.products, content.conventions)
 
 

@@ -29,7 +29,7 @@ UNKNOWN = object()
 """Stands for a value of an added row that is not known."""
 
 
-class Undecided(Exception):
+class UndecidedEdit(Exception):
     """What an edit makes of the list is not known."""
 
 
@@ -181,7 +181,7 @@ def shown_rows(rule: Rule, pages: Iterable[Page]) -> ShownRows:
 
 
 def source_at(write: Edited, sources: list[list[str]]) -> tuple[Any, Any]:
-    """Return the value of the first source that has one, and the object in which it stands. Raises Undecided."""
+    """Return the value of the first source that has one, and the object in which it stands. Raises UndecidedEdit."""
     for source in sources:
         value: Any = write.sources
         parent: Any = None
@@ -189,7 +189,7 @@ def source_at(write: Edited, sources: list[list[str]]) -> tuple[Any, Any]:
             parent, value = value, value.get(step) if isinstance(value, dict) else None
         if value is not None:
             return value, parent
-    raise Undecided
+    raise UndecidedEdit
 
 
 class EditedList:
@@ -206,7 +206,7 @@ class EditedList:
         return Extent(self._rows, self._low, self._high, self._is_edited)
 
     def edit(self, way: Way, write: Edited) -> None:
-        """Carry out the edits of one write call. Raises Undecided."""
+        """Carry out the edits of one write call. Raises UndecidedEdit."""
         for kind, sources, *how in way:
             value, parent = source_at(write, sources)
             if kind == "add":
@@ -220,12 +220,12 @@ class EditedList:
         return next((index for index, row in enumerate(self._rows) if key_of(self._rule, row) == key), None)
 
     def _belongs(self, key: str, parent: dict[str, Any]) -> bool:
-        """Return whether a row is one of this list, as its arguments tell. Raises Undecided."""
+        """Return whether a row is one of this list, as its arguments tell. Raises UndecidedEdit."""
         shown = self._shown.groups.get(key, {})
         for name, value in self._group.items():
             own = parent.get(name, shown.get(name))
             if own is None or name not in self._rule["partitions"]:
-                raise Undecided
+                raise UndecidedEdit
             if own != value:
                 return False
         return True
@@ -242,7 +242,7 @@ class EditedList:
             try:
                 if not self._belongs(key, parent):
                     return
-            except Undecided:
+            except UndecidedEdit:
                 self._low, self._is_edited = max(self._low - 1, len(self._rows)), True
                 return
             self._low = max(self._low - 1, len(self._rows))
@@ -262,25 +262,25 @@ class EditedList:
         self._low, self._high = self._low + 1, None if self._high is None else self._high + 1
 
     def _new_row(self, key: str, parent: dict[str, Any]) -> Any:
-        """Return the row as answers showed it, else as the object has it in which its key stands. Raises Undecided."""
+        """Return the row as answers showed it, else as the object has it in which its key stands. Raises UndecidedEdit."""
         shown = self._shown.rows.get(key, UNKNOWN)
         if shown is UNKNOWN and self._rule["columns"]:
             return {column: parent.get(column, UNKNOWN) for column in self._rule["columns"]}
         if shown is UNKNOWN:
-            raise Undecided
+            raise UndecidedEdit
         return shown
 
     def _place_for(self, row: Any) -> int:
-        """Return the place of a new row in the order of all rows. Raises Undecided."""
+        """Return the place of a new row in the order of all rows. Raises UndecidedEdit."""
         places = set()
         for column, is_descending in self._rule["orders"]:
             new = value_at(row, column)
             values = [value_at(other, column) for other in self._rows]
             if new is UNKNOWN or new in values or any(type(value) is not type(new) for value in values):
-                raise Undecided
+                raise UndecidedEdit
             places.add(len(values) - bisect_left(values[::-1], new) if is_descending else bisect_left(values, new))
         if len(places) != 1:
-            raise Undecided
+            raise UndecidedEdit
         return int(places.pop())
 
     def _change(self, key: str, column: str | int, step: float) -> None:
@@ -292,7 +292,7 @@ class EditedList:
             self._rows[place] = ({**row, column: new} if isinstance(row, dict)
                                  else [new if index == column else value for index, value in enumerate(row)])
         elif not self.extent.is_whole:
-            raise Undecided
+            raise UndecidedEdit
 
 
 def rendered(rule: Rule, question: Question, extent: Extent, pages: list[Page]) -> str | None:
@@ -309,13 +309,13 @@ def rendered(rule: Rule, question: Question, extent: Extent, pages: list[Page]) 
         for name in rule["fields"]:
             try:
                 value[name] = rows if name == rule["field"] else _around(rule, name, question, extent, len(rows), pages)
-            except Undecided:
+            except UndecidedEdit:
                 return None
     return json.dumps(value, **rule["style"])
 
 
 def _around(rule: Rule, name: str, question: Question, extent: Extent, n_shown: int, pages: list[Page]) -> Any:
-    """Return the value of a field next to the list. Raises Undecided."""
+    """Return the value of a field next to the list. Raises UndecidedEdit."""
     how, *operands = rule["around"][name]
     if how == "constant":
         return operands[0]
@@ -331,7 +331,7 @@ def _around(rule: Rule, name: str, question: Question, extent: Extent, n_shown: 
     else:
         counts = [_counted(how, question, n_shown, total) for total in (extent.low, extent.high)]
     if len(set(map(canonical, counts))) > 1 or (how != "group" and counts[0] is None):
-        raise Undecided
+        raise UndecidedEdit
     return counts[0]
 
 
@@ -362,7 +362,7 @@ def extents_after(
                 edited.edit(way_of[write.tool] if has_worked else [], write)
         except Contradicted:
             continue
-        except (Undecided, TypeError):
+        except (UndecidedEdit, TypeError):
             return None
         extents.append(edited.extent)
     return extents

@@ -47,13 +47,13 @@ def installed_apps() -> tuple[CompanyApp, ...]:
     return tuple(sorted(apps, key=lambda app: (app.rank, app.name)))
 
 
-def claimed_files(files: Iterable[ExportFile], beside: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """Return path -> app of the files that apps claim or adopt. `beside`: path -> log format of files that are logs."""
+def claimed_files(files: Iterable[ExportFile], logs: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Return path -> app of the files that apps claim or adopt. `logs`: path -> format of files that a log format reads."""
     apps, files = installed_apps(), sorted(files)
-    logs = {ExportFile(path, b""): next((app for app in apps if name in app.formats), None) for path, name in beside.items()}
-    app_of = _claims(files, apps, _siblings([*files, *logs]))
-    read_too = {file.path: app for file, app in logs.items() if app is not None}
-    adopted = _adoptions([*files, *logs], apps, app_of | read_too)
+    readers = {ExportFile(path, b""): next((app for app in apps if name in app.formats), None) for path, name in logs.items()}
+    app_of = _claims(files, apps, _siblings([*files, *readers]))
+    read_too = {file.path: app for file, app in readers.items() if app is not None}
+    adopted = _adoptions([*files, *readers], apps, app_of | read_too)
     paths = {file.path for file in files}
     return {path: app.name for path, app in (app_of | adopted).items() if path in paths}
 

@@ -17,7 +17,7 @@ import polars as pl
 from env_builder.people import CompanyPerson, find_people
 from env_builder.runtime.company import CompanyWorld
 from extractors.apps import AppReading, AppVersion, ExportFile, UnreadPart, installed_apps, read_exports
-from extractors.privacy.known_names import KnownNames
+from extractors.privacy.listed_names import ListedNames
 from extractors.reading import Reading
 from pipelines.building.decisions import replace_decisions
 from pipelines.erasing.remembered import remembered
@@ -126,23 +126,23 @@ def _consistent(before: pl.DataFrame, after: pl.DataFrame, names: set[str]) -> p
         value = next(iter(orjson.loads(text)["after"].values()))
         if isinstance(value, str) and value in names:
             became.setdefault(value, str(next(iter(orjson.loads(clean)["after"].values()))))
-    known = KnownNames(became.items())
+    listed = ListedNames(became.items())
     for text, clean in pairs:
         (field, value), = orjson.loads(text)["after"].items()
         is_account = isinstance(value, str) and actors.get(value, value) != value
-        made = actors[value] if is_account else _with_pseudonyms(orjson.loads(clean)["after"][field], value, known)
+        made = actors[value] if is_account else _with_pseudonyms(orjson.loads(clean)["after"][field], value, listed)
         values.append(_text({"after": {field: made}}))
     return after.with_columns(value=pl.Series(values, dtype=pl.String()))
 
 
-def _with_pseudonyms(clean: Any, before: Any, known: KnownNames) -> Any:
+def _with_pseudonyms(clean: Any, before: Any, listed: ListedNames) -> Any:
     """Return a value in whose texts no part of a listed name stands that the value had before."""
     if isinstance(clean, str):
-        return known.replaced(before if isinstance(before, str) else "\n".join(_strings(before)), clean)
+        return listed.replaced(before if isinstance(before, str) else "\n".join(_strings(before)), clean)
     if isinstance(clean, list):
-        return [_with_pseudonyms(each, before, known) for each in clean]
+        return [_with_pseudonyms(each, before, listed) for each in clean]
     if isinstance(clean, dict):
-        return {key: _with_pseudonyms(each, before, known) for key, each in clean.items()}
+        return {key: _with_pseudonyms(each, before, listed) for key, each in clean.items()}
     return clean
 
 

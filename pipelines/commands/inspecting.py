@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,9 +21,12 @@ from pipelines.screen import data, lines, many, printable, say, table, tell_chan
 from warehouse.errors import InputError, Missing
 
 if TYPE_CHECKING:
-    from extractors.apps import AppReading
+    from collections.abc import Callable
+
+    from env_builder.runtime.company import CompanyWorld
     from extractors.field_uses import FieldReading
     from extractors.reading import Reading
+    from pipelines.inspection.company import StoredCompany
     from pipelines.settings import Settings
 
 TOKEN = "TRACEROOM_UI_TOKEN"
@@ -39,10 +43,13 @@ _CERTAINTY = {
     "unknown": "no format claims it",
 }
 
+Calls = Annotated[Path | None, typer.Option(
+    "--calls", help="For `answers`: file of JSON lines {id, at, acting_for, calls: [{tool, arguments}]}.", show_default=False)]
+
 
 def show(
     what: Annotated[str | None, typer.Argument(
-        help="`world`: the company whose apps' exports are in --logs, as it stood at an instant. `answers`: what its tools "
+        help="`world`: the company whose apps' exports were read, as it stood at an instant. `answers`: what its tools "
              "would have answered to --calls. `people`: the accounts of each person. Default: the funnel.",
         show_default=False)] = None,
     out: Out = "out",
@@ -51,14 +58,13 @@ def show(
     families: Annotated[bool, typer.Option("--families", help="List the families of recurring goals, by name.")] = False,
     services: Annotated[bool, typer.Option("--services", help="List how the sessions of each service begin, and why.")] = False,
     logs: Annotated[list[Path] | None, typer.Option(
-        "--logs", help="For a company: folder of exports. May be repeated.", show_default=False)] = None,
+        "--logs", help="For a company: folder of exports, instead of what the run in OUT has read. May be repeated.",
+        show_default=False)] = None,
     at: Annotated[str | None, typer.Option("--at", help="For `world`: instant, such as 2026-03-02T09:30:00Z.",
                                            show_default=False)] = None,
     person: Annotated[str | None, typer.Option(
         "--as", help="For `world`: address of a person; show what this person could see.", show_default=False)] = None,
-    calls: Annotated[Path | None, typer.Option(
-        "--calls", help="For `answers`: file of JSON lines {id, at, acting_for, calls: [{tool, arguments}]}.",
-        show_default=False)] = None,
+    calls: Calls = None,
     unread: Annotated[bool, typer.Option("--unread", help="For `world`: list the files and rows that no app reads.")] = False,
     json: Json = False,
 ) -> None:
@@ -70,7 +76,9 @@ def show(
     from pipelines.inspection import summary
 
     if what is not None:
-        _show_company(what, logs or [], at, person, unread, calls, json)
+        from pipelines.inspection.company import company_at
+
+        _show_company(what, partial(company_at, logs or [], out), at, person, unread, calls, json)
         return
     settings = summary.out_of(out)
     if services:
@@ -101,32 +109,31 @@ def show(
         say("No row was rejected." if rejected else "The funnel is empty.")
 
 
-def _show_company(what: str, logs: list[Path], at: str | None, person: str | None, unread: bool, calls: Path | None,
-                  json: bool) -> None:
-    from pipelines.inspection import company
+def _show_company(what: str, company: Callable[[], StoredCompany], at: str | None, person: str | None, unread: bool,
+                  calls: Path | None, json: bool) -> None:
+    from pipelines.inspection import company as views
 
     if what not in ("world", "answers", "people"):
         raise Missing.named("view", what, ("answers", "people", "world"))
     if what == "answers":
-        lines(company.answers(logs, calls))
-        return
-    if what == "world" and at is None and not unread:
-        raise InputError("the instant is missing", "--at", "give one, such as 2026-03-02T09:30:00Z")
-    reading = company.read_exported(logs)
-    if what == "people":
-        rows = company.people_rows(reading)
-        lines(rows) if json else table(many(len(rows), "person", "people"), rows)
+        lines(views.answers(company(), calls))
+    elif what == "people":
+        rows = views.people_rows(company())
+        lines(rows) if json else table(many(len(rows), "person", "people"), [
+            {"address": row["address"], **row["accounts"]} for row in rows])
     elif unread:
-        rows = [part._asdict() for part in reading.unread]
+        rows = [part._asdict() for part in company().unread]
         data(rows) if json else table(many(len(rows), "unread part"), rows)
+    elif at is None:
+        raise InputError("the instant is missing", "--at", "give one, such as 2026-03-02T09:30:00Z")
     else:
-        _show_world(reading, at or "", person, json)
+        _show_world(company().world, at, person, json)
 
 
-def _show_world(reading: AppReading, at: str, person: str | None, json: bool) -> None:
+def _show_world(world: CompanyWorld, at: str, person: str | None, json: bool) -> None:
     from pipelines.inspection import company
 
-    world, instant = company.world_of(reading), company.instant_of(at)
+    instant = company.instant_of(at)
     company.require_records(world, instant)
     shown = company.world_rows(world, instant, person)
     if json:

@@ -1,26 +1,27 @@
 """A company as it stood at an instant, from the exports of its apps (`traceroom show world`, `traceroom show answers`).
 
-In: folders of exports and of logs of agents. Out: the versions of every field, files that nothing reads with the reason, rows
-of an instant, and what the apps' tools would have answered to calls.
-The exports are read as they are; nothing is stored.
+In: folders of exports and of logs of agents, or what a run has stored of them. Out: the versions of every field, files that
+nothing reads with the reason, rows of an instant, and what the apps' tools would have answered to calls.
+Folders are read as they are, without pseudonyms; nothing is stored.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import orjson
 import polars as pl
 from pydantic import BaseModel
 
 from env_builder.company.content import company_app, company_content
 from env_builder.company.conventions import RecordedCall, recorded_calls
 from env_builder.people import find_people
-from env_builder.runtime.company import CompanyDesk, CompanyWorld, PersonSight
-from env_builder.runtime.office.company import CompanyApp, CompanyEpisode
+from env_builder.runtime.company import CompanyDesk, CompanyWorld, FieldVersion, PersonSight, VersionLike
+from env_builder.runtime.office.company import CompanyEpisode, CompanySuite
 from extractors.apps import AppReading, ExportFile, UnreadPart, installed_apps, read_exports
 from extractors.chunks import RejectedFile, log_of
 from extractors.formats.instants import microseconds
@@ -29,6 +30,9 @@ from extractors.reading import read
 from extractors.sessions import assemble
 from pipelines.settings import Settings
 from warehouse.errors import InputError, Missing
+from warehouse.store import Store
+
+_END = 2**61
 
 
 class AskedCall(BaseModel):
@@ -51,14 +55,62 @@ class CallsRow(BaseModel):
     calls: list[AskedCall]
 
 
+class StoredCompany(NamedTuple):
+    """A company as a run stored it, or as its exports are."""
+
+    versions: Sequence[VersionLike]
+    accounts: Mapping[str, Mapping[str, str]]
+    calls: Sequence[RecordedCall]
+    identities: Mapping[str, str]
+    unread: Sequence[UnreadPart] = ()
+
+    @property
+    def world(self) -> CompanyWorld:
+        """The world of all versions."""
+        return CompanyWorld(self.versions)
+
+    @property
+    def app(self) -> CompanySuite:
+        """The apps of the company."""
+        return company_app(company_content(self.versions, self.calls, self.accounts, self.identities))
+
+
+def stored_company(store: Store) -> StoredCompany:
+    """Return the company whose exports a run has read. Errors: Missing."""
+    rows = store.read("""select entity_class, entity_id, field, value, changed_at, actor, guessed_until, record
+                         from core.versions order by position""")
+    if not rows.height:
+        raise Missing("the run read no exports of apps", str(store.path), "run over the folder of a company's exports")
+    versions = [FieldVersion(kind, key, field, orjson.loads(value), at, actor, until, record)
+                for kind, key, field, value, at, actor, until, record in rows.iter_rows()]
+    sessions = store.table("core.sessions")
+    identities = dict(sessions.filter(pl.col("identity").is_not_null()).select("session_id", "identity").iter_rows())
+    calls = recorded_calls(sessions, store.table("core.turns"))
+    return StoredCompany(versions, accounts_of(store.table("core.accounts").iter_rows()), calls, identities)
+
+
+def accounts_of(rows: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, str]]:
+    """Return address -> class of accounts -> id, of rows of `core.accounts`."""
+    accounts: dict[str, dict[str, str]] = {}
+    for address, kind, account in rows:
+        accounts.setdefault(address, {})[kind] = account
+    return accounts
+
+
+def company_at(logs: Sequence[Path], out: Path | str) -> StoredCompany:
+    """Return the company in folders of exports, or else the one that a run stored. Errors: InputError, Missing."""
+    if not logs:
+        with Store.published(Settings(logs=(), out=str(out)).warehouse) as store:
+            return stored_company(store)
+    settings = Settings(logs=tuple(map(str, logs)), out="out")
+    reading = read_company(settings)
+    accounts = {person.address: person.accounts for person in find_people(CompanyWorld(reading.versions).at(_END))}
+    return StoredCompany(reading.versions, accounts, recorded_calls_of(settings, reading), {}, reading.unread)
+
+
 def read_exported(logs: Sequence[Path]) -> AppReading:
     """Return what the exports in these folders hold. Errors: InputError where there is nothing to read."""
     return read_company(Settings(logs=tuple(map(str, logs)), out="out"))
-
-
-def world_of(reading: AppReading) -> CompanyWorld:
-    """Return the world of all versions."""
-    return CompanyWorld(reading.versions)
 
 
 def read_company(settings: Settings) -> AppReading:
@@ -87,13 +139,7 @@ def recorded_calls_of(settings: Settings, reading: AppReading) -> list[RecordedC
     return recorded_calls(made.sessions, made.turns) if made is not None else []
 
 
-def app_of(settings: Settings) -> CompanyApp:
-    """Return the apps of the company whose exports and logs the settings name. Errors: InputError."""
-    reading = read_company(settings)
-    return company_app(company_content(reading.versions, recorded_calls_of(settings, reading)))
-
-
-def answers(logs: Sequence[Path], calls: Path | None) -> Iterator[dict[str, Any]]:
+def answers(company: StoredCompany, calls: Path | None) -> Iterator[dict[str, Any]]:
     """Yield the answers to the rows of a file (`answer_rows`). Errors: InputError, Missing."""
     if calls is None:
         raise InputError("the calls are missing", "--calls", "give a file of JSON lines {id, at, acting_for, calls}")
@@ -102,16 +148,15 @@ def answers(logs: Sequence[Path], calls: Path | None) -> Iterator[dict[str, Any]
     except (OSError, ValueError) as error:
         raise InputError(f"the calls cannot be read: {str(error).splitlines()[0]}", str(calls),
                          "give JSON lines {id, at, acting_for, calls: [{tool, arguments}]}") from error
-    return answer_rows(app_of(Settings(logs=tuple(map(str, logs)), out="out")), rows)
+    return answer_rows(company.app, rows)
 
 
-def people_rows(reading: AppReading) -> list[dict[str, Any]]:
-    """Return a row for each person: address, name, and the accounts by class of records."""
-    return [{"address": person.address, "name": person.name, "accounts": person.accounts}
-            for person in find_people(world_of(reading).at(2**61))]
+def people_rows(company: StoredCompany) -> list[dict[str, Any]]:
+    """Return a row for each person: address, and the accounts by class of records."""
+    return [{"address": address, "accounts": dict(accounts)} for address, accounts in sorted(company.accounts.items())]
 
 
-def answer_rows(app: CompanyApp, rows: Iterable[CallsRow]) -> Iterator[dict[str, Any]]:
+def answer_rows(app: CompanySuite, rows: Iterable[CallsRow]) -> Iterator[dict[str, Any]]:
     """Yield for each row what the tools would have answered, one call after another at one desk: {"id" or "probe_id",
     "answers": [{"content", "is_error", "tier"}]}. Errors: Missing for somebody whom nothing is known of."""
     for row in rows:

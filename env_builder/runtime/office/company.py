@@ -32,12 +32,12 @@ _LATEST = 2**61
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def load(folder: Path, row: Mapping[str, Any], users: SessionUsers) -> CompanyApp:
+def load(folder: Path, row: Mapping[str, Any], users: SessionUsers) -> CompanySuite:
     """Load the app of a manifest's row from its folder."""
     world = CompanyWorld(FieldVersion(**version) for version in rows_of(folder / VERSIONS))
     accounts = {person["address"]: person["accounts"] for person in rows_of(folder / PEOPLE)}
     conventions = json.loads((folder / CONVENTIONS).read_bytes())
-    return CompanyApp(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions)
+    return CompanySuite(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions)
 
 
 def tools_of(products: Sequence[str]) -> dict[str, OfficeTool]:
@@ -50,7 +50,7 @@ def tools_of(products: Sequence[str]) -> dict[str, OfficeTool]:
     return tools
 
 
-class CompanyApp(App):
+class CompanySuite(App):
     """The apps of a company over time."""
 
     def __init__(self, name: str, world: CompanyWorld, accounts: Mapping[str, Mapping[str, str]], users: SessionUsers,
@@ -82,7 +82,7 @@ class CompanyEpisode(AppState):
 
     __slots__ = ("_app", "desk")
 
-    def __init__(self, company: CompanyApp, desk: CompanyDesk) -> None:
+    def __init__(self, company: CompanySuite, desk: CompanyDesk) -> None:
         self._app, self.desk = company, desk
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:

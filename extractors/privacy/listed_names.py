@@ -16,7 +16,7 @@ from extractors.privacy.letters import is_plain
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
-class KnownNames:
+class ListedNames:
     """Parts of listed names, and what they became."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
