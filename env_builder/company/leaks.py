@@ -21,13 +21,16 @@ from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld,
 from env_builder.runtime.office.company import CompanyEpisode, CompanySuite
 
 _TOKEN = re.compile(r"[\w.@+-]*\w")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _LEAST = 4
 _MOST_IDS = 40
 """Ids that are put into one recorded call."""
 _SECOND = 1_000_000
 _INSTANTS = 100_000_000
 """Numbers from which on a value is an instant in seconds, which answers write otherwise."""
+_DAY = len("2026-03-02")
+_A_DAY = 86_400
+ACCOUNTS = ("person", "slack_user", "jira_user", "wiki_user")
 _N_WORDS = 20
 """Words of the future that are searched for."""
 
@@ -63,7 +66,7 @@ class FutureWords:
 
     def in_text(self, text: str, instant: int) -> list[str]:
         """Return the words of a text that records have only after an instant."""
-        return sorted({token for token in tokens_of(text) if self._first.get(token, 0) > instant})
+        return sorted({token for token in tokens_of(_INSTANT.sub(" ", text)) if self._first.get(token, 0) > instant})
 
 
 def tokens_of(value: Any) -> Iterator[str]:
@@ -93,19 +96,27 @@ def leaks_of(suite: CompanySuite, start: DeskStart, calls: Sequence[TriedCall], 
     """Return what the answers to calls show of the future. `brought`: texts that the work brings about, and that are in no
     record yet."""
     instant, planned = start.state.instant, planned_instants(start.state)
-    wanted = [text for text in brought if len(text) >= _LEAST]
+    there = {text for field in start.state.fields() for text in _texts(field.value)}
+    wanted = [text for text in brought if len(text) >= _LEAST and not any(text in each for each in there)]
+    episode, bare = CompanyEpisode(suite, CompanyDesk(start)), _without_records(suite, start)
     leaks = []
     for call in calls:
-        answer = CompanyEpisode(suite, CompanyDesk(start)).call(call.tool, call.arguments)
+        answer = episode.call(call.tool, call.arguments)
         if answer.tier == "unknown":
             continue
-        own = canonical(call.arguments)
-        shown = [word for word in words.in_text(answer.content, instant) if word not in own.lower()]
-        shown += [text for text in wanted if text in answer.content and text not in own]
-        shown += [at for at in _INSTANT.findall(answer.content) if _seconds(at) not in planned and at not in own
-                  and _seconds(at) * _SECOND > instant]
+        own = canonical([call.arguments, bare.call(call.tool, call.arguments).content]).lower()
+        shown = [word for word in words.in_text(answer.content, instant) if word not in own]
+        shown += [text for text in wanted if text in answer.content and text.lower() not in own]
+        shown += [at for at in _INSTANT.findall(answer.content)
+                  if at.lower() not in own and not _is_planned(at, planned, instant)]
         leaks += [Leak(call.tool, call.arguments, each) for each in shown]
     return leaks
+
+
+def _without_records(suite: CompanySuite, start: DeskStart) -> CompanyEpisode:
+    """Return an episode of the same person where there are accounts alone: what it answers are the products' own words."""
+    accounts = CompanyWorld(version for version in start.state.world.versions if version.entity_class in ACCOUNTS)
+    return CompanyEpisode(suite, CompanyDesk(start._replace(state=accounts.at(start.state.instant))))
 
 
 def _with_ids(arguments: dict[str, Any], class_of: dict[str, str], start: DeskStart) -> Iterator[dict[str, Any]]:
@@ -128,13 +139,24 @@ def planned_instants(state: CompanyState) -> set[int]:
     for field in state.fields():
         if isinstance(field.value, int | float):
             planned.add(int(field.value))
-        elif isinstance(field.value, str):
-            planned.update(map(_seconds, _INSTANT.findall(field.value)))
+        for text in _texts(field.value):
+            planned.update(at for at in map(_seconds, _INSTANT.findall(text)) if at is not None)
     return planned
 
 
-def _seconds(text: str) -> int:
-    moment = datetime.fromisoformat(text)
+def _is_planned(text: str, planned: set[int], instant: int) -> bool:
+    """Return whether an instant or a day has begun, or records of then name it."""
+    at = _seconds(text)
+    if at is None or at * _SECOND <= instant:
+        return True
+    return at in planned if len(text) > _DAY else any(at - _A_DAY <= each <= at + 2 * _A_DAY for each in planned)
+
+
+def _seconds(text: str) -> int | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
