@@ -7,9 +7,8 @@ Without a file that only an app reads the stage has nothing to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import orjson
 import polars as pl
@@ -96,8 +95,9 @@ def _reading_of(versions: Sequence[AppVersion]) -> Reading:
     """Return versions as events, one each, in their order: who changed it, and the value under its field."""
     events = [Event(
         event_id=str(number), record_id=str(number), file_id=STAGE, source=STAGE, format=STAGE, service=None, session_id=None,
-        position=number, happened_at=None, kind="business", role=None, content=None, call_id=None, tool=version.entity_class,
-        arguments=_text({"id": version.entity_id}), is_error=None, requestor=None, name=version.actor,
+        position=number, happened_at=None, kind="business", role=None, content=version.record, call_id=None,
+        tool=version.entity_class, arguments=_text({"id": version.entity_id}), is_error=None,
+        requestor=None, name=version.actor,
         value=_text({"after": {version.field: version.value}}), latency_ms=None, model=None, usage=None, lossy=None)
         for number, version in enumerate(versions)]
     file = File(file_id=STAGE, previous=None, source=STAGE, path=STAGE, chunk=0, byte_offset=0, format=STAGE, n_bytes=0,
@@ -117,52 +117,31 @@ def _without_people(reading: Reading, people: list[CompanyPerson], store: Store,
 
 
 def _consistent(before: pl.DataFrame, after: pl.DataFrame, names: set[str]) -> pl.DataFrame:
-    """Make accounts the same where they act and where they are values, and replace listed people's names that stand alone."""
-    actors = dict(zip(before["name"], after["name"], strict=True))
+    """Make accounts the same wherever they stand, and replace listed people's names that stand alone."""
     became: dict[str, str] = {}
-    values = []
-    pairs = list(zip(before["value"], after["value"], strict=True))
-    for text, clean in pairs:
+    for text, clean in zip(before["value"], after["value"], strict=True):
         value = next(iter(orjson.loads(text)["after"].values()))
         if isinstance(value, str) and value in names:
             became.setdefault(value, str(next(iter(orjson.loads(clean)["after"].values()))))
-    listed = ListedNames(became.items())
-    for text, clean in pairs:
-        (field, value), = orjson.loads(text)["after"].items()
-        is_account = isinstance(value, str) and actors.get(value, value) != value
-        made = actors[value] if is_account else _with_pseudonyms(orjson.loads(clean)["after"][field], value, listed)
-        values.append(_text({"after": {field: made}}))
-    return after.with_columns(value=pl.Series(values, dtype=pl.String()))
-
-
-def _with_pseudonyms(clean: Any, before: Any, listed: ListedNames) -> Any:
-    """Return a value in whose texts no part of a listed name stands that the value had before."""
-    if isinstance(clean, str):
-        return listed.replaced(before if isinstance(before, str) else "\n".join(_strings(before)), clean)
-    if isinstance(clean, list):
-        return [_with_pseudonyms(each, before, listed) for each in clean]
-    if isinstance(clean, dict):
-        return {key: _with_pseudonyms(each, before, listed) for key, each in clean.items()}
-    return clean
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _strings(each)
+    listed = ListedNames(became.items(), {
+        was: made for was, made in zip(before["name"], after["name"], strict=True) if was is not None})
+    columns = {"arguments": "id", "value": "after"}
+    return after.with_columns(pl.Series(column, [
+        _text({field: listed.replaced(orjson.loads(text)[field], orjson.loads(clean)[field])})
+        for text, clean in zip(before[column], after[column], strict=True)], pl.String()) for column, field in columns.items())
 
 
 def _values(events: pl.DataFrame, versions: Sequence[AppVersion]) -> list[FieldValue]:
     """Return the values of the events that are left."""
     rows = []
-    for position, text, actor, value in events.select("position", "arguments", "name", "value").iter_rows():
+    columns = events.select("position", "arguments", "name", "value", "content")
+    for position, text, actor, value, record in columns.iter_rows():
         version = versions[position]
         after = orjson.loads(value)["after"]
         rows.append(FieldValue(
             position=position, entity_class=version.entity_class, entity_id=orjson.loads(text)["id"], field=version.field,
             value=_text(next(iter(after.values()))), changed_at=version.at, actor=actor, guessed_until=version.guessed_until,
-            record=version.record))
+            record=record))
     return rows
 
 
