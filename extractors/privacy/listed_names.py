@@ -2,9 +2,9 @@
 
 In: what each whole name and each account became, and values before and after pseudonymisation. Out: the values, in which a
 first or last name that still stands there became that of the pseudonym, and an account is the same wherever it stands. Sees:
-words with a capital that are a part of a listed name; texts that are an account; accounts of letters and digits inside texts. Does not
-see: nicknames; parts that are words of every day (`May`, `Stone`), which would change what a text says. Of a part that several
-people share, the pseudonym is that of one of them: always the same.
+words with a capital that are a part of a listed name; texts that are an account; accounts of letters and digits inside texts.
+Does not see: nicknames; parts that are words of every day (`May`, `Stone`), which would change what a text says. Of a part that
+several people share, the pseudonym is that of one of them: always the same.
 """
 
 from __future__ import annotations
