@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, PlainTextResponse, RedirectRespons
 from pipelines import progress
 from pipelines.browser import (
     changes,
+    companies,
     comparing,
     corrections,
     editing,
@@ -55,9 +56,14 @@ class Browser:
 
     def overview(self, query: QueryParams) -> Row:
         return {"template": "overview", "numbers": self.library.once("overview", lambda: views.overview(self.library)),
-                "rooms": sites.rooms(self.library), "largest": views.families(self.library, {}).rows[:8],
+                "rooms": sites.rooms(self.library), "has_company": companies.has_company(self.library),
+                "largest": views.families(self.library, {}).rows[:8],
                 "waiting": corrections.waiting(self.library, self.corrections),
                 "is_running": (self.out / progress.NAME).is_file()}
+
+    def company(self, query: QueryParams) -> Row:
+        """Show the company whose exports the run has read, at an instant."""
+        return {"template": "company", "query": query, **companies.company_at(self.library, query)}
 
     def families(self, query: QueryParams) -> Row:
         return {"template": "families", "page": views.families(self.library, query, query.get("after")), "query": query,
@@ -263,7 +269,8 @@ class Browser:
 
 
 PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
-    "/": Browser.overview, "/families": Browser.families, "/family": Browser.family, "/sessions": Browser.sessions,
+    "/": Browser.overview, "/company": Browser.company, "/families": Browser.families, "/family": Browser.family,
+    "/sessions": Browser.sessions,
     "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/check": Browser.check,
     "/environment": Browser.environment, "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,
     "/episodes": Browser.episodes, "/policies": Browser.policies,

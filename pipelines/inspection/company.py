@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from env_builder.company.content import company_app, company_content
 from env_builder.company.conventions import RecordedCall, recorded_calls
 from env_builder.people import find_people
-from env_builder.runtime.company import CompanyDesk, CompanyWorld, FieldVersion, PersonSight, VersionLike
+from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld, FieldVersion, PersonSight, VersionLike
 from env_builder.runtime.office.company import CompanyEpisode, CompanySuite
 from extractors.apps import AppReading, ExportFile, UnreadPart, installed_apps, read_exports
 from extractors.chunks import RejectedFile, log_of
@@ -184,15 +184,20 @@ def world_rows(world: CompanyWorld, instant: int, person: str | None = None) -> 
 
     `person`: the address of somebody; only records that this person could see. Errors: Missing."""
     state_of_world = world.at(instant)
-    try:
-        sight = PersonSight(state_of_world, person) if person else None
-    except LookupError as error:
-        raise Missing(str(error), "--as", "give the address of an account, a mailbox or an entry of the directory") from error
+    sight = sight_of(state_of_world, person)
     for state in state_of_world.fields():
         if sight is not None and not sight.sees(state.entity_class, state.entity_id):
             continue
         yield {"app": state.entity_class, "id": state.entity_id, "field": state.field, "value": state.value,
                "known": state.is_known}
+
+
+def sight_of(state: CompanyState, person: str | None) -> PersonSight | None:
+    """Return what a person could see in a state; None: everything. Errors: Missing."""
+    try:
+        return PersonSight(state, person) if person else None
+    except LookupError as error:
+        raise Missing(str(error), "--as", "give the address of an account, a mailbox or an entry of the directory") from error
 
 
 def summary_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,11 +7,15 @@ import json
 from pathlib import Path
 
 import pytest
+from starlette.datastructures import QueryParams
 
+from pipelines.browser import shown
+from pipelines.browser.pages import Browser
 from pipelines.building.companies import apps
 from pipelines.ingestion.ingest import ingest
 from pipelines.inspection.company import stored_company
 from pipelines.settings import Settings
+from warehouse.errors import Missing
 from warehouse.lock import writing
 from warehouse.store import Store
 
@@ -105,3 +109,26 @@ def test_logs_without_exports_have_no_company(tmp_path: Path) -> None:
     (tmp_path / "logs/calls.jsonl").write_text('{"messages": [{"role": "user", "content": "hello"}]}\n', "utf-8")
     with read(tmp_path, privacy=False) as store:
         assert store.count("core.versions") == 0
+
+
+def _page(browser: Browser, **query: str) -> str:
+    values = browser.company(QueryParams(query))
+    template = values.pop("template")
+    return bytes(shown.page(template, 200, **values, may_write=False, here="/company", path="/company", form_field="",
+                            form_token="", author="").body).decode()
+
+
+def test_a_page_shows_the_company_with_what_is_not_known(exports: Path) -> None:
+    message = {"type": "message", "user": "U2", "text": "late", "ts": "1772442300.000100",
+               "edited": {"user": "U2", "ts": "1772452300.000000"}}
+    (exports / "logs/slack/hall/2026-03-02.json").write_text(json.dumps([message]), "utf-8")
+    with read(exports, privacy=False) as store:
+        store.publish()
+    browser = Browser(exports / "out")
+    page = _page(browser, at="2026-03-02T09:06:00Z", app="slack")
+    assert "C1/1772442300.000100" in page
+    assert "not known" in page.partition("newest first")[2]
+    assert "late" not in page.partition("newest first")[2]
+    assert "late" in _page(browser, app="slack")
+    with pytest.raises(Missing, match=r"zoe@example\.org"):
+        browser.company(QueryParams({"as": "zoe@example.org"}))
