@@ -123,6 +123,21 @@ class CompanyDesk:
             raise Undecided(f"the exports do not tell {field!r} of {entity_class} {entity_id} at this instant")
         return state.value
 
+    def last_known(self, entity_class: str, entity_id: str, field: str) -> Any:
+        """Return a field's value, or where it is not known the one that the exports show later: to see whether an answer
+        depends on it, or where a law says that it has been so for long."""
+        own = self._overlay.get((entity_class, entity_id), _NOTHING)
+        return own[field] if field in own else self._start.state.guess(entity_class, entity_id, field)
+
+    def likely(self, entity_class: str, entity_id: str, field: str, otherwise: Any = None) -> Any:
+        """Return the value of a field whose changes no export shows and that is seldom changed, such as a topic: the last one,
+        but for the first quarter of the record, after which most of its changes may have come. Errors: Undecided."""
+        world, instant = self._start.state.world, self._start.state.instant
+        begin, end = world.span
+        if self.is_known(entity_class, entity_id, field) or instant < begin + (end - begin) // 4:
+            return self.value(entity_class, entity_id, field, otherwise)
+        return self.last_known(entity_class, entity_id, field)
+
     def changed_at(self, entity_class: str, entity_id: str, field: str) -> float | None:
         """Return since when a field of the start has its value, in seconds; `now` if the episode wrote it; None: no field."""
         if field in self._overlay.get((entity_class, entity_id), _NOTHING):
@@ -145,6 +160,15 @@ class CompanyDesk:
         keys = self._start.state.world.by_word(entity_class, field).get(word.casefold(), ())
         return [key for key in (*keys, *(key for key in self._own(entity_class) if key not in keys))
                 if self.exists(entity_class, key)]
+
+    def with_beginning(self, entity_class: str, field: str, beginning: str) -> list[str]:
+        """Return the ids of the records whose text in a field had a word with this beginning at any time, or that the episode
+        wrote: candidates, by an index. `beginning`: folded."""
+        world = self._start.state.world
+        index = world.by_word(entity_class, field)
+        keys = dict.fromkeys(key for word in world.words_from(entity_class, field, beginning) for key in index[word])
+        keys |= dict.fromkeys(self._own(entity_class))
+        return [key for key in keys if self.exists(entity_class, key)]
 
     # Writing
 

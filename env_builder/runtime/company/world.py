@@ -9,7 +9,7 @@ future. A value that is a guess comes from a later record: a state gives None fo
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -98,6 +98,7 @@ class CompanyWorld:
         """Number of a field -> all values that it ever had."""
         self._by_value: dict[tuple[str, str], dict[Any, list[str]]] = {}
         self._by_word: dict[tuple[str, str], dict[str, list[str]]] = {}
+        self._sorted_words: dict[tuple[str, str], list[str]] = {}
 
     def by_value(self, entity_class: str, field: str) -> dict[Any, list[str]]:
         """Return value -> ids of the records that had it in a field at any time, oldest first; lists and objects are left out.
@@ -108,6 +109,19 @@ class CompanyWorld:
     def by_word(self, entity_class: str, field: str) -> dict[str, list[str]]:
         """Return word (folded) -> ids of the records that had it in the text of a field at any time, oldest first."""
         return self._index(self._by_word, entity_class, field, _words)
+
+    def words_from(self, entity_class: str, field: str, beginning: str) -> list[str]:
+        """Return the words (folded) of the texts of a field that begin so."""
+        words = self._sorted_words.get((entity_class, field))
+        if words is None:
+            words = self._sorted_words[entity_class, field] = sorted(self.by_word(entity_class, field))
+        return words[bisect_left(words, beginning):bisect_left(words, beginning + chr(0x10FFFF))]
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Instants of the first and of the last version with a time."""
+        first = bisect_right(self._instants, 0)
+        return (self._instants[first], self._instants[-1]) if first < len(self._instants) else (0, 0)
 
     def _index(self, indexes: dict[tuple[str, str], dict[Any, list[str]]], entity_class: str, field: str,
                keys_of: Callable[[Any], Iterable[Any]]) -> dict[Any, list[str]]:
