@@ -27,6 +27,8 @@ from extractors.formats.instants import microseconds
 
 DOCUMENT, ATTACHMENT = "sheet", "attachment"
 _HEAD = 20_000
+_MERGED = 600 * 1_000_000
+"""Microseconds before a revision in which its author may have saved parts of it: saves that follow each other are one."""
 _OFFICE = (b"PK\x03\x04",)
 _TEXTS = (".md", ".txt", ".csv", ".html")
 
@@ -99,6 +101,7 @@ def _document(row: dict[str, Any], file: ExportFile, contents: dict[str, ExportF
     readers = [each.get("displayName") or each.get("emailAddress") or each.get("type") for each in row.get("permissions") or ()]
     yield AppVersion(DOCUMENT, key, "readers", readers, born, 0, owner, NEVER_KNOWN, record)
     before: dict[str, Any] = {}
+    previous = born
     for number, revision in enumerate(revisions, start=1):
         at, place = _time(revision), str(revision.get("file") or revision.get("path") or "")
         path = f"{file.folder}/{place}" if file.folder else place
@@ -113,9 +116,11 @@ def _document(row: dict[str, Any], file: ExportFile, contents: dict[str, ExportF
         for field in {**before, **fields}:
             value = fields.get(field)
             if value != before.get(field):
-                yield AppVersion(DOCUMENT, key, field, value, at, number, _who(revision.get("lastModifyingUser")
-                                 or revision.get("lastModifiedBy")), BEGINNING, f"{export.path}")
-        before = fields
+                author = _who(revision.get("lastModifyingUser") or revision.get("lastModifiedBy"))
+                if number > 1 and max(previous, at - _MERGED) < at:   # saved some time in it: what stood there is not known
+                    yield AppVersion(DOCUMENT, key, field, value, max(previous, at - _MERGED), number, author, at, export.path)
+                yield AppVersion(DOCUMENT, key, field, value, at, number, author, BEGINNING, export.path)
+        before, previous = fields, at
         yield AppVersion(DOCUMENT, key, "modified", epoch(at), at, number, None, BEGINNING, record)
 
 

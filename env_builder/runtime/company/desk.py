@@ -123,6 +123,12 @@ class CompanyDesk:
             raise Undecided(f"the exports do not tell {field!r} of {entity_class} {entity_id} at this instant")
         return state.value
 
+    def fields(self, entity_class: str, entity_id: str) -> list[str]:
+        """Return the names of a record's fields, in the order in which they came, the episode's own last."""
+        names = dict.fromkeys(self._start.state.get(entity_class, entity_id))
+        own = self._overlay.get((entity_class, entity_id), _NOTHING)
+        return [*names, *(name for name in own if name not in names and name != PRESENT)]
+
     def last_known(self, entity_class: str, entity_id: str, field: str) -> Any:
         """Return a field's value, or where it is not known the one that the exports show later: to see whether an answer
         depends on it, or where a law says that it has been so for long."""

@@ -2,7 +2,8 @@
 
 In: a state of the world and a person's address. Out: whether the person could see a record.
 Sees: members of channels, mailboxes, guests of events, who may read files, projects and spaces (as groups: departments, or
-`managers` if a title says head, lead, manager, director or chief). Where the members or readers of that instant are not known,
+`managers` if a title says head, lead, director or chief; or manager, where it is the department's only one and no other leads
+it: a product manager leads no people). Where the members or readers of that instant are not known,
 the last ones on record decide: that is the export's only word on rights.
 Does not see: rights inside products that the exports do not hold; records without any rights are for everybody.
 """
@@ -15,7 +16,8 @@ from typing import Any
 
 from .world import CompanyState
 
-_LEADS = re.compile(r"\b(head|lead|manager|director|chief|vp|president|ceo|cto|cfo|coo)\b", re.IGNORECASE)
+_LEADS = re.compile(r"\b(head|lead|director|chief|vp|president|ceo|cto|cfo|coo)\b", re.IGNORECASE)
+_MANAGES = re.compile(r"\bmanager\b", re.IGNORECASE)
 
 
 class PersonSight:
@@ -28,9 +30,8 @@ class PersonSight:
                          if str(state.guess("slack_user", key, "email") or "").lower() == self.address}
         if not self.accounts and not state.exists("person", self.address) and not self._has_mailbox():
             raise LookupError(f"no account, mailbox or entry of a directory has the address {address!r}")
-        title = str(state.guess("person", self.address, "title") or "")
-        self.groups = {str(state.guess("person", self.address, "dept") or "").lower()}
-        if _LEADS.search(title):
+        self.groups = {self._department(self.address)}
+        if self._leads():
             self.groups.add("managers")
         self._mails = {key.partition("|")[2] for key in state.ids("mailbox") if key.partition("|")[0].lower() == self.address}
         self._channels = {key for key in state.ids("slack_channel") if self._is_in_channel(key)}
@@ -51,6 +52,20 @@ class PersonSight:
         """Return whether the person could see a record."""
         rule = self._rules.get(entity_class)
         return rule is None or rule(entity_id)
+
+    def _department(self, address: str) -> str:
+        return str(self._state.guess("person", address, "dept") or "").lower()
+
+    def _title(self, address: str) -> str:
+        return str(self._state.guess("person", address, "title") or "")
+
+    def _leads(self) -> bool:
+        title, department = self._title(self.address), self._department(self.address)
+        if _LEADS.search(title) or not _MANAGES.search(title):
+            return _LEADS.search(title) is not None
+        others = [self._title(key) for key in self._state.ids("person")
+                  if key != self.address and self._department(key) == department]
+        return not any(_LEADS.search(other) or _MANAGES.search(other) for other in others)
 
     def _has_mailbox(self) -> bool:
         return any(key.partition("|")[0].lower() == self.address for key in self._state.ids("mailbox"))

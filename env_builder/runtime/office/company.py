@@ -26,6 +26,7 @@ from .tools import OfficeTool
 
 PRODUCTS: tuple[str, ...] = (
     "slack",
+    "drive",
 )
 """Modules of this package, each with the tools of one product."""
 VERSIONS, PEOPLE, CONVENTIONS = "versions.jsonl", "people.jsonl", "conventions.json"
