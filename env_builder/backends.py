@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from env_builder import bundle
 from env_builder.audit import AuditReport
 from env_builder.bundle import SCHEMA, validated
+from env_builder.company.content import NAME, CompanyContent, descriptors, write_content
 from env_builder.rooms import Rows
 from env_builder.runtime.apps import files, office
 from env_builder.runtime.apps.files import MODE
@@ -57,7 +58,7 @@ class AppSource(NamedTuple):
     kind: str
     content: Any
     """What its kind takes: of `records` a (`Rows`, descriptors), of `files` a `FilesContent` or an iterable of `FileVersion`,
-    of `office` an `OfficeContent`, of `site` the folder that `env_builder.site.app.write_app` wrote."""
+    of `office` an `OfficeContent` or a `CompanyContent`, of `site` the folder that `env_builder.site.app.write_app` wrote."""
     options: Mapping[str, Any] = {}
     """Fields of its row in the manifest, such as `prefix` of the tools of a `files` app, `app` of an `office` app ("chat"),
     `user` (who the agent is where its sessions do not tell), `downloads` (docs/backends.md)."""
@@ -220,8 +221,17 @@ def _write_files(
         raise InputError(str(error), str(folder), "change the option `style`") from error
 
 
-def _write_office(folder: Path, content: OfficeContent, options: Mapping[str, Any]) -> list[Row]:
+def company_source(content: CompanyContent, name: str = NAME) -> AppSource:
+    """Return the app of a company, whose products share one world."""
+    return AppSource(name, office.KIND, content, {"app": office.COMPANY, "products": list(content.products)})
+
+
+def _write_office(folder: Path, content: OfficeContent | CompanyContent, options: Mapping[str, Any]) -> list[Row]:
     """Write the versions of an office app's entities."""
+    if isinstance(content, CompanyContent):
+        write_content(folder, content)
+        _write_identities(folder, content.identities)
+        return descriptors(content.products)
     rows = [{"class": version.kind, "key": version.key, "value": dict(version.value), "from": version.since,
              "to": version.until} for version in content.versions]
     bundle.write_lines(folder / office.VERSIONS, sorted(
@@ -248,5 +258,5 @@ def _write_identities(folder: Path, identities: Mapping[str, str]) -> None:
 
 RECORDS = AppBackend("records", _write_records)
 FILES = AppBackend("files", _write_files)
-OFFICE = AppBackend("office", _write_office)
+OFFICE = AppBackend(office.KIND, _write_office)
 SITE = AppBackend("site", _write_site)

@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from env_builder.backends import AppSource, EntityVersion, FileVersion, OfficeContent
+from env_builder.backends import AppSource, EntityVersion, FileVersion, OfficeContent, company_source
+from env_builder.company.content import CompanyContent
 from env_builder.rooms import Rows
+from env_builder.runtime.company import FieldVersion
 from env_builder.runtime.workspace.sandbox import ChangedFile
 from env_builder.shell import WorkspaceContent, WorkspaceStart
 from env_builder.site.app import SiteContent, write_app
@@ -165,7 +167,46 @@ def _site() -> AppCase:
         "form cards.*/102")
 
 
+def _company() -> AppCase:
+    def at(instant: str) -> int:
+        return int(datetime.fromisoformat(instant).timestamp()) * 1_000_000
+
+    def record(entity: str, key: str, since: int, **values: Any) -> list[FieldVersion]:
+        return [FieldVersion(entity, key, name, value, since) for name, value in values.items()]
+
+    def message(channel: str, instant: str, user: str, text: str) -> list[FieldVersion]:
+        ts = f"{at(instant) // 1_000_000}.000100"
+        return record("slack", f"{channel}/{ts}", at(instant), channel=channel, ts=ts, user=user, text=text, reactions={})
+
+    person = {"title": "", "is_bot": False, "deleted": False, "display_name": ""}
+    channel = {"kind": "channel", "private": False, "topic": "", "purpose": "", "archived": False}
+    cells = [["what", "n"], ["wick", "2"], ["all", "=SUM(B2:B2)"]]
+    rows = [
+        record("slack_user", "U1", 0, name="bea", real_name="Bea", email="bea@lamps.example", **person),
+        record("slack_user", "U2", at(LATER), name=SECRET, real_name=SECRET, email="z@lamps.example", **person),
+        record("slack_channel", "C1", 0, name="desk", members=["U1"], **channel),
+        record("slack_channel", "C2", at(LATER), name=SECRET, members=["U1"], **channel),
+        message("C1", "2031-01-01T00:00:00Z", "U1", "lamp 7 is out"), message("C1", LATER, "U1", SECRET),
+        record("sheet", "f1", 0, name="Stock", owner="bea@lamps.example", readers=[], **{"!Sums": cells}),
+        record("sheet", "f1", at(LATER), **{"!Sums": [[SECRET]]}), record("sheet", "f2", at(LATER), name=SECRET, owner=SECRET)]
+    content = CompanyContent([version for row in rows for version in row], {"bea@lamps.example": {"slack_user": "U1"}}, {},
+                             ("slack", "drive"), {"s1": "bea@lamps.example"})
+    sums = {"spreadsheet_id": "f1", "range_name": "Sums!B2"}
+    return AppCase(
+        company_source(content),
+        (("modify_sheet_values", {**sums, "values": [["5"]]}),),
+        (("modify_sheet_values", {**sums, "values": [["2"]]}),),
+        (("channels_list", {"channel_types": "public_channel"}), ("users_search", {"query": "e"}),
+         ("conversations_history", {"channel_id": "C1", "limit": "20"}),
+         ("conversations_search_messages", {"search_query": "written"}), ("search_drive_files", {"query": ""}),
+         ("read_sheet_values", {"spreadsheet_id": "f1", "range_name": "Sums!A1:B9"}), ("get_spreadsheet_info", {
+             "spreadsheet_id": "f2"})),
+        "sheet/f1")
+
+
 CASES = {case.source.kind: case for case in (_records(), _files(), _chat(), _notebook(), _shell(), _site())}
+CASES["company"] = _company()
+"""Of the kind `office`, as the chat is."""
 
 
 def install(site: Path, name: str = "lined_notebook") -> None:
@@ -182,7 +223,7 @@ def task(task_id: str = "t" * 64) -> dict[str, Any]:
     """Return a row of tasks.jsonl that begins at `START`."""
     return {
         "task_id": task_id, "session_ids": ["s1"], "split": "train", "family": "f", "slots": {}, "goal": "change it",
-        "starts_at": START, "segment_of": None, "derived_from": None, "limits": {"steps": 60, "seconds": 600},
+        "starts_at": START, "segment_of": None, "derived_from": None, "limits": {"steps": 100, "seconds": 600},
         "opening": [{"role": "user", "content": "Change it, please."}], "user": {"turns": []}}
 
 

@@ -16,7 +16,7 @@ from env_builder.bundle import write_json, write_lines
 from env_builder.company.conventions import RecordedCall, learn
 from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyWorld, FieldVersion, VersionLike
-from env_builder.runtime.office.company import CONVENTIONS, PEOPLE, PRODUCTS, VERSIONS, CompanySuite, tools_of
+from env_builder.runtime.office.company import CONVENTIONS, PEOPLE, PRODUCTS, SCHEMAS, VERSIONS, CompanySuite, tools_of
 
 NAME = "company"
 """Of the app in its environment."""
@@ -52,7 +52,8 @@ def company_content(versions: Sequence[VersionLike], calls: Sequence[RecordedCal
 def company_app(content: CompanyContent) -> CompanySuite:
     """Open a content without writing it; who acts is asked for at each start."""
     return CompanySuite(NAME, CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
-                      content.products, content.conventions)
+                        content.products, content.conventions, {
+                            tool["name"]: tool["inputSchema"] for tool in descriptors(content.products)})
 
 
 def write_content(folder: Path, content: CompanyContent) -> None:
@@ -62,6 +63,7 @@ def write_content(folder: Path, content: CompanyContent) -> None:
     write_lines(folder / PEOPLE, ({"address": address, "accounts": dict(own)}
                                   for address, own in sorted(content.accounts.items())))
     write_json(folder / CONVENTIONS, dict(content.conventions))
+    write_lines(folder / SCHEMAS, descriptors(content.products))
 
 
 def descriptors(products: Iterable[str]) -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ from tests.apps import CASES, LATER, SECRET, START, THIRD_PARTY, Steps, install,
 from warehouse.errors import InputError, Missing
 
 TASK = "t" * 64
+_WITHOUT_ARGUMENTS = ("find_files", "chat_channels", "lint", "test", "list_prs", "list_issues", "list_spreadsheets")
+"""Tools that need none."""
 KINDS = [*CASES, "composite"]
 GARBAGE: list[Any] = [
     {}, {"": ""}, {"path": 7, "key": None}, {"path": ["x"]}, {"path": "../../etc/passwd"}, {"source": "\0"}, "x"]
@@ -139,7 +141,7 @@ def test_a_call_after_the_end_changes_nothing(env: Environment, built: Built) ->
 def test_garbage_gives_an_error_and_no_change(env: Environment) -> None:
     for tool in [*(tool["name"] for tool in env.tools if tool["name"] != "list_files"), "no_such_tool", ""]:
         for arguments in GARBAGE:
-            if arguments != {} or tool not in ("find_files", "chat_channels", "lint", "test", "list_prs", "list_issues"):
+            if arguments != {} or tool not in _WITHOUT_ARGUMENTS:
                 assert env.call(tool, arguments).is_error, (tool, arguments)
             assert env.difference() == {"documents": {}, "write_calls": []}
 

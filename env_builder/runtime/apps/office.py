@@ -17,7 +17,8 @@ from ..files import rows_of
 from . import App, Name
 from .identities import SessionUsers
 
-PRODUCTS = ("chat", "company")
+KIND, COMPANY = "office", "company"
+PRODUCTS = ("chat", COMPANY)
 """Modules of the package `office`."""
 VERSIONS = "versions.jsonl"
 

@@ -22,6 +22,8 @@ Accounts = Mapping[str, Mapping[str, str]]
 """Address of a person -> class of accounts (`slack_user`, `jira_user`, `login` …) -> id."""
 _SECOND = 1_000_000
 _NOTHING: dict[str, Any] = {}
+_WHEN = ("modified", "updated")
+"""Fields that say when a record was written last: no part of what it is."""
 
 
 class Undecided(Exception):
@@ -218,7 +220,8 @@ class CompanyDesk:
         if not (state.exists(entity_class, entity_id) if is_start else self.exists(entity_class, entity_id)):
             return None
         own = {} if is_start else self._overlay.get((entity_class, entity_id), _NOTHING)
-        return {**state.values(entity_class, entity_id), **{name: value for name, value in own.items() if name != PRESENT}}
+        values = {**state.values(entity_class, entity_id), **own}
+        return {name: value for name, value in values.items() if name != PRESENT and name not in _WHEN}
 
     def changed(self) -> list[tuple[str, str]]:
         """Return (class, id) of the records that differ from the start."""

@@ -21,14 +21,17 @@ _MANAGES = re.compile(r"\bmanager\b", re.IGNORECASE)
 
 
 class PersonSight:
-    """What one person could see. Errors: LookupError if no record has the address."""
+    """What one person could see. Errors: LookupError if no record has the address.
 
-    def __init__(self, state: CompanyState, address: str) -> None:
+    `is_stranger`: it is somebody of whom nothing is on record, who sees what everybody may see."""
+
+    def __init__(self, state: CompanyState, address: str, is_stranger: bool = False) -> None:
         self.address = address.strip().lower()
         self._state = state
         self.accounts = {key for key in state.ids("slack_user")
                          if str(state.guess("slack_user", key, "email") or "").lower() == self.address}
-        if not self.accounts and not state.exists("person", self.address) and not self._has_mailbox():
+        is_known = self.accounts or state.exists("person", self.address) or self._has_mailbox()
+        if not is_known and not is_stranger:
             raise LookupError(f"no account, mailbox or entry of a directory has the address {address!r}")
         self.groups = {self._department(self.address)}
         if self._leads():

@@ -1,9 +1,9 @@
 """Answer the tools of all apps of a company over one world, as of an instant and as one person; product `company`.
 
-In: versions.jsonl of the app's folder (a row a value that a field took: `FieldVersion`), people.jsonl ({"address",
-"accounts"}), conventions.json, who acts (identities.py: a session -> the person's address) and the option `products` of the
-manifest's row: the products whose tools are offered. Out: an app. Its apps share one desk, so that an act in one app can move
-another one.
+In: of the app's folder versions.jsonl (a row a value that a field took: `FieldVersion`), people.jsonl ({"address",
+"accounts"}), conventions.json, schemas.jsonl (descriptors of the tools); who acts (identities.py: a session -> the person's
+address); the option `products` of the manifest's row: the products whose tools are offered. Out: an app. Its products share
+one desk, so that an act in one can move another.
 An answer that depends on what the exports do not tell has the tier `unknown` and changes nothing.
 """
 
@@ -14,14 +14,16 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..apps import App, AppState, Name, Start
-from ..apps.identities import SessionUsers
+from ..apps.identities import AGENT, SessionUsers
 from ..canonical import canonical
 from ..company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, PersonSight, ProductRefusal, Undecided
 from ..files import rows_of
 from ..records import Result
+from ..schemas import Schema, refusal
 from .tools import OfficeTool
 
 PRODUCTS: tuple[str, ...] = (
@@ -29,7 +31,7 @@ PRODUCTS: tuple[str, ...] = (
     "drive",
 )
 """Modules of this package, each with the tools of one product."""
-VERSIONS, PEOPLE, CONVENTIONS = "versions.jsonl", "people.jsonl", "conventions.json"
+VERSIONS, PEOPLE, CONVENTIONS, SCHEMAS = "versions.jsonl", "people.jsonl", "conventions.json", "schemas.jsonl"
 _LATEST = 2**61
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -39,7 +41,8 @@ def load(folder: Path, row: Mapping[str, Any], users: SessionUsers) -> CompanySu
     world = CompanyWorld(FieldVersion(**version) for version in rows_of(folder / VERSIONS))
     accounts = {person["address"]: person["accounts"] for person in rows_of(folder / PEOPLE)}
     conventions = json.loads((folder / CONVENTIONS).read_bytes())
-    return CompanySuite(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions)
+    schemas = {tool["name"]: tool["inputSchema"] for tool in rows_of(folder / SCHEMAS)}
+    return CompanySuite(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions, schemas)
 
 
 def tools_of(products: Sequence[str]) -> dict[str, OfficeTool]:
@@ -56,9 +59,12 @@ class CompanySuite(App):
     """The apps of a company over time."""
 
     def __init__(self, name: str, world: CompanyWorld, accounts: Mapping[str, Mapping[str, str]], users: SessionUsers,
-                 products: Sequence[str], conventions: Mapping[str, Any]) -> None:
+                 products: Sequence[str], conventions: Mapping[str, Any], schemas: Mapping[str, Schema] = MappingProxyType({}),
+                 ) -> None:
+        """`schemas`: tool -> JSON Schema of its arguments; a call that breaks it is refused."""
         self.name = name
         self.world = world
+        self.schemas = {tool: {"additionalProperties": False, **schema} for tool, schema in schemas.items()}
         self.tools = tools_of(products)
         self.answers: Collection[str] = frozenset(self.tools)
         self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
@@ -75,7 +81,7 @@ class CompanySuite(App):
         if begun is None:
             state = self.world.at(_LATEST if instant is None else _microseconds(instant))
             begun = self._starts[instant, address] = DeskStart(
-                state, address, self._accounts, PersonSight(state, address), self._conventions)
+                state, address, self._accounts, PersonSight(state, address, address == AGENT), self._conventions)
         return begun
 
 
@@ -91,6 +97,10 @@ class CompanyEpisode(AppState):
         own = self._app.tools.get(tool)
         if own is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._app.answers))}", True, "unknown")
+        schema = self._app.schemas.get(tool)
+        wrong = refusal(schema, _coerced(schema, arguments), "the arguments") if schema is not None else None
+        if wrong:
+            return Result(f"Input validation error: {wrong}", True, "derived")
         before = self.desk.snapshot()
         try:
             answer = own.answer(self.desk, arguments)
@@ -127,6 +137,13 @@ class CompanyEpisode(AppState):
 
     def may_write(self, tool: str) -> bool:
         return tool in self._app.writes
+
+
+def _coerced(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments as servers take them: a number that is written as a text is one, and null is not given."""
+    kinds = {name: own.get("type") for name, own in schema.get("properties", {}).items()}
+    return {name: int(value) if kinds.get(name) in ("integer", "number") and isinstance(value, str) and value.isdecimal()
+            else value for name, value in arguments.items() if value is not None}
 
 
 def _written(record: dict[str, Any] | None) -> str | None:
