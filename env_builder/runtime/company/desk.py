@@ -148,6 +148,11 @@ class CompanyDesk:
 
     # Writing
 
+    def assigned(self, entity_class: str, entity_id: str, field: str) -> Any:
+        """Return what a product gave a record of this id when it came to be, even later: for numbers that products assign
+        alone, so that a record which the episode makes in its place gets the recorded number. None: there is none."""
+        return self._start.state.world.first_value(entity_class, entity_id, field)
+
     def made_id(self, kind: str, length: int = 16) -> str:
         """Return hexadecimal digits for a new id: the same for the same start, number of acts and kind."""
         name = canonical([self._start.state.instant, self.address, self.n_acts, kind])
