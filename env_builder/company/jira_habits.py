@@ -4,7 +4,7 @@ In: calls with their answers, the company's world. Out: conventions of the produ
 `shown` (which parts of an issue the server shows by default), `comment_time` (`jira`: in Jira's own form), `categories` of
 statuses, `transitions` (where no workflow was exported), `default_priorities`, `refused_transitions` and `refused_updates` (the
 words of refusals, and the conditions that all refusals and no success meet), `changed_on_resolved` (fields that somebody
-changed on a resolved issue).
+changed on a resolved issue), `rules` (`jira_rules.py`).
 Sees: the state just before a call. Does not see: refusals that nobody met; that a rule changed.
 """
 
@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
+from env_builder.company.jira_rules import learn_rules
 from env_builder.runtime.company import CompanyWorld
 from env_builder.runtime.office.jira_issues import DEFAULT_FIELDS, ISSUE, NO_ISSUE, STATUS
 
@@ -50,7 +51,7 @@ def learn_jira(calls: Sequence[ObservedCall], world: CompanyWorld) -> dict[str, 
         "shown": _shown(answers), "categories": _categories(answers), "default_priorities": _default_priorities(answers),
         "transitions": {} if _has_workflow(world) else _transitions(answers, histories),
         "refused_transitions": _refused_transitions(own, world, histories), "refused_updates": _refused_updates(own, histories),
-        "changed_on_resolved": histories.changed_on_resolved(),
+        "changed_on_resolved": histories.changed_on_resolved(), "rules": learn_rules(world),
     }
     if any(call.tool == "jira_add_comment" and _JIRA_TIME.fullmatch(str(answer.get("created")))
            for call, answer in answers if isinstance(answer, dict)):

@@ -2,14 +2,16 @@
 
 In: a Jira site as a person sees it, and what a call asks for. Out: writes at the desk, or Jira's refusal.
 Sees: the exported workflow, or the transitions that recorded answers show; the resolution and the first status that changelogs
-agree on; refusals of recorded calls (`env_builder/company/jira_habits.py`), in their own words.
+agree on; refusals of recorded calls (`env_builder/company/jira_habits.py`), in their own words; what the site's rules do to
+new and changed issues (`jira_rules.py` there).
 Does not see: validators that no recorded call met. A field that nobody changed on a resolved issue may be locked there, so that
-such a change is undecided; fields that a project requires; default assignees; what automation rules do.
+such a change is undecided; fields that a project requires; default assignees; rules that changelogs do not show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..company import Undecided
@@ -90,6 +92,7 @@ def update(site: JiraDesk, key: str, fields: Mapping[str, Any]) -> None:
         _check_editable(site, key, name)
     if changed:
         site.desk.write(ISSUE, key, **changed, updated=site.desk.now)
+        _apply_rules(site, key, changed, is_new=False)
 
 
 def _check_editable(site: JiraDesk, key: str, field: str) -> None:
@@ -135,7 +138,30 @@ def create(site: JiraDesk, project: str, kind: str, fields: Mapping[str, Any]) -
         **empty, **columns, **fields, "key": key, "project": project, "created": now, "updated": now, "parent": None,
         "number": number, "url": _url(site, project, key, number), "type": type_name, "status": status, "priority": priority,
         "resolution": None, "resolved": None, "links": [], "watchers": [site.me]})
+    _apply_rules(site, key, {"project": project, "type": type_name, "priority": priority, "reporter": site.me, **fields},
+                 is_new=True)
     return key
+
+
+def _apply_rules(site: JiraDesk, key: str, changed: Mapping[str, Any], *, is_new: bool) -> None:
+    """Do to an issue what the site's rules do when it is created, or when a field comes to a value. Errors: Undecided."""
+    for rule in site.desk.convention(PRODUCT, "rules", ()):
+        results = {changed.get(field) == value for field, value in rule["when"]}
+        if results == {False}:
+            continue
+        acts = (True if is_new else rule["on_change"]) if results == {True} else None
+        if acts is None:
+            raise Undecided(f"no changelog shows whether a rule of the site sets {rule['field']!r} here")
+        if not acts:
+            continue
+        field = rule["field"]
+        if "adds" in rule:
+            value: Any = sorted({*(site.value(key, field) or ()), rule["adds"]})
+        elif "days" in rule:
+            value = f"{datetime.fromtimestamp(site.desk.now, UTC) + timedelta(days=rule['days']):%Y-%m-%d}"
+        else:
+            value = rule["value"]
+        site.desk.write(ISSUE, key, **{field: value})
 
 
 def default_priority(site: JiraDesk, project: str, kind: str) -> str | None:
