@@ -80,6 +80,8 @@ class CompanyWorld:
         """(class, id) -> field -> number of the field."""
         self.ids: dict[str, list[str]] = {}
         """Class -> ids, in the order of their first versions."""
+        self.births: dict[tuple[str, str], int] = {}
+        """(class, id) -> instant of the record's first version."""
         self._slot_of: list[int] = []
         count = 0
         for version in self.versions:
@@ -87,6 +89,7 @@ class CompanyWorld:
             fields = self.slots.get(key)
             if fields is None:
                 fields = self.slots[key] = {}
+                self.births[key] = version.at
                 self.ids.setdefault(version.entity_class, []).append(version.entity_id)
             slot = fields.get(version.field)
             if slot is None:

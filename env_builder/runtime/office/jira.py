@@ -8,12 +8,12 @@ Does not see: boards, sprints, attachments, work logs; the log of changes, right
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 from ..company import CompanyDesk, Undecided
 from . import jira_changes as changes
+from .indented import indented_json
 from .jira_fields import parse_object, read_fields
 from .jira_issues import ACCOUNT, ALL, COMMENT, DEFAULT_FIELDS, FIELD, ISSUE, LINK_TYPE, PRODUCT, PROJECT, Fields, JiraDesk, \
     jira_time, refused
@@ -26,10 +26,6 @@ _DEFAULT_LIMIT, _MOST = 10, 50
 _LINKS = {"Blocks": ("blocks", "is blocked by", "10000"), "Cloners": ("clones", "is cloned by", "10001"),
           "Duplicate": ("duplicates", "is duplicated by", "10002"), "Relates": ("relates to", "relates to", "10003")}
 """Types of links that Jira brings along -> outward and inward wording, number."""
-
-
-def _shown(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _fields_of(site: JiraDesk, tool: str, given: Any) -> tuple[Fields, bool]:
@@ -64,7 +60,7 @@ def _get_issue(desk: CompanyDesk, arguments: Arguments) -> str:
         issue.setdefault("comments", [])
     if "transitions" in sections:
         issue["transitions"] = changes.transitions(site, key)
-    return _shown(issue)
+    return indented_json(issue)
 
 
 def _search(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -92,7 +88,7 @@ def _page(site: JiraDesk, keys: list[str], arguments: Arguments, fields: Fields,
     limit = min(max(1, int(arguments.get("limit") or _DEFAULT_LIMIT)), _MOST)
     start = max(0, int(arguments.get("start_at") or 0))
     issues = [site.issue(key, fields, n_comments) for key in keys[start:start + limit]]
-    return _shown({"total": len(keys), "start_at": start, "max_results": limit, "issues": issues})
+    return indented_json({"total": len(keys), "start_at": start, "max_results": limit, "issues": issues})
 
 
 def _get_project_issues(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -104,7 +100,7 @@ def _get_project_issues(desk: CompanyDesk, arguments: Arguments) -> str:
 
 def _get_transitions(desk: CompanyDesk, arguments: Arguments) -> str:
     site = JiraDesk(desk)
-    return _shown(changes.transitions(site, site.visible(arguments["issue_key"])))
+    return indented_json(changes.transitions(site, site.visible(arguments["issue_key"])))
 
 
 def _transition_issue(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -113,7 +109,7 @@ def _transition_issue(desk: CompanyDesk, arguments: Arguments) -> str:
     changes.transition(site, key, str(arguments["transition_id"]), parse_object(arguments.get("fields"), "additional_fields"))
     if arguments.get("comment"):
         changes.add_comment(site, key, arguments["comment"])
-    return _shown({"message": f"Issue {key} transitioned successfully", "issue": site.issue(key)})
+    return indented_json({"message": f"Issue {key} transitioned successfully", "issue": site.issue(key)})
 
 
 def _create_issue(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -126,7 +122,7 @@ def _create_issue(desk: CompanyDesk, arguments: Arguments) -> str:
     if arguments.get("components"):
         given["components"] = arguments["components"]
     key = changes.create(site, project, str(arguments["issue_type"]), read_fields(site, project, given))
-    return _shown({"message": "Issue created successfully", "issue": site.issue(key)})
+    return indented_json({"message": "Issue created successfully", "issue": site.issue(key)})
 
 
 def _update_issue(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -144,7 +140,7 @@ def _update_issue(desk: CompanyDesk, arguments: Arguments) -> str:
         changes.transition(site, key, _step_to(site, key, status), {})
     asked = str(arguments.get("return_fields") or ALL)
     fields: Fields = None if asked == ALL else [name.strip() for name in asked.split(",")]
-    return _shown({"message": "Issue updated successfully", "issue": site.issue(key, fields)})
+    return indented_json({"message": "Issue updated successfully", "issue": site.issue(key, fields)})
 
 
 def _step_to(site: JiraDesk, key: str, status: Any) -> str:
@@ -164,7 +160,7 @@ def _add_comment(desk: CompanyDesk, arguments: Arguments) -> str:
     if arguments.get("visibility") or arguments.get("public"):
         raise Undecided("rights on single comments")
     comment = changes.add_comment(site, key, arguments.get("body", arguments.get("comment")))
-    return _shown({"id": comment, "body": desk.value(COMMENT, comment, "body"),
+    return indented_json({"id": comment, "body": desk.value(COMMENT, comment, "body"),
                    "created": _comment_time(site, desk.value(COMMENT, comment, "created")),
                    "author": site.profile(site.me)["display_name"]})
 
@@ -175,7 +171,7 @@ def _edit_comment(desk: CompanyDesk, arguments: Arguments) -> str:
     if arguments.get("visibility"):
         raise Undecided("rights on single comments")
     changes.edit_comment(site, key, comment, arguments.get("body"))
-    return _shown({"id": comment, "body": desk.value(COMMENT, comment, "body"),
+    return indented_json({"id": comment, "body": desk.value(COMMENT, comment, "body"),
                    "updated": _comment_time(site, desk.value(COMMENT, comment, "updated")),
                    "author": site.profile(site.me)["display_name"]})
 
@@ -208,7 +204,7 @@ def _create_issue_link(desk: CompanyDesk, arguments: Arguments) -> str:
         desk.write(ISSUE, key, links=links, updated=desk.now)
     if arguments.get("comment"):
         changes.add_comment(site, source, arguments["comment"])
-    return _shown({"success": True, "message": f"Link created between {source} and {target}", "link_type": kind,
+    return indented_json({"success": True, "message": f"Link created between {source} and {target}", "link_type": kind,
                    "inward_issue": source, "outward_issue": target})
 
 
@@ -223,7 +219,7 @@ def _add_watcher(desk: CompanyDesk, arguments: Arguments) -> str:
         watchers = site.value(key, "watchers") or []
         desk.write(ISSUE, key, watchers=[*watchers, *([account] if account not in watchers else [])])
     desk.write("jira_watcher", f"{key}/{account}", key=key, account=account)
-    return _shown({"success": True, "message": f"User '{given}' added as watcher to {key}", "issue_key": key, "user": given})
+    return indented_json({"success": True, "message": f"User '{given}' added as watcher to {key}", "issue_key": key, "user": given})
 
 
 def _get_user_profile(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -231,10 +227,10 @@ def _get_user_profile(desk: CompanyDesk, arguments: Arguments) -> str:
     given = str(arguments["user_identifier"]).strip()
     account = site.me if given.lower() == "me" else site.account(given)
     if account is not None:
-        return _shown({"success": True, "user": site.profile(account)})
+        return indented_json({"success": True, "user": site.profile(account)})
     error = f"Could not resolve email '{given}' to a valid account ID for Jira Cloud." if "@" in given \
         else f"Could not determine how to look up user '{given}'."
-    return _shown({"success": False, "error": error, "user_identifier": given})
+    return indented_json({"success": False, "error": error, "user_identifier": given})
 
 
 def _get_all_projects(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -243,7 +239,7 @@ def _get_all_projects(desk: CompanyDesk, arguments: Arguments) -> str:
     for key in sorted(key for key in desk.ids(PROJECT) if site.sees_project(key)):
         avatar = desk.value(PROJECT, key, "avatar")
         projects.append(site.project(key) | ({"avatar_url": avatar} if avatar else {}))
-    return _shown(projects)
+    return indented_json(projects)
 
 
 def _search_fields(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -260,7 +256,7 @@ def _search_fields(desk: CompanyDesk, arguments: Arguments) -> str:
         if limit > len(fitting):
             raise Undecided(f"which fields resemble {keyword!r} most")
         rows = fitting
-    return _shown(rows[:limit])
+    return indented_json(rows[:limit])
 
 
 _READS: dict[str, Callable[[CompanyDesk, Arguments], str]] = {

@@ -125,10 +125,7 @@ def create(site: JiraDesk, project: str, kind: str, fields: Mapping[str, Any]) -
     status = desk.value(PROJECT, project, "first_status") or desk.value(TYPE, type_name, "first_status")
     if status is None:
         raise Undecided(f"issues of {project} begin in several statuses")
-    numbers = [int(number) for key in desk.where(ISSUE, "project", project) if (number := key.rpartition("-")[2]).isdigit()]
-    if not numbers:
-        raise Undecided(f"no issue of {project} was there: its next number is not known")
-    key, now = f"{project}-{max(numbers) + 1}", desk.now
+    key, now = _next_key(site, project), desk.now
     priority = fields.get("priority") or default_priority(site, project, type_name)
     number = desk.assigned(ISSUE, key, "number") or _next_number(site)
     empty = {"summary": "", "description": None, "duedate": None, "assignee": None, "labels": [], "fix_versions": [],
@@ -177,6 +174,17 @@ def default_priority(site: JiraDesk, project: str, kind: str) -> str | None:
     return DEFAULT_PRIORITY
 
 
+def _next_key(site: JiraDesk, project: str) -> str:
+    """Return the key of the next issue of a project: as the export shows, else the last one's and one."""
+    key = site.desk.next_id(ISSUE, "project", project)
+    if key is not None:
+        return key
+    numbers = [int(number) for key in site.desk.where(ISSUE, "project", project) if (number := key.rpartition("-")[2]).isdigit()]
+    if not numbers:
+        raise Undecided(f"no record shows the next number of {project}")
+    return f"{project}-{max(numbers) + 1}"
+
+
 def _next_number(site: JiraDesk) -> str:
     numbers = [int(number) for key in site.desk.ids(ISSUE) if str(number := site.value(key, "number")).isdigit()]
     return str(max(numbers, default=10_000) + 1)
@@ -184,6 +192,9 @@ def _next_number(site: JiraDesk) -> str:
 
 def _url(site: JiraDesk, project: str, key: str, number: str) -> str | None:
     """Return the address of a new issue at the REST API, made like that of another one of the project."""
+    url = site.desk.assigned(ISSUE, key, "url")
+    if url is not None:
+        return str(url)
     other = site.desk.where(ISSUE, "project", project)[-1]
     url, own = str(site.value(other, "url") or ""), str(site.value(other, "number"))
     head, _, last = url.rpartition("/")
@@ -195,7 +206,9 @@ def add_comment(site: JiraDesk, key: str, body: Any) -> str:
     if not isinstance(body, str) or not body.strip():
         raise refused("Comment body can not be empty!")
     now = site.desk.now
-    comment = str(max((int(other) for other in site.desk.ids(COMMENT) if other.isdigit()), default=10_000) + 1)
+    comment = site.desk.next_id(COMMENT)
+    if comment is None:
+        comment = str(max((int(other) for other in site.desk.ids(COMMENT) if other.isdigit()), default=10_000) + 1)
     site.desk.write(COMMENT, comment, key=key, author=site.me, created=now, updated=now, deleted=False, body=body)
     site.desk.write(ISSUE, key, updated=now)
     return comment

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -47,6 +47,8 @@ _FIELDS = {
 _NAMED = {"status": STATUS, "priority": PRIORITY, "type": TYPE, "resolution": RESOLUTION}
 _PEOPLE = ("assignee", "reporter")
 _INSTANTS = ("created", "updated", "resolved")
+_INDEXED = ("key", "assignee", "reporter", "priority", "project")
+"""Fields by which issues are found, the most selective ones first."""
 _TEXTS = ("summary", "description", "environment")
 _OFFSET = re.compile(r"([+-]?)((?:\d+[wdhm]\s*)+)")
 _AMOUNT = re.compile(r"(\d+)([wdhm])")
@@ -77,7 +79,10 @@ class _JqlSearch:
 
     def __init__(self, site: JiraDesk, query: JqlQuery) -> None:
         self._site, self._desk, self._query = site, site.desk, query
-        self._operands: dict[JqlClause, list[_Operand]] = {}
+        self._operands: dict[int, list[_Operand]] = {}
+        """Identity of a clause -> what it compares with."""
+        self._given: JqlClause | None = None
+        """The clause that an index answered."""
 
     def keys(self) -> list[str]:
         where = self._query.where
@@ -87,18 +92,24 @@ class _JqlSearch:
 
     def _candidates(self) -> list[str]:
         """Return the issues that can meet the query, by an index if one of its clauses has one."""
-        for clause in required_clauses(self._query.where):
-            field = _FIELDS.get(clause.field.casefold())
-            if field in ("project", "key") and clause.operator == "=":
-                values = [operand.value for operand in self._wanted(field, clause)]
-                if field == "key":
-                    return [key for key in dict.fromkeys(values) if key and self._desk.exists(ISSUE, key)]
-                return [key for value in dict.fromkeys(values) for key in self._desk.where(ISSUE, "project", value)]
+        clauses = {field: clause for clause in reversed(required_clauses(self._query.where)) if clause.operator == "="
+                   and (field := _FIELDS.get(clause.field.casefold())) in _INDEXED}
+        for field in _INDEXED:
+            if field not in clauses or any(value.kind == "empty" for value in clauses[field].values):
+                continue
+            values = dict.fromkeys(operand.value for operand in self._wanted(field, clauses[field]))
+            if field == "key":
+                return [str(value) for value in values if self._desk.exists(ISSUE, str(value))]
+            if None not in values:
+                self._given = clauses[field]
+                return [key for value in values for key in self._desk.where(ISSUE, field, value)]
         return list(self._desk.ids(ISSUE))
 
     # Clauses
 
     def _test(self, key: str, clause: JqlClause) -> bool | None:
+        if clause is self._given:
+            return True
         name = clause.field.casefold()
         if name == "statuscategory":
             return self._test_category(key, clause)
@@ -185,9 +196,9 @@ class _JqlSearch:
 
     def _wanted(self, field: str, clause: JqlClause) -> list[_Operand]:
         """Return what a clause compares with, worked out once."""
-        known = self._operands.get(clause)
+        known = self._operands.get(id(clause))
         if known is None:
-            known = self._operands[clause] = [operand for value in clause.values for operand in self._worked_out(field, value)]
+            known = self._operands[id(clause)] = [operand for value in clause.values for operand in self._worked_out(field, value)]
         return known
 
     def _worked_out(self, field: str, value: JqlValue) -> list[_Operand]:
@@ -294,15 +305,11 @@ class _JqlSearch:
         order = self._query.order or (("key", True),)
         ranks = [(self._rank(field), is_descending) for field, is_descending in order]
         values = {key: [rank(key) for rank, _ in ranks] for key in keys}
-
-        def compare(first: str, second: str) -> int:
-            for index, (_, is_descending) in enumerate(ranks):
-                a, b = values[first][index], values[second][index]
-                if a != b:
-                    return (1 if a > b else -1) * (-1 if is_descending else 1)
+        for index, (_, is_descending) in reversed(list(enumerate(ranks))):   # each sort keeps what the later ones say
+            keys = sorted(keys, key=lambda key, index=index: values[key][index], reverse=is_descending)
+        if any(values[first] == values[second] for first, second in pairwise(keys)):
             raise Undecided("the query does not say which of two issues comes first")
-
-        return sorted(keys, key=cmp_to_key(compare))
+        return keys
 
     def _rank(self, name: str) -> Rank:
         field = self._field(name)
