@@ -15,6 +15,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 from env_builder.company.jira_rules import learn_rules
@@ -85,12 +86,13 @@ class _IssueHistories:
     def changes(self) -> Iterator[tuple[str, str, int]]:
         """Yield (key, field, instant) of every change after an issue's creation."""
         for (key, field), values in self._values.items():
-            for (_, old), (at, new) in zip(values, values[1:], strict=False):
+            for (_, old), (at, new) in pairwise(values):
                 if new != old:
                     yield key, field, at
 
     def changed_on_resolved(self) -> list[str]:
-        return sorted({field for key, field, at in self.changes() if field not in _COMPUTED and "resolved" in self.facts(key, at)})
+        return sorted({field for key, field, at in self.changes()
+                       if field not in _COMPUTED and "resolved" in self.facts(key, at)})
 
 
 def _issues(answer: Any) -> Iterator[dict[str, Any]]:
@@ -113,9 +115,9 @@ def _shown(answers: Answers) -> dict[str, Any]:
         return {}
     is_all = any(own - _STANDARD for own in names.values())
     shown: dict[str, Any] = {"browse_url": "browse_url" in written}
-    for tool, comments in ((_GET, True), (_SEARCH, False)):
-        if names:
-            shown[tool] = {"all": is_all, "comments": "comments" in names[tool] if tool in names and tool == _SEARCH else comments}
+    if names:
+        shown[_GET] = {"all": is_all, "comments": True}
+        shown[_SEARCH] = {"all": is_all, "comments": "comments" in names[_SEARCH]}
     return shown
 
 
@@ -175,7 +177,7 @@ def _refused_transitions(calls: Sequence[ObservedCall], world: CompanyWorld, his
 def _template(text: str, slots: dict[str, str]) -> str:
     """Return a text with the values of slots replaced by their names, the longest value first."""
     for name, value in sorted(slots.items(), key=lambda slot: -len(slot[1])):
-        text = re.sub(rf"(?<![\w{{-]){re.escape(value)}(?![\w}}-])", lambda _, name=name: f"{{{name}}}", text)
+        text = re.sub(rf"(?<![\w{{-]){re.escape(value)}(?![\w}}-])", f"{{{name}}}", text)
     return text
 
 

@@ -2,10 +2,10 @@
 
 In: the company's world. Out: rules {"when": [[field, value] …], "on_change", "field", "adds" | "days" | "value"}: what happened
 to every issue of the export that began with the value, and to no other one.
-Sees: changes within two seconds of an issue's creation, the values that issues began with, and whether the rule acts too when a
-field comes to the value later (`on_change`: true, false, or null where the changelogs do not tell).
-Does not see: conditions over several fields or texts, rules without changelog, rules that fewer than five issues show. Where two
-conditions fit all issues, both are given, and a site is undecided where they differ.
+Sees: changes within two seconds of an issue's creation, the values that issues began with, and whether the rule acts too
+when a field comes to the value later (`on_change`: true, false, or null where the changelogs do not tell).
+Does not see: conditions over several fields or texts, rules without changelog, rules that fewer than five issues show. Where
+two conditions fit all issues, both are given, and a site is undecided where they differ.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from env_builder.runtime.company import CompanyWorld, VersionLike
@@ -64,7 +65,7 @@ def learn_rules(world: CompanyWorld) -> list[dict[str, Any]]:
 def _birth(fields: dict[str, list[VersionLike]]) -> _IssueBirth:
     at = min(versions[0].at for versions in fields.values())
     effects = {effect for field, versions in fields.items() if field not in _NOT_SET_BY_RULES
-               for old, new in zip(versions, versions[1:], strict=False) if new.at - at <= _SOON
+               for old, new in pairwise(versions) if new.at - at <= _SOON
                for effect in _effects(field, old.value, new.value, at)}
     return _IssueBirth(at, {field: versions[0].value for field, versions in fields.items()}, frozenset(effects))
 
@@ -109,7 +110,7 @@ def _acts_on_change(histories: dict[str, dict[str, list[VersionLike]]], births: 
             for version in fields.get(field, ())[1:]:
                 if version.value != value or version.at - births[key].at <= _SOON:
                     continue
-                changes = fields.get(effect.field, [])
-                seen.add(any(0 <= new.at - version.at <= _SOON and effect in _effects(effect.field, old.value, new.value, version.at)
-                             for old, new in zip(changes, changes[1:], strict=False)))
+                seen.add(any(0 <= new.at - version.at <= _SOON
+                             and effect in _effects(effect.field, old.value, new.value, version.at)
+                             for old, new in pairwise(fields.get(effect.field, ()))))
     return seen.pop() if len(seen) == 1 else None

@@ -31,7 +31,7 @@ from extractors.formats.instants import microseconds
 
 ISSUE, COMMENT, ACCOUNT, PROJECT, STATUS = "jira", "jira_comment", "jira_user", "jira_project", "jira_status"
 _HEAD = 20_000
-_MARKS = (b'"fields"', b'"issues"', b'"accountId"', b'"customfield_')
+_MARKS = (b'"fields"', b'"issues"', b'"accountId"', b'"customfield_', b'"clauseNames"')
 _PLAIN = {"summary": "summary", "description": "description", "environment": "environment", "duedate": "duedate"}
 _NAMED = {"issuetype": "type", "status": "status", "priority": "priority", "resolution": "resolution"}
 _PEOPLE = {"assignee": "assignee", "reporter": "reporter"}
@@ -47,7 +47,7 @@ def claims(file: ExportFile, siblings: frozenset[str]) -> bool:
         return False
     row = first_row(file, "issues", "values")
     return (isinstance(row.get("fields"), dict) and "key" in row) or ("issues" in row and "maxResults" in row) or (
-        "accountId" in row and "displayName" in row) or str(row.get("id", "")).startswith("customfield_")
+        "accountId" in row and "displayName" in row) or _is_field(row)
 
 
 def adopts(file: ExportFile) -> bool:
@@ -79,8 +79,10 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
                     accounts.add(str(row["accountId"]))
                     setup.add_account(row)
                     yield from _account(row, file)
-                elif str(row.get("id", "")).startswith("customfield_"):
-                    names[str(row["id"])] = str(row.get("name") or row["id"])
+                elif _is_field(row):
+                    setup.list_field(row)
+                    if str(row["id"]).startswith("customfield_"):
+                        names[str(row["id"])] = str(row.get("name") or row["id"])
                 elif row:
                     yield bad_row(file, str(row.get("id", "")), "neither an issue, an account nor a field")
     listed = frozenset(accounts)
@@ -98,6 +100,11 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             yield bad_row(file, key, error)
     yield from setup.versions()
+
+
+def _is_field(row: dict[str, Any]) -> bool:
+    """Return whether a row defines a field of issues."""
+    return str(row.get("id", "")).startswith("customfield_") or ("clauseNames" in row and isinstance(row.get("custom"), bool))
 
 
 def _rows(content: Any) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from extractors.apps.version import BEGINNING, AppVersion
 
 STATUS, PRIORITY, RESOLUTION, TYPE = "jira_status", "jira_priority", "jira_resolution", "jira_type"
 PROJECT, FIELD, LINK_TYPE, ACCOUNT, SETTING = "jira_project", "jira_field", "jira_link_type", "jira_user", "setting"
+LISTED_FIELD = "jira_listed_field"
 _DISAGREE = object()
 _MEMBERS = {"components": "component", "fixVersions": "fix_versions", "versions": "versions"}
 _CHANGES_STATUS = "status"
@@ -34,6 +35,12 @@ class JiraSetup:
     def add_field(self, key: str, name: str, column: str) -> None:
         """Take in a custom field: its id, name, and the name of the field that holds it in the world."""
         self._set(FIELD, key, name=name, column=column)
+
+    def list_field(self, row: dict[str, Any]) -> None:
+        """Take in a field's definition, as the REST API lists it; the list is whole if standard fields are in it."""
+        self._set(LISTED_FIELD, str(row["id"]), row=row)
+        if not str(row["id"]).startswith("customfield_"):
+            self._set(SETTING, "jira", lists_all_fields=True)
 
     def add_account(self, row: dict[str, Any]) -> None:
         """Take in an account as its user's profile or an issue shows it."""
@@ -57,7 +64,8 @@ class JiraSetup:
                       avatar=avatars.get("48x48") if isinstance(avatars, dict) else None)
             for field, column in _MEMBERS.items():
                 known = self._members.setdefault((str(project["key"]), column), set())
-                known.update(str(each["name"]) for each in fields.get(field) or () if isinstance(each, dict) and each.get("name"))
+                known.update(str(each["name"]) for each in fields.get(field) or ()
+                             if isinstance(each, dict) and each.get("name"))
         for link in fields.get("issuelinks") or ():
             kind_of_link = link.get("type") or {}
             self._named(LINK_TYPE, kind_of_link, inward=kind_of_link.get("inward"), outward=kind_of_link.get("outward"),

@@ -15,8 +15,20 @@ from ..company import CompanyDesk, Undecided
 from . import jira_changes as changes
 from .indented import indented_json
 from .jira_fields import parse_object, read_fields
-from .jira_issues import ACCOUNT, ALL, COMMENT, DEFAULT_FIELDS, FIELD, ISSUE, LINK_TYPE, PRODUCT, PROJECT, Fields, JiraDesk, \
-    jira_time, refused
+from .jira_issues import (
+    ALL,
+    COMMENT,
+    DEFAULT_FIELDS,
+    ISSUE,
+    LINK_TYPE,
+    LISTED_FIELD,
+    PRODUCT,
+    PROJECT,
+    Fields,
+    JiraDesk,
+    jira_time,
+    refused,
+)
 from .jira_search import search_keys
 from .tools import OfficeTool
 
@@ -115,7 +127,8 @@ def _transition_issue(desk: CompanyDesk, arguments: Arguments) -> str:
 def _create_issue(desk: CompanyDesk, arguments: Arguments) -> str:
     site = JiraDesk(desk)
     project = str(arguments["project_key"]).strip()
-    given: Arguments = {"summary": arguments.get("summary"), **parse_object(arguments.get("additional_fields"), "additional_fields")}
+    given: Arguments = {"summary": arguments.get("summary"),
+                        **parse_object(arguments.get("additional_fields"), "additional_fields")}
     for name in ("description", "assignee"):
         if arguments.get(name):
             given[name] = arguments[name]
@@ -219,7 +232,8 @@ def _add_watcher(desk: CompanyDesk, arguments: Arguments) -> str:
         watchers = site.value(key, "watchers") or []
         desk.write(ISSUE, key, watchers=[*watchers, *([account] if account not in watchers else [])])
     desk.write("jira_watcher", f"{key}/{account}", key=key, account=account)
-    return indented_json({"success": True, "message": f"User '{given}' added as watcher to {key}", "issue_key": key, "user": given})
+    return indented_json({"success": True, "message": f"User '{given}' added as watcher to {key}", "issue_key": key,
+                          "user": given})
 
 
 def _get_user_profile(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -248,11 +262,12 @@ def _search_fields(desk: CompanyDesk, arguments: Arguments) -> str:
         raise Undecided("the export does not list the fields of the site")
     keyword = str(arguments.get("keyword") or "").strip().lower()
     limit = int(arguments.get("limit") or _DEFAULT_LIMIT)
-    rows = [desk.value(FIELD, name, "row") for name in desk.ids(FIELD)]
+    rows = [desk.value(LISTED_FIELD, name, "row") for name in desk.ids(LISTED_FIELD)]
     if keyword:
         names = [[str(name).lower() for name in (row.get("id"), row.get("key"), row.get("name"), *row.get("clauseNames", ()))
                   if name] for row in rows]
-        fitting = [row for row, own in zip(rows, names, strict=True) if any(keyword in name for name in own)]
+        fitting = [row for row, own in zip(rows, names, strict=True)
+                   if any(keyword in name or name in keyword for name in own)]
         if limit > len(fitting):
             raise Undecided(f"which fields resemble {keyword!r} most")
         rows = fitting

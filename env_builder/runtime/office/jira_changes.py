@@ -128,8 +128,8 @@ def create(site: JiraDesk, project: str, kind: str, fields: Mapping[str, Any]) -
     key, now = _next_key(site, project), desk.now
     priority = fields.get("priority") or default_priority(site, project, type_name)
     number = desk.assigned(ISSUE, key, "number") or _next_number(site)
-    empty = {"summary": "", "description": None, "duedate": None, "assignee": None, "labels": [], "fix_versions": [],
-             "versions": [], "component": None, "reporter": site.me}
+    empty: dict[str, Any] = {"summary": "", "description": None, "duedate": None, "assignee": None, "labels": [],
+                             "fix_versions": [], "versions": [], "component": None, "reporter": site.me}
     columns = {str(desk.value("jira_field", field, "column")): None for field in desk.ids("jira_field")}
     desk.write(ISSUE, key, **{
         **empty, **columns, **fields, "key": key, "project": project, "created": now, "updated": now, "parent": None,
@@ -179,7 +179,8 @@ def _next_key(site: JiraDesk, project: str) -> str:
     key = site.desk.next_id(ISSUE, "project", project)
     if key is not None:
         return key
-    numbers = [int(number) for key in site.desk.where(ISSUE, "project", project) if (number := key.rpartition("-")[2]).isdigit()]
+    numbers = [int(number) for other in site.desk.where(ISSUE, "project", project)
+               if (number := other.rpartition("-")[2]).isdigit()]
     if not numbers:
         raise Undecided(f"no record shows the next number of {project}")
     return f"{project}-{max(numbers) + 1}"

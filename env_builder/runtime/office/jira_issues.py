@@ -17,6 +17,7 @@ from ..company import CompanyDesk, ProductRefusal, Undecided
 
 ISSUE, COMMENT, ACCOUNT, PROJECT, STATUS = "jira", "jira_comment", "jira_user", "jira_project", "jira_status"
 PRIORITY, RESOLUTION, TYPE, FIELD, LINK_TYPE = "jira_priority", "jira_resolution", "jira_type", "jira_field", "jira_link_type"
+LISTED_FIELD = "jira_listed_field"
 PRODUCT = "jira"
 NO_ISSUE = "Issue does not exist or you do not have permission to see it."
 ALL = "*all"
@@ -42,7 +43,7 @@ class JiraDesk:
 
     def __init__(self, desk: CompanyDesk) -> None:
         self.desk = desk
-        self.me = desk.account(ACCOUNT)
+        self.me: str = desk.account(ACCOUNT)
         """Account of the acting person."""
         self._people: dict[str, dict[str, Any]] = {}
 
@@ -52,10 +53,10 @@ class JiraDesk:
 
     def visible(self, key: Any) -> str:
         """Return the key of an issue that the person can see. Errors: ProductRefusal."""
-        key = str(key).strip().upper()
-        if not self.desk.exists(ISSUE, key) or not self.desk.sees(ISSUE, key):
+        own = str(key).strip().upper()
+        if not self.desk.exists(ISSUE, own) or not self.desk.sees(ISSUE, own):
             raise refused(NO_ISSUE)
-        return key
+        return own
 
     def sees_project(self, project: str) -> bool:
         """Return whether a project is there and the person can see it."""

@@ -3,16 +3,16 @@
 In: a Jira site as a person sees it (`JiraDesk`), a query (`jql.py`). Out: keys of issues, in the order that the query asks for.
 Sees: standard fields, custom fields by name or `cf[…]`, the functions `currentUser`, `now`, `startOf…`, `endOf…` (day, month,
 year), `linkedIssues`; relative dates; words of texts. Without ORDER BY the newest keys come first.
-Does not see, and raises Undecided: words that a stemmer might make equal, wildcards inside words, ranks, sprints, votes, watchers,
-names that no record holds, an order among issues that are equal in all fields of ORDER BY, weeks (their first day is a
-setting of each person), empty values in the order.
+Does not see, and raises Undecided: words that a stemmer might make equal, wildcards inside words, ranks, sprints, votes,
+watchers, names that no record holds, an order among issues that are equal in all fields of ORDER BY, weeks (their first day is
+a setting of each person), empty values in the order.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta, tzinfo
 from itertools import pairwise
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -85,10 +85,11 @@ class _JqlSearch:
         """The clause that an index answered."""
 
     def keys(self) -> list[str]:
+        return self._sorted([key for key in self._candidates() if self._desk.sees(ISSUE, key) and self._meets(key)])
+
+    def _meets(self, key: str) -> bool:
         where = self._query.where
-        found = [key for key in self._candidates() if self._desk.sees(ISSUE, key)
-                 and (where is None or is_met(where, lambda clause: self._test(key, clause)) is True)]
-        return self._sorted(found)
+        return where is None or is_met(where, lambda clause: self._test(key, clause)) is True
 
     def _candidates(self) -> list[str]:
         """Return the issues that can meet the query, by an index if one of its clauses has one."""
@@ -164,14 +165,13 @@ class _JqlSearch:
         """Return whether the words of a text occur; of several texts, in which is not asked."""
         if clause.operator != "~":
             raise UnsupportedQuery(f"{clause.field} {clause.operator} in the query")
-        readers: list[Callable[[], Any]] = [lambda field=field: self._site.value(key, field) for field in fields]
+        places = [(ISSUE, key, field) for field in fields]
         if with_comments:
-            readers += [lambda comment=comment: self._desk.value(COMMENT, comment, "body")
-                        for comment in self._site.comments(key)]
+            places += [(COMMENT, comment, "body") for comment in self._site.comments(key)]
         gap: Undecided | None = None
-        for read in readers:
+        for place in places:
             try:
-                if has_words(str(read() or ""), clause.values[0].text):
+                if has_words(str(self._desk.value(*place) or ""), clause.values[0].text):
                     return True
             except Undecided as undecided:
                 gap = undecided
@@ -198,7 +198,12 @@ class _JqlSearch:
         """Return what a clause compares with, worked out once."""
         known = self._operands.get(id(clause))
         if known is None:
-            known = self._operands[id(clause)] = [operand for value in clause.values for operand in self._worked_out(field, value)]
+            known = self._operands[id(clause)] = []
+            for value in clause.values:
+                try:
+                    known += self._worked_out(field, value)
+                except OverflowError:
+                    raise UnsupportedQuery(f"the date {value.text!r} in the query") from None
         return known
 
     def _worked_out(self, field: str, value: JqlValue) -> list[_Operand]:
@@ -269,7 +274,8 @@ class _JqlSearch:
         day = _DAY.fullmatch(text.strip())
         if day is not None:
             try:
-                return datetime(*(int(part or 0) for part in day.groups()), tzinfo=self._zone())  # type: ignore[misc]
+                year, month, of_month, hour, minute = (int(part or 0) for part in day.groups())
+                return datetime(year, month, of_month, hour, minute, tzinfo=self._zone())
             except ValueError:
                 raise UnsupportedQuery(f"invalid date {text!r} in the query (expected YYYY-MM-DD)") from None
         return self._now() + _offset(text)
@@ -292,9 +298,10 @@ class _JqlSearch:
             begin += timedelta(days=steps)
         elif unit == "month":
             months = begin.year * 12 + begin.month - 1 + steps
-            begin = begin.replace(year=months // 12, month=months % 12 + 1, day=1)
+            year, month = months // 12, months % 12 + 1
+            begin = begin.replace(year=_year(year), month=month, day=1)
         else:
-            begin = begin.replace(year=begin.year + steps, month=1, day=1)
+            begin = begin.replace(year=_year(begin.year + steps), month=1, day=1)
         return begin + offset - (timedelta(milliseconds=1) if match[1] == "end" else timedelta())
 
     # Order
@@ -306,7 +313,8 @@ class _JqlSearch:
         ranks = [(self._rank(field), is_descending) for field, is_descending in order]
         values = {key: [rank(key) for rank, _ in ranks] for key in keys}
         for index, (_, is_descending) in reversed(list(enumerate(ranks))):   # each sort keeps what the later ones say
-            keys = sorted(keys, key=lambda key, index=index: values[key][index], reverse=is_descending)
+            place = {key: own[index] for key, own in values.items()}
+            keys = sorted(keys, key=place.__getitem__, reverse=is_descending)
         if any(values[first] == values[second] for first, second in pairwise(keys)):
             raise Undecided("the query does not say which of two issues comes first")
         return keys
@@ -365,6 +373,12 @@ def _folded(value: Any) -> str:
 
 def _is_number(text: Any) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?", str(text)) is not None
+
+
+def _year(number: int) -> int:
+    if not MINYEAR <= number <= MAXYEAR:
+        raise OverflowError(number)
+    return number
 
 
 def _offset(text: str) -> timedelta:

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from ..company import Undecided
 
-_TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|(!=|!~|<=|>=|[=~<>(),])|([^\s"\'=~<>(),!&|]+))', re.DOTALL)
+_TOKEN = re.compile(
+    r'\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|(!=|!~|<=|>=|[=~<>(),])|([^\s"\'=~<>(),!&|]+))', re.DOTALL)
 _SIGNS = ("=", "!=", "~", "!~", "<=", ">=", "<", ">")
 _WORDS = frozenset({"and", "or", "not", "in", "is", "order", "by", "was", "changed"})
 _EMPTY = frozenset({"empty", "null"})
