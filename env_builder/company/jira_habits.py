@@ -168,9 +168,9 @@ def _refused_transitions(calls: Sequence[ObservedCall], world: CompanyWorld, his
         number = str(call.arguments.get("transition_id"))
         slots = {"key": _key(call), "status": histories.before(_key(call), "status", call.at), "to": targets.get(number),
                  "transition": number}
-        known = {name: value for name, value in slots.items() if value}
-        if len(set(known.values())) == len(known):
-            templates[_template(call.content, known)] += 1
+        filled = {name: value for name, value in slots.items() if value}
+        if len(set(filled.values())) == len(filled):
+            templates[_template(call.content, filled)] += 1
     return [template for template, _ in templates.most_common()]
 
 

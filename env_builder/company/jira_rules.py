@@ -104,13 +104,13 @@ def _conditions(births: dict[str, _IssueBirth], keys: set[str]) -> list[list[Any
 def _acts_on_change(histories: dict[str, dict[str, list[VersionLike]]], births: dict[str, _IssueBirth],
                     conditions: list[list[Any]], effect: RuleEffect) -> bool | None:
     """Return whether a rule acts when a field comes to its value later; None if that never happened, or both did."""
-    seen = set()
+    results = set()
     for key, fields in histories.items():
         for field, value in conditions:
             for version in fields.get(field, ())[1:]:
                 if version.value != value or version.at - births[key].at <= _SOON:
                     continue
-                seen.add(any(0 <= new.at - version.at <= _SOON
+                results.add(any(0 <= new.at - version.at <= _SOON
                              and effect in _effects(effect.field, old.value, new.value, version.at)
                              for old, new in pairwise(fields.get(effect.field, ()))))
-    return seen.pop() if len(seen) == 1 else None
+    return results.pop() if len(results) == 1 else None

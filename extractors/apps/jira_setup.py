@@ -63,8 +63,8 @@ class JiraSetup:
             self._set(PROJECT, str(project["key"]), name=project.get("name"), number=project.get("id"),
                       avatar=avatars.get("48x48") if isinstance(avatars, dict) else None)
             for field, column in _MEMBERS.items():
-                known = self._members.setdefault((str(project["key"]), column), set())
-                known.update(str(each["name"]) for each in fields.get(field) or ()
+                names = self._members.setdefault((str(project["key"]), column), set())
+                names.update(str(each["name"]) for each in fields.get(field) or ()
                              if isinstance(each, dict) and each.get("name"))
         for link in fields.get("issuelinks") or ():
             kind_of_link = link.get("type") or {}

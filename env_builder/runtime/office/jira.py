@@ -151,8 +151,8 @@ def _update_issue(desk: CompanyDesk, arguments: Arguments) -> str:
     changes.update(site, key, read_fields(site, site.value(key, "project"), given))
     if status:
         changes.transition(site, key, _step_to(site, key, status), {})
-    asked = str(arguments.get("return_fields") or ALL)
-    fields: Fields = None if asked == ALL else [name.strip() for name in asked.split(",")]
+    wanted = str(arguments.get("return_fields") or ALL)
+    fields: Fields = None if wanted == ALL else [name.strip() for name in wanted.split(",")]
     return indented_json({"message": "Issue updated successfully", "issue": site.issue(key, fields)})
 
 

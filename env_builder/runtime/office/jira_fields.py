@@ -104,9 +104,9 @@ def _members(site: JiraDesk, project: str, field: str, value: Any) -> Any:
     if not isinstance(given, list):
         raise Undecided(f"{field} is set to something other than a list")
     names = [str((each.get("name") or "") if isinstance(each, dict) else each).strip() for each in given]
-    known = site.desk.value(PROJECT, project, f"{field}_names", ())
+    names_of_project = site.desk.value(PROJECT, project, f"{field}_names", ())
     for name in names:
-        if name not in known:
+        if name not in names_of_project:
             raise Undecided(f"no issue of {project} shows {name!r} in {field}")
     return names if field != "component" else names[0] if len(names) == 1 else names or None
 

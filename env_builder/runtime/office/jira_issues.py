@@ -262,8 +262,8 @@ class JiraDesk:
         return bool(self.desk.convention(PRODUCT, "shown", {}).get(name, True))
 
     def _browse_url(self, key: str) -> str | None:
-        site, found, _ = str(self.value(key, "url") or "").partition("/rest/")
-        return f"{site}/browse/{key}" if found else None
+        address, rest, _ = str(self.value(key, "url") or "").partition("/rest/")
+        return f"{address}/browse/{key}" if rest else None
 
 
 def as_list(value: Any) -> list[str]:

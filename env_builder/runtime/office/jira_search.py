@@ -184,9 +184,9 @@ class _JqlSearch:
     def _field(self, name: str) -> str:
         """Return the field of an issue that a query names. Errors: Undecided."""
         folded = name.casefold()
-        known = _FIELDS.get(folded)
-        if known is not None:
-            return known
+        standard = _FIELDS.get(folded)
+        if standard is not None:
+            return standard
         number = re.fullmatch(r"cf\[(\d+)\]|customfield_(\d+)", folded)
         for field in self._desk.ids(FIELD):
             if field == f"customfield_{number[1] or number[2]}" if number else \
@@ -196,15 +196,15 @@ class _JqlSearch:
 
     def _wanted(self, field: str, clause: JqlClause) -> list[_Operand]:
         """Return what a clause compares with, worked out once."""
-        known = self._operands.get(id(clause))
-        if known is None:
-            known = self._operands[id(clause)] = []
+        operands = self._operands.get(id(clause))
+        if operands is None:
+            operands = self._operands[id(clause)] = []
             for value in clause.values:
                 try:
-                    known += self._worked_out(field, value)
+                    operands += self._worked_out(field, value)
                 except OverflowError:
                     raise UnsupportedQuery(f"the date {value.text!r} in the query") from None
-        return known
+        return operands
 
     def _worked_out(self, field: str, value: JqlValue) -> list[_Operand]:
         if value.kind == "empty":

@@ -19,28 +19,62 @@ NOON = 1772452800
 """2026-03-02T12:00:00Z."""
 MARA, JO, KIM = "mara@toys.example", "jo@toys.example", "kim@toys.example"
 ACCOUNTS = {MARA: {"jira_user": "a1"}, JO: {"jira_user": "a2"}, KIM: {"jira_user": "a3"}}
-STEPS = {"To Do": [("11", "Start", "In Progress"), ("21", "Close", "Done")], "In Progress": [("21", "Close", "Done")],
-         "Done": [("31", "Again", "Reopened")]}
-SHOWS_ALL = {"jira_get_issue": {"all": True, "comments": True}, "jira_search": {"all": True, "comments": False},
-             "browse_url": False}
+STEPS = {
+    "To Do": [("11", "Start", "In Progress"), ("21", "Close", "Done")],
+    "In Progress": [("21", "Close", "Done")],
+    "Done": [("31", "Again", "Reopened")],
+}
+SHOWS_ALL = {
+    "jira_get_issue": {"all": True, "comments": True},
+    "jira_search": {"all": True, "comments": False},
+    "browse_url": False,
+}
 
 
-def record(entity_class: str, entity_id: str, at: float = -10**6, **fields: Any) -> list[FieldVersion]:
+def record(entity_class: str, entity_id: str, at: float = -(10**6), **fields: Any) -> list[FieldVersion]:
     return [FieldVersion(entity_class, entity_id, name, value, int((NOON + at) * 1e6)) for name, value in fields.items()]
 
 
 def issue(key: str, at: float, **fields: Any) -> list[FieldVersion]:
     project, _, number = key.partition("-")
-    return record("jira", key, at, **{
-        "key": key, "project": project, "created": NOON + at, "updated": NOON + at, "parent": None, "number": f"9{number}",
-        "url": f"https://toys.example/rest/api/2/issue/{key}", "type": "Task", "status": "To Do", "priority": "Medium",
-        "resolution": None, "resolved": None, "summary": f"Work {key}", "description": None, "duedate": None, "assignee": None,
-        "reporter": "a1", "labels": [], "component": None, "fix_versions": [], "versions": [], "links": [], **fields})
+    return record(
+        "jira",
+        key,
+        at,
+        **{
+            "key": key,
+            "project": project,
+            "created": NOON + at,
+            "updated": NOON + at,
+            "parent": None,
+            "number": f"9{number}",
+            "url": f"https://toys.example/rest/api/2/issue/{key}",
+            "type": "Task",
+            "status": "To Do",
+            "priority": "Medium",
+            "resolution": None,
+            "resolved": None,
+            "summary": f"Work {key}",
+            "description": None,
+            "duedate": None,
+            "assignee": None,
+            "reporter": "a1",
+            "labels": [],
+            "component": None,
+            "fix_versions": [],
+            "versions": [],
+            "links": [],
+            **fields,
+        },
+    )
 
 
 def site(*more: list[FieldVersion]) -> CompanyWorld:
-    versions = [each for name, steps in STEPS.items() for each in record(
-        "jira_status", name, name=name, transitions=[{"id": i, "name": n, "to": to} for i, n, to in steps])]
+    versions = [
+        each
+        for name, steps in STEPS.items()
+        for each in record("jira_status", name, name=name, transitions=[{"id": i, "name": n, "to": to} for i, n, to in steps])
+    ]
     for name, number in (("High", "2"), ("Medium", "3"), ("Low", "4")):
         versions += record("jira_priority", name, name=name, number=number)
     for name in ("KIT", "SEC"):
@@ -67,6 +101,7 @@ def call(desk: CompanyDesk, tool: str, **arguments: Any) -> Any:
 
 def refusal(desk: CompanyDesk, tool: str, **arguments: Any) -> str:
     from env_builder.runtime.company import ProductRefusal
+
     with pytest.raises(ProductRefusal) as caught:
         TOOLS[tool].answer(desk, arguments)
     return str(caught.value)
@@ -77,13 +112,41 @@ def keys(desk: CompanyDesk, jql: str) -> list[str]:
 
 
 def test_an_issue_is_shown_in_the_order_of_the_server_s_model() -> None:
-    world = site(issue("KIT-1", -100, description="Two\nlines", labels=["b"], component="wheels", duedate="2026-03-09"),
-                 record("jira_comment", "501", -50, key="KIT-1", author="a2", body="ok", created=NOON - 50, updated=NOON - 50,
-                        deleted=False))
+    world = site(
+        issue("KIT-1", -100, description="Two\nlines", labels=["b"], component="wheels", duedate="2026-03-09"),
+        record(
+            "jira_comment",
+            "501",
+            -50,
+            key="KIT-1",
+            author="a2",
+            body="ok",
+            created=NOON - 50,
+            updated=NOON - 50,
+            deleted=False,
+        ),
+    )
     shown = call(desk_of(world), "jira_get_issue", issue_key="KIT-1")
     person = {"account_id": "a1", "display_name": "Mara Lind", "name": "Mara Lind", "email": None, "avatar_url": None}
-    assert list(shown) == ["id", "key", "summary", "url", "description", "status", "issue_type", "priority", "project", "duedate",
-                           "assignee", "reporter", "labels", "components", "created", "updated", "comments"]
+    assert list(shown) == [
+        "id",
+        "key",
+        "summary",
+        "url",
+        "description",
+        "status",
+        "issue_type",
+        "priority",
+        "project",
+        "duedate",
+        "assignee",
+        "reporter",
+        "labels",
+        "components",
+        "created",
+        "updated",
+        "comments",
+    ]
     assert shown["reporter"] == person and shown["assignee"] == {"display_name": "Unassigned"}
     assert shown["status"] == {"name": "To Do", "category": "To Do", "color": ""}
     assert shown["created"] == "2026-03-02 11:58:20 UTC" and shown["project"] == {"key": "KIT", "name": "Project KIT"}
@@ -94,25 +157,46 @@ def test_without_recorded_answers_the_server_s_own_fields_are_shown() -> None:
     world = site(issue("KIT-1", -100, resolution="Done"))
     desk = desk_of(world, habits={"shown": {}})
     assert list(call(desk, "jira_get_issue", issue_key="KIT-1")) == [
-        "id", "key", "summary", "browse_url", "status", "issue_type", "priority", "assignee", "reporter", "created", "updated"]
+        "id",
+        "key",
+        "summary",
+        "browse_url",
+        "status",
+        "issue_type",
+        "priority",
+        "assignee",
+        "reporter",
+        "created",
+        "updated",
+    ]
     assert list(call(desk, "jira_get_issue", issue_key="KIT-1", fields="summary,resolution")) == [
-        "id", "key", "summary", "browse_url", "resolution"]
+        "id",
+        "key",
+        "summary",
+        "browse_url",
+        "resolution",
+    ]
     assert list(call(desk, "jira_search", jql="key = KIT-1")["issues"][0])[-2:] == ["created", "updated"]
 
 
 def test_an_issue_of_later_or_of_a_hidden_project_is_not_there() -> None:
     world = site(issue("KIT-1", 100), issue("SEC-1", -100))
     for key in ("KIT-1", "SEC-1", "KIT-9"):
-        assert refusal(desk_of(world), "jira_get_issue", issue_key=key) \
+        assert (
+            refusal(desk_of(world), "jira_get_issue", issue_key=key)
             == "Error: Issue does not exist or you do not have permission to see it."
+        )
     assert call(desk_of(world, address=KIM), "jira_get_issue", issue_key="SEC-1")["key"] == "SEC-1"
     assert [each["key"] for each in call(desk_of(world), "jira_get_all_projects")] == ["KIT"]
 
 
 def test_a_text_that_the_export_does_not_tell_leaves_only_answers_with_it_open() -> None:
     version = FieldVersion("jira_comment", "501", "body", "later text", int((NOON - 50) * 1e6), "a2", int((NOON + 50) * 1e6))
-    world = site(issue("KIT-1", -100), [version], record("jira_comment", "501", -50, key="KIT-1", author="a2", deleted=False,
-                                                          created=NOON - 50, updated=NOON - 50))
+    world = site(
+        issue("KIT-1", -100),
+        [version],
+        record("jira_comment", "501", -50, key="KIT-1", author="a2", deleted=False, created=NOON - 50, updated=NOON - 50),
+    )
     with pytest.raises(Undecided):
         call(desk_of(world), "jira_get_issue", issue_key="KIT-1")
     assert call(desk_of(world), "jira_get_issue", issue_key="KIT-1", comment_limit=0)["key"] == "KIT-1"
@@ -121,35 +205,71 @@ def test_a_text_that_the_export_does_not_tell_leaves_only_answers_with_it_open()
 
 @pytest.fixture
 def shelf() -> CompanyDesk:
-    return desk_of(site(
-        issue("KIT-1", -9 * 86400, priority="Low", assignee="a1", summary="Broken wheels", labels=["red"]),
-        issue("KIT-2", -8 * 86400, priority="High", assignee="a2", duedate="2026-03-01"),
-        issue("KIT-10", -3600, status="Done", resolution="Done", resolved=NOON - 60, component="wheels"),
-        issue("SEC-1", -10)))
+    return desk_of(
+        site(
+            issue("KIT-1", -9 * 86400, priority="Low", assignee="a1", summary="Broken wheels", labels=["red"]),
+            issue("KIT-2", -8 * 86400, priority="High", assignee="a2", duedate="2026-03-01"),
+            issue("KIT-10", -3600, status="Done", resolution="Done", resolved=NOON - 60, component="wheels"),
+            issue("SEC-1", -10),
+        )
+    )
 
 
-@pytest.mark.parametrize(("jql", "found"), [
-    ("project = KIT ORDER BY created ASC", "KIT-1 KIT-2 KIT-10"),
-    ("", "KIT-10 KIT-2 KIT-1"),
-    ("project = 'project kit' AND status != done order by key", "KIT-1 KIT-2"),
-    ("assignee = currentUser()", "KIT-1"), ("assignee = 'jo berg'", "KIT-2"), (f"assignee = '{JO}'", "KIT-2"),
-    ("assignee != currentUser()", "KIT-2"), ("assignee is EMPTY", "KIT-10"), ("assignee not in (a2)", "KIT-1"),
-    ("resolution = Unresolved AND priority > Medium", "KIT-2"), ("priority <= Medium order by created desc", "KIT-10 KIT-1"),
-    ("statusCategory != Done ORDER BY priority DESC", "KIT-2 KIT-1"), ("labels = RED", "KIT-1"), ("labels != blue", "KIT-1"),
-    ("created >= -8d order by key asc", "KIT-2 KIT-10"), ("created > startOfDay()", "KIT-10"), ("created < '2026-02-22'", "KIT-1"),
-    ("created >= startOfMonth(-1) AND created < startOfMonth() ORDER BY created", "KIT-1 KIT-2"),
-    ("due < now()", "KIT-2"), ("duedate = '2026-03-01'", "KIT-2"), ("resolved >= -1h", "KIT-10"), ("component = wheels", "KIT-10"),
-    ("summary ~ 'wheels broken'", "KIT-1"), ('summary ~ "\\"broken wheels\\""', "KIT-1"), ('summary ~ "\\"wheels broken\\""', ""),
-    ("text ~ brok*", "KIT-1"), ("key in (KIT-2, kit-1, KIT-77) ORDER BY key DESC", "KIT-2 KIT-1"), ("assignee = a1 OR key = KIT-2",
-                                                                                         "KIT-2 KIT-1"),
-])
+@pytest.mark.parametrize(
+    ("jql", "found"),
+    [
+        ("project = KIT ORDER BY created ASC", "KIT-1 KIT-2 KIT-10"),
+        ("", "KIT-10 KIT-2 KIT-1"),
+        ("project = 'project kit' AND status != done order by key", "KIT-1 KIT-2"),
+        ("assignee = currentUser()", "KIT-1"),
+        ("assignee = 'jo berg'", "KIT-2"),
+        (f"assignee = '{JO}'", "KIT-2"),
+        ("assignee != currentUser()", "KIT-2"),
+        ("assignee is EMPTY", "KIT-10"),
+        ("assignee not in (a2)", "KIT-1"),
+        ("resolution = Unresolved AND priority > Medium", "KIT-2"),
+        ("priority <= Medium order by created desc", "KIT-10 KIT-1"),
+        ("statusCategory != Done ORDER BY priority DESC", "KIT-2 KIT-1"),
+        ("labels = RED", "KIT-1"),
+        ("labels != blue", "KIT-1"),
+        ("created >= -8d order by key asc", "KIT-2 KIT-10"),
+        ("created > startOfDay()", "KIT-10"),
+        ("created < '2026-02-22'", "KIT-1"),
+        ("created >= startOfMonth(-1) AND created < startOfMonth() ORDER BY created", "KIT-1 KIT-2"),
+        ("due < now()", "KIT-2"),
+        ("duedate = '2026-03-01'", "KIT-2"),
+        ("resolved >= -1h", "KIT-10"),
+        ("component = wheels", "KIT-10"),
+        ("summary ~ 'wheels broken'", "KIT-1"),
+        ('summary ~ "\\"broken wheels\\""', "KIT-1"),
+        ('summary ~ "\\"wheels broken\\""', ""),
+        ("text ~ brok*", "KIT-1"),
+        ("key in (KIT-2, kit-1, KIT-77) ORDER BY key DESC", "KIT-2 KIT-1"),
+        ("assignee = a1 OR key = KIT-2", "KIT-2 KIT-1"),
+    ],
+)
 def test_search_finds_what_a_query_asks_for(shelf: CompanyDesk, jql: str, found: str) -> None:
     assert keys(shelf, jql) == found.split()
 
 
-@pytest.mark.parametrize("jql", ["sprint = 1", "status = Waiting", "summary ~ wheel", "assignee = nobody", "created = '2026-03-01'",
-                                 "ORDER BY duedate", "created > startOfWeek()", "status WAS Done", "created > startOfYear(99999)",
-                                 "created > -99999999999w", "labels > a", "text ~ 'a AND b'", "issuetype = Story"])
+@pytest.mark.parametrize(
+    "jql",
+    [
+        "sprint = 1",
+        "status = Waiting",
+        "summary ~ wheel",
+        "assignee = nobody",
+        "created = '2026-03-01'",
+        "ORDER BY duedate",
+        "created > startOfWeek()",
+        "status WAS Done",
+        "created > startOfYear(99999)",
+        "created > -99999999999w",
+        "labels > a",
+        "text ~ 'a AND b'",
+        "issuetype = Story",
+    ],
+)
 def test_what_records_cannot_tell_of_a_query_is_undecided(shelf: CompanyDesk, jql: str) -> None:
     with pytest.raises(Undecided):
         keys(shelf, jql)
@@ -163,27 +283,44 @@ def test_an_order_that_does_not_decide_is_undecided() -> None:
 
 
 def test_a_project_that_the_person_cannot_see_is_no_value(shelf: CompanyDesk) -> None:
-    assert refusal(shelf, "jira_search", jql="project = SEC") == "Error: The value 'SEC' does not exist for the field 'project'."
+    assert (
+        refusal(shelf, "jira_search", jql="project = SEC") == "Error: The value 'SEC' does not exist for the field 'project'."
+    )
 
 
 def test_pages_of_a_search_and_of_a_project(shelf: CompanyDesk) -> None:
     page = call(shelf, "jira_search", jql="project = KIT", limit=1, start_at=1)
-    assert (page["total"], page["start_at"], page["max_results"], [each["key"] for each in page["issues"]]) == (3, 1, 1, ["KIT-2"])
-    assert [each["key"] for each in call(shelf, "jira_get_project_issues", project_key="KIT", limit=2)["issues"]] \
-        == ["KIT-10", "KIT-2"]
-    assert [each["key"] for each in call(shelf, "jira_search", jql="status = Done OR key = SEC-1 order by key",
-                                         projects_filter="KIT")["issues"]] == ["KIT-10"]
+    assert (page["total"], page["start_at"], page["max_results"], [each["key"] for each in page["issues"]]) == (
+        3,
+        1,
+        1,
+        ["KIT-2"],
+    )
+    assert [each["key"] for each in call(shelf, "jira_get_project_issues", project_key="KIT", limit=2)["issues"]] == [
+        "KIT-10",
+        "KIT-2",
+    ]
+    assert [
+        each["key"]
+        for each in call(shelf, "jira_search", jql="status = Done OR key = SEC-1 order by key", projects_filter="KIT")[
+            "issues"
+        ]
+    ] == ["KIT-10"]
 
 
 def test_a_transition_follows_the_workflow_and_sets_the_resolution(shelf: CompanyDesk) -> None:
     assert call(shelf, "jira_get_transitions", issue_key="KIT-2") == [
-        {"id": "11", "name": "Start", "to_status": "In Progress"}, {"id": "21", "name": "Close", "to_status": "Done"}]
+        {"id": "11", "name": "Start", "to_status": "In Progress"},
+        {"id": "21", "name": "Close", "to_status": "Done"},
+    ]
     closed = call(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="21", comment="Fixed")
     assert closed["message"] == "Issue KIT-2 transitioned successfully"
     assert closed["issue"]["resolution"] == {"name": "Done"} and closed["issue"]["comments"][0]["body"] == "Fixed"
     assert closed["issue"]["resolutiondate"] == "2026-03-02T12:00:00.000+0000"
-    assert refusal(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="11") \
+    assert (
+        refusal(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="11")
         == "Error: Transition id '11' is not valid for this issue."
+    )
     reopened = call(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="31")["issue"]
     assert "resolution" not in reopened and reopened["status"]["name"] == "Reopened"
     assert keys(shelf, "statusCategory = 'To Do' order by key") == ["KIT-1", "KIT-2"]
@@ -192,8 +329,10 @@ def test_a_transition_follows_the_workflow_and_sets_the_resolution(shelf: Compan
 def test_a_refused_transition_has_the_words_of_recorded_ones() -> None:
     habits = {"refused_transitions": ["Error: {key} is {status}, it cannot be {to}."]}
     desk = desk_of(site(issue("KIT-1", -5, status="Done")), habits=habits)
-    assert refusal(desk, "jira_transition_issue", issue_key="KIT-1", transition_id="11") \
+    assert (
+        refusal(desk, "jira_transition_issue", issue_key="KIT-1", transition_id="11")
         == "Error: KIT-1 is Done, it cannot be In Progress."
+    )
 
 
 def test_transitions_without_a_workflow_are_those_of_recorded_answers() -> None:
@@ -207,47 +346,69 @@ def test_transitions_without_a_workflow_are_those_of_recorded_answers() -> None:
 
 def test_a_new_issue_takes_the_next_number_and_the_defaults() -> None:
     world = site(issue("KIT-1", -100), issue("KIT-2", 100, assignee="a2"))
-    made = call(desk_of(world), "jira_create_issue", project_key="KIT", summary="New", issue_type="task", assignee=JO,
-                additional_fields='{"labels": ["z", "a"], "components": [{"name": "wheels"}], "priority": {"name": "High"}}')
+    made = call(
+        desk_of(world),
+        "jira_create_issue",
+        project_key="KIT",
+        summary="New",
+        issue_type="task",
+        assignee=JO,
+        additional_fields='{"labels": ["z", "a"], "components": [{"name": "wheels"}], "priority": {"name": "High"}}',
+    )
     shown = made["issue"]
     assert (shown["key"], shown["id"], shown["url"]) == ("KIT-2", "92", "https://toys.example/rest/api/2/issue/KIT-2")
     assert (shown["labels"], shown["components"], shown["priority"]) == (["a", "z"], ["wheels"], {"name": "High"})
     assert (shown["assignee"]["account_id"], shown["reporter"]["account_id"], shown["status"]["name"]) == ("a2", "a1", "To Do")
     later = desk_of(world, at=200)
-    assert [call(later, "jira_create_issue", project_key="KIT", summary="New", issue_type="Task")["issue"]["key"]
-            for _ in range(2)] == ["KIT-3", "KIT-4"]
+    assert [
+        call(later, "jira_create_issue", project_key="KIT", summary="New", issue_type="Task")["issue"]["key"] for _ in range(2)
+    ] == ["KIT-3", "KIT-4"]
     assert call(later, "jira_get_issue", issue_key="KIT-4")["priority"] == {"name": "Medium"}
     assert keys(later, "reporter = currentUser() AND created >= -1m ORDER BY key ASC") == ["KIT-3", "KIT-4"]
 
 
 def test_rules_of_the_site_act_on_new_issues() -> None:
-    rules = [{"when": [["priority", "High"]], "on_change": None, "field": "labels", "adds": "hot"},
-             {"when": [["priority", "High"]], "on_change": None, "field": "duedate", "days": 2}]
+    rules = [
+        {"when": [["priority", "High"]], "on_change": None, "field": "labels", "adds": "hot"},
+        {"when": [["priority", "High"]], "on_change": None, "field": "duedate", "days": 2},
+    ]
     desk = desk_of(site(issue("KIT-1", -100)), habits={"rules": rules})
-    made = call(desk, "jira_create_issue", project_key="KIT", summary="New", issue_type="Task",
-                additional_fields={"priority": "High"})["issue"]
+    made = call(
+        desk, "jira_create_issue", project_key="KIT", summary="New", issue_type="Task", additional_fields={"priority": "High"}
+    )["issue"]
     assert (made["labels"], made["duedate"]) == (["hot"], "2026-03-04")
     with pytest.raises(Undecided):
         call(desk, "jira_update_issue", issue_key="KIT-1", fields={"priority": {"name": "High"}})
     desk = desk_of(site(issue("KIT-1", -100)), habits={"rules": [{**rules[0], "on_change": True}]})
-    assert call(desk, "jira_update_issue", issue_key="KIT-1", fields={"priority": {"name": "High"}})["issue"]["labels"] == ["hot"]
+    assert call(desk, "jira_update_issue", issue_key="KIT-1", fields={"priority": {"name": "High"}})["issue"]["labels"] == [
+        "hot"
+    ]
 
 
 def test_an_update_sets_fields_in_the_forms_of_the_server() -> None:
     desk = desk_of(site(issue("KIT-1", -100), record("jira_field", "customfield_7", name="Team", column="team")))
     fields = {"assignee": "Jo Berg", "labels": "b, a", "Due date": "2026-04-01", "team": {"value": "Blue"}, "summary": " S "}
     shown = call(desk, "jira_update_issue", issue_key="KIT-1", fields=json.dumps(fields))["issue"]
-    assert (shown["assignee"]["name"], shown["labels"], shown["duedate"], shown["summary"]) == ("Jo Berg", ["a", "b"],
-                                                                                               "2026-04-01", "S")
+    assert (shown["assignee"]["name"], shown["labels"], shown["duedate"], shown["summary"]) == (
+        "Jo Berg",
+        ["a", "b"],
+        "2026-04-01",
+        "S",
+    )
     assert desk.value("jira", "KIT-1", "team") == "Blue" and shown["updated"] == "2026-03-02 12:00:00 UTC"
     custom = call(desk, "jira_get_issue", issue_key="KIT-1", fields="customfield_7")
     assert custom == {"id": "91", "key": "KIT-1", "customfield_7": {"value": "Blue"}}
-    assert call(desk, "jira_update_issue", issue_key="KIT-1", fields={"status": "in progress"})["issue"]["status"]["name"] \
+    assert (
+        call(desk, "jira_update_issue", issue_key="KIT-1", fields={"status": "in progress"})["issue"]["status"]["name"]
         == "In Progress"
-    for given, text in (({"labels": ["a b"]}, "The label 'a b' contains spaces which is invalid."),
-                        ({"summary": ""}, "You must specify a summary of the issue."), ("[]", "Parsed additional_fields is not"),
-                        ({"status": "Nowhere"}, "Could not find transition to status 'Nowhere'. Available transitions: Close")):
-        assert refusal(desk, "jira_update_issue", issue_key="KIT-1", fields=given).startswith(f"Error: {text}")
+    )
+    for wrong, text in (
+        ({"labels": ["a b"]}, "The label 'a b' contains spaces which is invalid."),
+        ({"summary": ""}, "You must specify a summary of the issue."),
+        ("[]", "Parsed additional_fields is not"),
+        ({"status": "Nowhere"}, "Could not find transition to status 'Nowhere'. Available transitions: Close"),
+    ):
+        assert refusal(desk, "jira_update_issue", issue_key="KIT-1", fields=wrong).startswith(f"Error: {text}")
     for unknown in ({"priority": "Urgent"}, {"components": ["doors"]}, {"assignee": "Lou"}, {"sprint": 3}):
         with pytest.raises(Undecided):
             call(desk, "jira_update_issue", issue_key="KIT-1", fields=unknown)
@@ -262,30 +423,44 @@ def test_a_resolved_issue_is_changed_only_where_somebody_did() -> None:
     rule = {"field": "priority", "text": "Error: no more on {key}", "conditions": ["resolved", "status Done"]}
     desk = desk_of(world, habits={"refused_updates": [rule]})
     assert refusal(desk, "jira_update_issue", issue_key="KIT-1", fields={"priority": "Low"}) == "Error: no more on KIT-1"
-    assert call(desk, "jira_update_issue", issue_key="KIT-2", fields={"priority": "Low"})["issue"]["priority"] == {"name": "Low"}
+    assert call(desk, "jira_update_issue", issue_key="KIT-2", fields={"priority": "Low"})["issue"]["priority"] == {
+        "name": "Low"
+    }
 
 
 def test_comments_are_written_and_edited_by_their_authors() -> None:
-    other = record("jira_comment", "501", -50, key="KIT-1", author="a2", body="x", created=NOON - 50, updated=NOON - 50,
-                   deleted=False)
+    other = record(
+        "jira_comment", "501", -50, key="KIT-1", author="a2", body="x", created=NOON - 50, updated=NOON - 50, deleted=False
+    )
     desk = desk_of(site(issue("KIT-1", -100), other))
     assert call(desk, "jira_add_comment", issue_key="KIT-1", body="Häh") == {
-        "id": "502", "body": "Häh", "created": "2026-03-02 12:00:00+00:00", "author": "Mara Lind"}
+        "id": "502",
+        "body": "Häh",
+        "created": "2026-03-02 12:00:00+00:00",
+        "author": "Mara Lind",
+    }
     edited = call(desk, "jira_edit_comment", issue_key="KIT-1", comment_id="502", body="Oh")
     assert edited["updated"] == "2026-03-02 12:00:01+00:00"
     assert [each["body"] for each in call(desk, "jira_get_issue", issue_key="KIT-1", comment_limit=1)["comments"]] == ["Oh"]
     with pytest.raises(Undecided):
         call(desk, "jira_edit_comment", issue_key="KIT-1", comment_id="501", body="No")
-    assert refusal(desk, "jira_edit_comment", issue_key="KIT-1", comment_id="7", body="No") \
+    assert (
+        refusal(desk, "jira_edit_comment", issue_key="KIT-1", comment_id="7", body="No")
         == "Error: Can not find a comment for the id: 7."
+    )
     assert refusal(desk, "jira_add_comment", issue_key="KIT-1", body=" ") == "Error: Comment body can not be empty!"
     assert keys(desk, "comment ~ oh") == ["KIT-1"]
 
 
 def test_a_link_shows_on_both_issues(shelf: CompanyDesk) -> None:
     made = call(shelf, "jira_create_issue_link", link_type="Blocks", inward_issue_key="KIT-1", outward_issue_key="KIT-2")
-    assert made == {"success": True, "message": "Link created between KIT-1 and KIT-2", "link_type": "Blocks",
-                    "inward_issue": "KIT-1", "outward_issue": "KIT-2"}
+    assert made == {
+        "success": True,
+        "message": "Link created between KIT-1 and KIT-2",
+        "link_type": "Blocks",
+        "inward_issue": "KIT-1",
+        "outward_issue": "KIT-2",
+    }
     first, second = (call(shelf, "jira_get_issue", issue_key=key)["issuelinks"][0] for key in ("KIT-1", "KIT-2"))
     assert first["outward_issue"]["key"] == "KIT-2" and second["inward_issue"]["fields"]["summary"] == "Broken wheels"
     assert first["type"] == {"id": "10000", "name": "Blocks", "inward": "is blocked by", "outward": "blocks"}
@@ -304,8 +479,10 @@ def test_watchers_and_profiles(shelf: CompanyDesk) -> None:
 
 
 def test_fields_are_listed_where_the_export_lists_all() -> None:
-    rows = [{"id": "summary", "name": "Summary", "custom": False, "clauseNames": ["summary"]},
-            {"id": "duedate", "name": "Due date", "custom": False, "clauseNames": ["due", "duedate"]}]
+    rows = [
+        {"id": "summary", "name": "Summary", "custom": False, "clauseNames": ["summary"]},
+        {"id": "duedate", "name": "Due date", "custom": False, "clauseNames": ["due", "duedate"]},
+    ]
     listed = [each for row in rows for each in record("jira_listed_field", row["id"], row=row)]
     desk = desk_of(site(listed, record("setting", "jira", lists_all_fields=True)))
     assert call(desk, "jira_search_fields", limit=1) == rows[:1]
@@ -315,8 +492,13 @@ def test_fields_are_listed_where_the_export_lists_all() -> None:
             call(unknown, "jira_search_fields", keyword="due", limit=2)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(), lambda inner: st.lists(
-    inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3), max_leaves=8))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+        max_leaves=8,
+    )
+)
 def test_indented_json_is_python_s(value: Any) -> None:
     assert indented_json(value) == json.dumps(value, indent=2, ensure_ascii=False)
 
