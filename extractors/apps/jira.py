@@ -30,6 +30,7 @@ from extractors.apps.version import (
 from extractors.formats.instants import microseconds
 
 ISSUE, COMMENT, ACCOUNT, PROJECT, STATUS = "jira", "jira_comment", "jira_user", "jira_project", "jira_status"
+LINK = "jira_link"
 _HEAD = 20_000
 _MARKS = (b'"fields"', b'"issues"', b'"accountId"', b'"customfield_', b'"clauseNames"')
 _PLAIN = {"summary": "summary", "description": "description", "environment": "environment", "duedate": "duedate"}
@@ -262,6 +263,10 @@ class _JiraIssue:
             removed = [{"type": item.get("fromString"), "key": item.get("from")}] if item.get("from") else []
             changes.append(FieldChange(at, sequence, removed, added, actor))
         yield from set_versions(self.source("links"), last, changes, self.guessed_until)
+        added_at = {link["key"]: change.at for change in changes for link in change.after}
+        for link, row in zip(last, self.fields.get("issuelinks") or (), strict=True):
+            yield AppVersion(LINK, f"{self.key} {link['type']} {link['key']}", "number", row.get("id"),
+                             max(self.born, added_at.get(link["key"], self.born)), record=self.record)
 
     def resolved(self) -> Iterator[AppVersion]:
         """Yield the versions of the instant of resolution: set and cleared with the resolution."""

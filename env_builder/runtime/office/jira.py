@@ -9,6 +9,7 @@ Does not see: boards, sprints, attachments, work logs; the log of changes, right
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from ..company import CompanyDesk, Undecided
@@ -20,13 +21,13 @@ from .jira_issues import (
     COMMENT,
     DEFAULT_FIELDS,
     ISSUE,
+    LINK,
     LINK_TYPE,
     LISTED_FIELD,
     PRODUCT,
     PROJECT,
     Fields,
     JiraDesk,
-    jira_time,
     refused,
 )
 from .jira_search import search_keys
@@ -191,10 +192,10 @@ def _edit_comment(desk: CompanyDesk, arguments: Arguments) -> str:
 
 def _comment_time(site: JiraDesk, seconds: float) -> str:
     """Return an instant as the server's answer to a comment shows it: Jira's own form, or Python's."""
-    text = jira_time(seconds)
+    text = site.time(seconds)
     if site.desk.convention(PRODUCT, "comment_time") == "jira":
         return text
-    return f"{text[:10]} {text[11:19]}" + ("" if text[20:23] == "000" else f".{text[20:23]}000") + "+00:00"
+    return str(datetime.fromisoformat(text))
 
 
 def _create_issue_link(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -213,8 +214,9 @@ def _create_issue_link(desk: CompanyDesk, arguments: Arguments) -> str:
         raise Undecided(f"no record shows the type of links {kind!r}")
     number = str(int(desk.made_id("link", 8), 16))
     for key, other, wording in ((source, target, outward), (target, source, inward)):
-        links = [*(site.value(key, "links") or ()), {"type": wording, "key": other, "id": number}]
+        links = [*(site.value(key, "links") or ()), {"type": wording, "key": other}]
         desk.write(ISSUE, key, links=links, updated=desk.now)
+        desk.write(LINK, f"{key} {wording} {other}", number=number)
     if arguments.get("comment"):
         changes.add_comment(site, source, arguments["comment"])
     return indented_json({"success": True, "message": f"Link created between {source} and {target}", "link_type": kind,
@@ -249,11 +251,7 @@ def _get_user_profile(desk: CompanyDesk, arguments: Arguments) -> str:
 
 def _get_all_projects(desk: CompanyDesk, arguments: Arguments) -> str:
     site = JiraDesk(desk)
-    projects = []
-    for key in sorted(key for key in desk.ids(PROJECT) if site.sees_project(key)):
-        avatar = desk.value(PROJECT, key, "avatar")
-        projects.append(site.project(key) | ({"avatar_url": avatar} if avatar else {}))
-    return indented_json(projects)
+    return indented_json([site.project(key) for key in sorted(desk.ids(PROJECT)) if site.sees_project(key)])
 
 
 def _search_fields(desk: CompanyDesk, arguments: Arguments) -> str:

@@ -10,14 +10,15 @@ converted. What an issue has that no export holds (who watches, the log of chang
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..company import CompanyDesk, ProductRefusal, Undecided
 
 ISSUE, COMMENT, ACCOUNT, PROJECT, STATUS = "jira", "jira_comment", "jira_user", "jira_project", "jira_status"
 PRIORITY, RESOLUTION, TYPE, FIELD, LINK_TYPE = "jira_priority", "jira_resolution", "jira_type", "jira_field", "jira_link_type"
-LISTED_FIELD = "jira_listed_field"
+LISTED_FIELD, LINK = "jira_listed_field", "jira_link"
 PRODUCT = "jira"
 NO_ISSUE = "Issue does not exist or you do not have permission to see it."
 ALL = "*all"
@@ -106,6 +107,24 @@ class JiraDesk:
                 "email": value(ACCOUNT, account, "email") if with_address else None,
                 "avatar_url": value(ACCOUNT, account, "avatar")}
 
+    # Time
+
+    def zone(self) -> tzinfo:
+        """Return the time zone of the acting person, in which Jira writes and reads instants. Errors: Undecided."""
+        name = self.desk.value(ACCOUNT, self.me, "time_zone")
+        if name in (None, "UTC", "Etc/UTC", "GMT"):
+            return UTC
+        try:
+            return ZoneInfo(str(name))
+        except (ZoneInfoNotFoundError, ValueError):
+            raise Undecided(f"the time zone {name!r} is not known here") from None
+
+    def time(self, seconds: float) -> str:
+        """Return an instant as Jira's REST API writes it. Errors: Undecided."""
+        milliseconds = round(seconds * 1000)
+        moment = datetime.fromtimestamp(milliseconds // 1000, self.zone())
+        return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03}{moment:%z}"
+
     # Parts of an issue
 
     def status(self, name: str) -> dict[str, Any]:
@@ -140,13 +159,15 @@ class JiraDesk:
 
     def project(self, key: str) -> dict[str, Any]:
         """Return a project."""
-        return {"key": key, "name": self.desk.value(PROJECT, key, "name") or "Unknown"}
+        avatar = self.desk.value(PROJECT, key, "avatar")
+        return {"key": key, "name": self.desk.value(PROJECT, key, "name") or "Unknown",
+                **({"avatar_url": avatar} if avatar else {})}
 
     def comment(self, key: str) -> dict[str, Any]:
         """Return a comment as issues show it."""
         value = self.desk.value
         return {"id": key, "body": value(COMMENT, key, "body") or "", "author": self.person(value(COMMENT, key, "author")),
-                "created": jira_time(value(COMMENT, key, "created")), "updated": jira_time(value(COMMENT, key, "updated"))}
+                "created": self.time(value(COMMENT, key, "created")), "updated": self.time(value(COMMENT, key, "updated"))}
 
     def links(self, key: str) -> list[dict[str, Any]]:
         """Return the links of an issue to issues that the person can see."""
@@ -156,9 +177,7 @@ class JiraDesk:
             if not self.desk.exists(ISSUE, other) or not self.desk.sees(ISSUE, other):
                 continue
             kind, side = self._link_type(str(link["type"]))
-            number = link.get("id") or self.desk.assigned(ISSUE, key, "link_numbers")
-            if isinstance(number, dict):
-                number = number.get(f"{link['type']} {other}")
+            number = self.desk.value(LINK, f"{key} {link['type']} {other}", "number")
             if number is None:
                 raise Undecided(f"no record shows the number of the link from {key} to {other}")
             shown.append({"id": str(number), "type": kind, f"{side}_issue": self._linked(other)})
@@ -228,7 +247,7 @@ class JiraDesk:
         if is_shown("duedate") and (day := self.value(key, "duedate")):
             shown["duedate"] = day
         if is_shown("resolutiondate") and (resolved := self.value(key, "resolved")):
-            shown["resolutiondate"] = jira_time(resolved)
+            shown["resolutiondate"] = self.time(resolved)
         if is_shown("parent") and self.value(key, "parent"):
             raise Undecided(f"no record holds how Jira shows the parent of {key}")
         return shown
@@ -248,15 +267,9 @@ class JiraDesk:
         return shown
 
     def _custom(self, key: str, fields: Fields) -> dict[str, Any]:
-        """Return the custom fields that a call asks for, by id or by name."""
-        if fields is None:
-            return {}
-        shown = {}
-        for name in self.desk.ids(FIELD):
-            wanted = (name, "cf_" + name.removeprefix("customfield_"))
-            if fields == ALL or any(each in fields for each in wanted):
-                shown[name] = {"value": self.value(key, str(self.desk.value(FIELD, name, "column")))}
-        return shown
+        """Return the custom fields that a call asks for, by id: Jira knows them by no other name here."""
+        wanted = self.desk.ids(FIELD) if fields == ALL else [name for name in fields or () if self.desk.exists(FIELD, name)]
+        return {name: {"value": self.value(key, str(self.desk.value(FIELD, name, "column")))} for name in wanted}
 
     def _shows(self, name: str) -> bool:
         return bool(self.desk.convention(PRODUCT, "shown", {}).get(name, True))
@@ -269,12 +282,6 @@ class JiraDesk:
 def as_list(value: Any) -> list[str]:
     """Return a field with several values as a list: components are one name, or a list of names."""
     return [] if value in (None, "") else [str(each) for each in value] if isinstance(value, list) else [str(value)]
-
-
-def jira_time(seconds: float) -> str:
-    """Return an instant as Jira's REST API writes it, in UTC."""
-    moment = datetime.fromtimestamp(round(seconds * 1000) // 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{round(seconds * 1000) % 1000:03}+0000"
 
 
 def server_time(seconds: float) -> str:

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta, tzinfo
+from datetime import MAXYEAR, MINYEAR, datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..company import Undecided
 from .jira_issues import (
-    ACCOUNT,
     CATEGORIES,
     COMMENT,
     FIELD,
@@ -258,24 +256,15 @@ class _JqlSearch:
 
     # Time
 
-    def _zone(self) -> tzinfo:
-        name = self._desk.value(ACCOUNT, self._site.me, "time_zone")
-        if name in (None, "UTC", "Etc/UTC", "GMT"):
-            return UTC
-        try:
-            return ZoneInfo(str(name))
-        except (ZoneInfoNotFoundError, ValueError):
-            raise Undecided(f"the time zone {name!r} is not known here") from None
-
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._desk.now, self._zone())
+        return datetime.fromtimestamp(self._desk.now, self._site.zone())
 
     def _instant(self, text: str) -> datetime:
         day = _DAY.fullmatch(text.strip())
         if day is not None:
             try:
                 year, month, of_month, hour, minute = (int(part or 0) for part in day.groups())
-                return datetime(year, month, of_month, hour, minute, tzinfo=self._zone())
+                return datetime(year, month, of_month, hour, minute, tzinfo=self._site.zone())
             except ValueError:
                 raise UnsupportedQuery(f"invalid date {text!r} in the query (expected YYYY-MM-DD)") from None
         return self._now() + _offset(text)
