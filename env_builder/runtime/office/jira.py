@@ -45,7 +45,8 @@ def _fields_of(site: JiraDesk, tool: str, given: Any) -> tuple[Fields, bool]:
     """Return the fields that a call asks for, and whether it leaves them to the server."""
     if given == ALL:
         return ALL, False
-    names = [name.strip() for name in str(given or "").split(",") if name.strip()]
+    listed = given if isinstance(given, list) else str(given or "").split(",")
+    names = [name for each in listed if (name := str(each).strip())]
     if names and set(names) != set(DEFAULT_FIELDS):
         return names, False
     shown = site.desk.convention(PRODUCT, "shown", {}).get(tool)
@@ -282,8 +283,34 @@ _WRITES: dict[str, Callable[[CompanyDesk, Arguments], str]] = {
     "jira_add_comment": _add_comment, "jira_edit_comment": _edit_comment, "jira_create_issue_link": _create_issue_link,
     "jira_add_watcher": _add_watcher,
 }
+_REQUIRED: dict[str, tuple[str, ...]] = {
+    "jira_get_issue": ("issue_key",), "jira_search": ("jql",), "jira_get_project_issues": ("project_key",),
+    "jira_get_transitions": ("issue_key",), "jira_get_user_profile": ("user_identifier",),
+    "jira_create_issue": ("project_key", "summary", "issue_type"), "jira_update_issue": ("issue_key", "fields"),
+    "jira_transition_issue": ("issue_key", "transition_id"), "jira_add_comment": ("issue_key",),
+    "jira_edit_comment": ("issue_key", "comment_id", "body"), "jira_add_watcher": ("issue_key", "user_identifier"),
+    "jira_create_issue_link": ("link_type", "inward_issue_key", "outward_issue_key"),
+}
+_NUMBERS = ("limit", "start_at", "comment_limit")
+
+
+def _checked(tool: str, answer: Callable[[CompanyDesk, Arguments], str]) -> Callable[[CompanyDesk, Arguments], str]:
+    """Return an answer that leaves open what the server says of arguments that its schema forbids."""
+    def answer_checked(desk: CompanyDesk, arguments: Arguments) -> str:
+        missing = [name for name in _REQUIRED.get(tool, ()) if arguments.get(name) is None]
+        if missing:
+            raise Undecided(f"what the server answers without {', '.join(missing)}")
+        for name in _NUMBERS:
+            value = arguments.get(name)
+            if value is not None and not (isinstance(value, int) or (isinstance(value, str) and value.strip().isdigit())):
+                raise Undecided(f"what the server answers to {name} = {value!r}")
+        return answer(desk, arguments)
+
+    return answer_checked
+
+
 TOOLS: dict[str, OfficeTool] = {
-    **{name: OfficeTool(answer) for name, answer in _READS.items()},
-    **{name: OfficeTool(answer, writes=True) for name, answer in _WRITES.items()},
+    **{name: OfficeTool(_checked(name, answer)) for name, answer in _READS.items()},
+    **{name: OfficeTool(_checked(name, answer), writes=True) for name, answer in _WRITES.items()},
 }
 """Name of a tool -> what answers it."""

@@ -166,7 +166,7 @@ class JiraDesk:
     def comment(self, key: str) -> dict[str, Any]:
         """Return a comment as issues show it."""
         value = self.desk.value
-        return {"id": key, "body": value(COMMENT, key, "body") or "", "author": self.person(value(COMMENT, key, "author")),
+        return {"id": key, "body": _plain_text(value(COMMENT, key, "body") or ""), "author": self.person(value(COMMENT, key, "author")),
                 "created": self.time(value(COMMENT, key, "created")), "updated": self.time(value(COMMENT, key, "updated"))}
 
     def links(self, key: str) -> list[dict[str, Any]]:
@@ -233,7 +233,7 @@ class JiraDesk:
         """Return the fields of an issue that say what it is about, in the model's order."""
         shown: dict[str, Any] = {}
         if is_shown("description") and (text := self.value(key, "description")):
-            shown["description"] = text
+            shown["description"] = _plain_text(text)
         if is_shown("status"):
             shown["status"] = self.status(self.value(key, "status"))
         if is_shown("issuetype"):
@@ -282,6 +282,13 @@ class JiraDesk:
 def as_list(value: Any) -> list[str]:
     """Return a field with several values as a list: components are one name, or a list of names."""
     return [] if value in (None, "") else [str(each) for each in value] if isinstance(value, list) else [str(value)]
+
+
+def _plain_text(text: Any) -> str:
+    """Return a text that is plain or Jira's markup. Errors: Undecided for a document in Atlassian's format."""
+    if not isinstance(text, str):
+        raise Undecided("how the server writes a document in Atlassian's format")
+    return text
 
 
 def server_time(seconds: float) -> str:

@@ -169,7 +169,10 @@ class _JqlSearch:
         gap: Undecided | None = None
         for place in places:
             try:
-                if has_words(str(self._desk.value(*place) or ""), clause.values[0].text):
+                text = self._desk.value(*place) or ""
+                if not isinstance(text, str):
+                    raise Undecided("the words of a document in Atlassian's format")
+                if has_words(text, clause.values[0].text):
                     return True
             except Undecided as undecided:
                 gap = undecided

@@ -513,3 +513,30 @@ def test_a_word_that_is_there_is_found_and_another_form_is_undecided(words: list
             has_words(text, wanted)
     else:
         assert not has_words(text, wanted)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"issue_key": "KIT-1", "comment_limit": "some"}, {"issue_key": None}])
+def test_arguments_that_the_schema_forbids_are_undecided(shelf: CompanyDesk, arguments: dict[str, Any]) -> None:
+    with pytest.raises(Undecided):
+        call(shelf, "jira_get_issue", **arguments)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5) | st.sampled_from(["KIT-1", "a2", "High", "KIT"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+names = st.sampled_from(
+    "issue_key jql project_key summary issue_type fields additional_fields transition_id body comment_id limit assignee".split()
+)
+
+
+@given(st.sampled_from(sorted(TOOLS)), st.dictionaries(names, json_values, max_size=6))
+def test_any_arguments_are_answered_refused_or_undecided(tool: str, arguments: dict[str, Any]) -> None:
+    from env_builder.runtime.company import ProductRefusal
+
+    desk = desk_of(site(issue("KIT-1", -9, assignee="a1")))
+    try:
+        assert json.loads(TOOLS[tool].answer(desk, {"issue_key": "KIT-1", "project_key": "KIT", **arguments})) is not None
+    except (ProductRefusal, Undecided) as error:
+        assert str(error)
