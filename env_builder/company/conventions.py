@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.company.jira_habits import learn_jira
 from env_builder.runtime.company import CompanyWorld
 
 _END = 2**61
@@ -86,6 +87,7 @@ def settled_after(ages: Mapping[str, Iterable[tuple[float, bool]]]) -> dict[str,
 
 LEARNERS: dict[str, Callable[[Sequence[RecordedCall], CompanyWorld], dict[str, Any]]] = {
     "slack": learn_slack,
+    "jira": learn_jira,
 }
 """Product -> what learns from calls."""
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from extractors.apps import jira_setup
 from extractors.apps.history import FieldChange, FieldSource, latest_versions, scalar_versions, set_versions
 from extractors.apps.version import (
     BEGINNING,
@@ -29,8 +30,9 @@ from extractors.apps.version import (
 from extractors.formats.instants import microseconds
 
 ISSUE, COMMENT, ACCOUNT, PROJECT, STATUS = "jira", "jira_comment", "jira_user", "jira_project", "jira_status"
+LINK = "jira_link"
 _HEAD = 20_000
-_MARKS = (b'"fields"', b'"issues"', b'"accountId"', b'"customfield_')
+_MARKS = (b'"fields"', b'"issues"', b'"accountId"', b'"customfield_', b'"clauseNames"')
 _PLAIN = {"summary": "summary", "description": "description", "environment": "environment", "duedate": "duedate"}
 _NAMED = {"issuetype": "type", "status": "status", "priority": "priority", "resolution": "resolution"}
 _PEOPLE = {"assignee": "assignee", "reporter": "reporter"}
@@ -46,7 +48,7 @@ def claims(file: ExportFile, siblings: frozenset[str]) -> bool:
         return False
     row = first_row(file, "issues", "values")
     return (isinstance(row.get("fields"), dict) and "key" in row) or ("issues" in row and "maxResults" in row) or (
-        "accountId" in row and "displayName" in row) or str(row.get("id", "")).startswith("customfield_")
+        "accountId" in row and "displayName" in row) or _is_field(row)
 
 
 def adopts(file: ExportFile) -> bool:
@@ -59,6 +61,8 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
     names: dict[str, str] = {}
     accounts: set[str] = set()
     issues: dict[str, tuple[dict[str, Any], ExportFile]] = {}
+    settings: list[tuple[Any, ExportFile]] = []
+    setup = jira_setup.JiraSetup(files[0].path if files else "")
     for file in files:
         try:
             content = [file.json()] if not file.name.endswith(".jsonl") else file.json_lines()
@@ -67,26 +71,41 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
             continue
         for part in content:
             if adopts(file):
-                yield from _configuration(part, file)
+                settings.append((part, file))
                 continue
             for row in _rows(part):
                 if "fields" in row and "key" in row:
                     issues[str(row["key"])] = (row, file)
                 elif row.get("accountId"):
                     accounts.add(str(row["accountId"]))
+                    setup.add_account(row)
                     yield from _account(row, file)
-                elif str(row.get("id", "")).startswith("customfield_"):
-                    names[str(row["id"])] = str(row.get("name") or row["id"])
+                elif _is_field(row):
+                    setup.list_field(row)
+                    if str(row["id"]).startswith("customfield_"):
+                        names[str(row["id"])] = str(row.get("name") or row["id"])
                 elif row:
                     yield bad_row(file, str(row.get("id", "")), "neither an issue, an account nor a field")
     listed = frozenset(accounts)
     yield from (version for version in named_accounts(ACCOUNT, [row for row, _ in issues.values()])
                 if version.entity_id not in listed)
+    for content, file in settings:
+        yield from _configuration(content, file, [row for row, _ in issues.values()])
+    columns = column_names(names)
+    for key, name in names.items():
+        setup.add_field(key, name, columns[key])
     for key, (row, file) in issues.items():
         try:
-            yield from _JiraIssue(row, file, names).versions()
+            yield from _JiraIssue(row, file, columns).versions()
+            setup.add_issue(row)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             yield bad_row(file, key, error)
+    yield from setup.versions()
+
+
+def _is_field(row: dict[str, Any]) -> bool:
+    """Return whether a row defines a field of issues."""
+    return str(row.get("id", "")).startswith("customfield_") or ("clauseNames" in row and isinstance(row.get("custom"), bool))
 
 
 def _rows(content: Any) -> list[dict[str, Any]]:
@@ -107,15 +126,19 @@ def _account(row: dict[str, Any], file: ExportFile) -> Iterator[AppVersion]:
                      record=file.path)
 
 
-def _configuration(content: Any, file: ExportFile) -> Iterator[AppRow]:
-    """Transitions from each status, or who may see each project: as of the export."""
+def _configuration(content: Any, file: ExportFile, issues: list[dict[str, Any]]) -> Iterator[AppRow]:
+    """Transitions from each status, known since the changelogs obey them; or who may see each project, as of the export."""
     if not isinstance(content, dict):
         yield bad_row(file, "", "a mapping is expected")
         return
     is_workflow = "workflow" in file.name
+    known_from = NEVER_KNOWN
+    if is_workflow:
+        broken = microseconds(jira_setup.last_break(content, issues))
+        known_from = BEGINNING if broken is None else broken + 1
     for name, value in content.items():
         yield AppVersion(STATUS if is_workflow else PROJECT, str(name), "transitions" if is_workflow else "readers", value,
-                         BEGINNING, guessed_until=NEVER_KNOWN, record=file.path)
+                         BEGINNING, guessed_until=known_from, record=file.path)
 
 
 def plain(value: Any) -> Any:
@@ -132,11 +155,18 @@ def slug(name: str) -> str:
     return re.sub(r"\W+", "_", name.strip().lower()).strip("_")
 
 
+def column_names(names: dict[str, str]) -> dict[str, str]:
+    """Return id of a custom field -> the field that holds it: its name as a slug, or the id where two names make one slug."""
+    slugs = {key: slug(name) for key, name in names.items()}
+    is_unique = len(set(slugs.values())) == len(slugs)
+    return {key: own if own and is_unique else key for key, own in slugs.items()}
+
+
 class _JiraIssue:
     """One issue, and the versions of its fields."""
 
-    def __init__(self, row: dict[str, Any], file: ExportFile, names: dict[str, str]) -> None:
-        self.row, self.fields, self.file, self.names = row, row["fields"], file, names
+    def __init__(self, row: dict[str, Any], file: ExportFile, columns: dict[str, str]) -> None:
+        self.row, self.fields, self.file, self.columns = row, row["fields"], file, columns
         self.key = str(row["key"])
         created = microseconds(self.fields["created"])
         if created is None:
@@ -165,7 +195,8 @@ class _JiraIssue:
         """Yield the versions of all fields, and of the comments."""
         fields = self.fields
         fixed = {"key": self.key, "project": plain({"key": (fields.get("project") or {}).get("key")}),
-                 "created": epoch(self.born), "parent": (fields.get("parent") or {}).get("key")}
+                 "created": epoch(self.born), "parent": (fields.get("parent") or {}).get("key"),
+                 "number": self.row.get("id"), "url": self.row.get("self")}
         for name, value in fixed.items():
             yield self.source(name).version(value, self.born, 0, self.reporter)
         for name, field in _PLAIN.items():
@@ -211,12 +242,10 @@ class _JiraIssue:
 
     def custom_fields(self) -> Iterator[AppVersion]:
         """Yield the versions of the company's own fields, under their names."""
-        used = {slug(name) for name in self.names.values()}
         for name, value in self.fields.items():
             if not name.startswith("customfield_"):
                 continue
-            title = slug(self.names.get(name, name))
-            field = title if title and len(used) == len(self.names) else name
+            field = self.columns.get(name, name)
             last = plain(value)
             by_id = list(self.changes(name, "to"))
             changes = by_id if by_id and by_id[-1].after == last else list(self.changes(name, "toString"))
@@ -234,6 +263,10 @@ class _JiraIssue:
             removed = [{"type": item.get("fromString"), "key": item.get("from")}] if item.get("from") else []
             changes.append(FieldChange(at, sequence, removed, added, actor))
         yield from set_versions(self.source("links"), last, changes, self.guessed_until)
+        added_at = {link["key"]: change.at for change in changes for link in change.after}
+        for link, row in zip(last, self.fields.get("issuelinks") or (), strict=True):
+            yield AppVersion(LINK, f"{self.key} {link['type']} {link['key']}", "number", row.get("id"),
+                             max(self.born, added_at.get(link["key"], self.born)), record=self.record)
 
     def resolved(self) -> Iterator[AppVersion]:
         """Yield the versions of the instant of resolution: set and cleared with the resolution."""

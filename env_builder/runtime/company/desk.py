@@ -10,6 +10,7 @@ An act takes a second of the desk's clock, so that the order of writes is the or
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -179,6 +180,21 @@ class CompanyDesk:
         return [key for key in keys if self.exists(entity_class, key)]
 
     # Writing
+
+    def assigned(self, entity_class: str, entity_id: str, field: str) -> Any:
+        """Return what a product gave a record of this id when it came to be, even later: for numbers that products assign
+        alone, so that a record which the episode makes in its place gets the recorded number. None: there is none."""
+        return self._start.state.world.first_value(entity_class, entity_id, field)
+
+    def next_id(self, entity_class: str, field: str = "", value: Any = None) -> str | None:
+        """Return the id that the product gave next to a record of a class, with a value in a field if one is named.
+
+        For ids that a product counts: a record which the episode makes takes the place of the recorded one.
+        """
+        world = self._start.state.world
+        ids = world.by_value(entity_class, field).get(value, ()) if field else world.ids.get(entity_class, ())
+        begun = bisect_right(ids, self._start.state.instant, key=lambda key: world.births[entity_class, key])
+        return next((key for key in ids[begun:] if self._overlay.get((entity_class, key), None) is None), None)
 
     def made_id(self, kind: str, length: int = 16) -> str:
         """Return hexadecimal digits for a new id: the same for the same start, number of acts and kind."""

@@ -80,6 +80,8 @@ class CompanyWorld:
         """(class, id) -> field -> number of the field."""
         self.ids: dict[str, list[str]] = {}
         """Class -> ids, in the order of their first versions."""
+        self.births: dict[tuple[str, str], int] = {}
+        """(class, id) -> instant of the record's first version."""
         self._slot_of: list[int] = []
         count = 0
         for version in self.versions:
@@ -87,6 +89,7 @@ class CompanyWorld:
             fields = self.slots.get(key)
             if fields is None:
                 fields = self.slots[key] = {}
+                self.births[key] = version.at
                 self.ids.setdefault(version.entity_class, []).append(version.entity_id)
             slot = fields.get(version.field)
             if slot is None:
@@ -123,18 +126,27 @@ class CompanyWorld:
         first = bisect_right(self._instants, 0)
         return (self._instants[first], self._instants[-1]) if first < len(self._instants) else (0, 0)
 
+    def first_value(self, entity_class: str, entity_id: str, field: str) -> Any:
+        """Return the first value that a field of a record ever had, at whatever instant; None: there is no such field."""
+        values = self._values_of_fields().get(self.slots.get((entity_class, entity_id), {}).get(field, _NONE))
+        return values[0] if values else None
+
+    def _values_of_fields(self) -> dict[int, list[Any]]:
+        if not self._values:
+            for version, slot in zip(self.versions, self._slot_of, strict=True):
+                self._values.setdefault(slot, []).append(version.value)
+        return self._values
+
     def _index(self, indexes: dict[tuple[str, str], dict[Any, list[str]]], entity_class: str, field: str,
                keys_of: Callable[[Any], Iterable[Any]]) -> dict[Any, list[str]]:
         """Return the index of a field, made when it is first asked for."""
         index = indexes.get((entity_class, field))
         if index is None:
-            if not self._values:
-                for version, slot in zip(self.versions, self._slot_of, strict=True):
-                    self._values.setdefault(slot, []).append(version.value)
+            all_values = self._values_of_fields()
             index = {}
             for entity_id in self.ids.get(entity_class, ()):
                 slot_of = self.slots[entity_class, entity_id].get(field, _NONE)
-                for key in dict.fromkeys(key for value in self._values.get(slot_of, ()) for key in keys_of(value)):
+                for key in dict.fromkeys(key for value in all_values.get(slot_of, ()) for key in keys_of(value)):
                     index.setdefault(key, []).append(entity_id)
             indexes[entity_class, field] = index
         return index

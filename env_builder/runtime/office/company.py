@@ -29,6 +29,7 @@ from .tools import OfficeTool
 PRODUCTS: tuple[str, ...] = (
     "slack",
     "drive",
+    "jira",
 )
 """Modules of this package, each with the tools of one product."""
 VERSIONS, PEOPLE, CONVENTIONS, SCHEMAS = "versions.jsonl", "people.jsonl", "conventions.json", "schemas.jsonl"
