@@ -1,8 +1,9 @@
 """Answer the tools of all apps of a company over one world, as of an instant and as one person; product `company`.
 
 In: versions.jsonl of the app's folder (a row a value that a field took: `FieldVersion`), people.jsonl ({"address",
-"accounts"}), conventions.json, who acts (identities.py: a session -> the person's address) and the option `products` of the
-manifest's row: the products whose tools are offered. Out: an app. Its apps share one desk, so that an act in one app can move
+"accounts"}), conventions.json, inhouse.json (tools learnt from recorded calls; may be absent), who acts (identities.py: a
+session -> the person's address) and the option `products` of the manifest's row: the products whose tools are offered.
+Out: an app. Its apps share one desk, so that an act in one app can move
 another one.
 An answer that depends on what the exports do not tell has the tier `unknown` and changes nothing.
 """
@@ -22,6 +23,7 @@ from ..canonical import canonical
 from ..company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, PersonSight, ProductRefusal, Undecided
 from ..files import rows_of
 from ..records import Result
+from .inhouse import INHOUSE, tools_from
 from .tools import OfficeTool
 
 PRODUCTS: tuple[str, ...] = (
@@ -37,7 +39,8 @@ def load(folder: Path, row: Mapping[str, Any], users: SessionUsers) -> CompanyAp
     world = CompanyWorld(FieldVersion(**version) for version in rows_of(folder / VERSIONS))
     accounts = {person["address"]: person["accounts"] for person in rows_of(folder / PEOPLE)}
     conventions = json.loads((folder / CONVENTIONS).read_bytes())
-    return CompanyApp(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions)
+    induced = json.loads((folder / INHOUSE).read_bytes()) if (folder / INHOUSE).exists() else None
+    return CompanyApp(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions, induced)
 
 
 def tools_of(products: Sequence[str]) -> dict[str, OfficeTool]:
@@ -54,10 +57,11 @@ class CompanyApp(App):
     """The apps of a company over time."""
 
     def __init__(self, name: str, world: CompanyWorld, accounts: Mapping[str, Mapping[str, str]], users: SessionUsers,
-                 products: Sequence[str], conventions: Mapping[str, Any]) -> None:
+                 products: Sequence[str], conventions: Mapping[str, Any],
+                 induced: Mapping[str, Any] | None = None) -> None:
         self.name = name
         self.world = world
-        self.tools = tools_of(products)
+        self.tools = {**(tools_from(induced) if induced else {}), **tools_of(products)}
         self.answers: Collection[str] = frozenset(self.tools)
         self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
         self.explained = self.writes

@@ -1,0 +1,139 @@
+"""Learn a company's own tools from recorded calls and the change streams of its databases.
+
+In: recorded calls, the company's world, who has which accounts, the names of tools that are implemented. Out: the content of
+inhouse.json (`runtime.office.inhouse`), or None where nothing was learnt.
+A plan of a tool is proposed from its calls (`tool_plans`) and kept if, carried out at the instants of the calls, it gives
+their answers: at least `LEAST_EXACT` of them, and at most `MOST_WRONG` of the others wrongly.
+Does not see: tools whose answers are not about rows of a change stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from env_builder.company.call_acts import acts_of
+from env_builder.company.conventions import RecordedCall
+from env_builder.company.row_changes import RowAct, StreamChange, row_changes, split_acts
+from env_builder.company.row_effects import learn_effects
+from env_builder.company.tool_plans import ToolCall, complete_plan, proposed_plans
+from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, PersonSight, ProductRefusal, Undecided
+from env_builder.runtime.office.inhouse import answer_call
+from env_builder.runtime.office.row_tables import ROW
+from env_builder.runtime.office.row_writes import RowRules
+
+TABLE = "db_table"
+"""Class of the records that describe tables (`extractors.apps.rows`)."""
+LEAST_EXACT, MOST_WRONG = 3, 0.02
+MOST_CALLS = 300
+"""Calls of a tool that teach."""
+
+
+class _Score(NamedTuple):
+    exact: int
+    n_wrong: int
+
+
+class _EverySight(PersonSight):
+    """Rows of tables are for everybody."""
+
+    def __init__(self) -> None:
+        self.address = ""
+
+    def sees(self, entity_class: str, entity_id: str) -> bool:
+        return True
+
+
+def induce(calls: Sequence[RecordedCall], world: CompanyWorld, accounts: Mapping[str, Mapping[str, str]],
+           implemented: Collection[str]) -> dict[str, Any] | None:
+    """Return what was learnt of the tools that are not implemented."""
+    rows = CompanyWorld(version for version in world.versions if version.entity_class == ROW)
+    beginning, acts = split_acts(row_changes(rows))
+    tables = describe_tables(world, [*beginning, *(change for act in acts for change in act.changes)])
+    if not tables:
+        return None
+    rules = RowRules(tables, learn_effects(beginning, acts, tables))
+    own = sorted((call for call in calls if call.tool not in implemented), key=lambda call: call.at)
+    act_of = acts_of(own, acts)
+    by_tool: dict[str, list[ToolCall]] = defaultdict(list)
+    for number, call in enumerate(own):
+        if len(by_tool[call.tool]) < MOST_CALLS:
+            by_tool[call.tool].append(_tool_call(call, act_of.get(number), rows, accounts))
+    tools = {tool: plan for tool, of_tool in sorted(by_tool.items()) if (plan := _best(rules, of_tool)) is not None}
+    return {"tables": rules.tables, "effects": rules.effects, "tools": tools} if tools else None
+
+
+def describe_tables(world: CompanyWorld, changes: Sequence[StreamChange]) -> dict[str, dict[str, Any]]:
+    """Return columns with types, and the key, of each table: as declared, else as its rows show."""
+    values: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    keys: dict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
+    for change in changes:
+        keys[change.table].append((change.key, change.values))
+        for column, value in change.values.items():
+            values[change.table][column].append(value)
+    state = world.at(2**61)
+    tables = {}
+    for table, columns in values.items():
+        declared = state.values(TABLE, table)
+        stated = {name: affinity(kind) for name, kind in declared.get("columns", {}).items()}
+        names = [name for name in stated if name in columns] + [name for name in columns if name not in stated]
+        types = {name: stated.get(name) or _shown_type(columns[name]) for name in names}
+        key = declared.get("key") or [name for name in names if all(
+            name not in row or str(row[name]) == own for own, row in keys[table])][:1]
+        tables[table] = {"types": types, "key": list(key)}
+    return tables
+
+
+def affinity(declared: str) -> str:
+    """Return the affinity of a declared type."""
+    kind = declared.casefold()
+    if re.search(r"int|serial", kind):
+        return "integer"
+    if re.search(r"char|clob|text|uuid|enum|date|time", kind):
+        return "text"
+    return "real" if re.search(r"real|floa|doub", kind) else "any"
+
+
+def _shown_type(values: Sequence[Any]) -> str:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {str}:
+        return "text"
+    return "integer" if kinds == {int} else "real" if kinds and kinds <= {int, float} else "any"
+
+
+def _tool_call(call: RecordedCall, act: RowAct | None, rows: CompanyWorld,
+               accounts: Mapping[str, Mapping[str, str]]) -> ToolCall:
+    at = call.at if act is None else act.at - 1
+    state = rows.at(at)
+    start = DeskStart(state, call.acting_for, accounts, _EverySight())
+    return ToolCall(call.arguments, call.content, call.is_error, act, CompanyDesk(start))
+
+
+def _best(rules: RowRules, calls: list[ToolCall]) -> dict[str, Any] | None:
+    """Return the plan that gives most of the recorded answers, or None."""
+    best: tuple[_Score, dict[str, Any]] | None = None
+    for proposed in proposed_plans(rules, calls):
+        plan = complete_plan(rules, proposed, calls)
+        if plan is None:
+            continue
+        score = _score(rules, plan, calls)
+        if score.exact >= LEAST_EXACT and score.n_wrong <= MOST_WRONG * len(calls) and (
+                best is None or score.exact > best[0].exact):
+            best = score, plan
+    return None if best is None else best[1]
+
+
+def _score(rules: RowRules, plan: Mapping[str, Any], calls: list[ToolCall]) -> _Score:
+    exact = n_wrong = 0
+    for call in calls:
+        try:
+            answer, is_error = answer_call(rules, plan, call.desk.fork(), call.arguments), False
+        except ProductRefusal as refused:
+            answer, is_error = str(refused), True
+        except Undecided:
+            continue
+        is_exact = answer == call.content and is_error == call.is_error
+        exact, n_wrong = exact + is_exact, n_wrong + (not is_exact)
+    return _Score(exact, n_wrong)

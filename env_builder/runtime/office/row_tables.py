@@ -1,0 +1,61 @@
+"""Tables of a database as in-house tools see them: columns, types, keys; rows on a desk.
+
+In: the description of the tables (`tables` of inhouse.json) and a desk. Out: rows by key, and values as a column stores them.
+Types are affinities: `text`, `integer`, `real`, `any`. A number without a fraction becomes an integer in an integer column and
+a float in a real one, as databases do; a value of another kind is `Undecided`: some databases convert it, some refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..company import CompanyDesk, Undecided
+
+ROW = "db"
+"""Class of the records that are rows; id `<table>/<key>`."""
+Tables = Mapping[str, Mapping[str, Any]]
+"""Table -> {"types": {column: affinity}, "key": [column, …]}; columns in the table's order."""
+
+
+def row_id(table: str, key: str) -> str:
+    """Return the id of a row's record."""
+    return f"{table}/{key}"
+
+
+def key_of(identifier: str) -> str:
+    """Return the key of a row from its record's id."""
+    return identifier.partition("/")[2]
+
+
+def row_of(desk: CompanyDesk, tables: Tables, table: str, key: str) -> dict[str, Any]:
+    """Return a row's columns that are known. A column that the episode may have changed is left out."""
+    identifier = row_id(table, key)
+    return {column: desk.value(ROW, identifier, column) for column in tables[table]["types"]
+            if desk.is_known(ROW, identifier, column)}
+
+
+def keys(desk: CompanyDesk, table: str) -> Iterator[str]:
+    """Yield the keys of a table's rows, oldest first."""
+    start = table + "/"
+    return (key_of(identifier) for identifier in desk.ids(ROW) if identifier.startswith(start))
+
+
+def matching(desk: CompanyDesk, table: str, column: str, value: Any) -> list[str]:
+    """Return the keys of the rows that have a value in a column, oldest first."""
+    start = table + "/"
+    return [key_of(identifier) for identifier in desk.where(ROW, column, value) if identifier.startswith(start)]
+
+
+def stored(value: Any, affinity: str) -> Any:
+    """Return a value as a column stores it. Errors: Undecided."""
+    if value is None or affinity == "any":
+        return value
+    if affinity == "text" and isinstance(value, str):
+        return value
+    if affinity in ("integer", "real") and isinstance(value, (int, float)) and not isinstance(value, bool):
+        if affinity == "real":
+            return float(value)
+        if value == int(value):
+            return int(value)
+    raise Undecided(f"what a column of the type {affinity} makes of {value!r}")
