@@ -7,7 +7,7 @@ instants, counts, sums over rows that refer to the target, sums, differences and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from env_builder.runtime.office.formulas import CLOCK_FORMS, Formula, RowScope, Unanswered, evaluate, is_same
@@ -23,6 +23,8 @@ def candidates(scope: RowScope, value: Any, tables: Mapping[str, Any]) -> Iterat
         yield ["constant", value]
     columns: list[Formula] = [["column", name, column] for name, row in scope.rows.items() if name != "after" for column in row]
     yield from (formula for formula in columns if is_same(_value(formula, scope), value))
+    distant = lookups(scope, columns, tables)
+    yield from (formula for formula in distant if is_same(_value(formula, scope), value))
     yield from (["now", form] for form in CLOCK_FORMS if is_same(CLOCK_FORMS[form](scope.now), value))
     if isinstance(value, str):
         yield from key_candidates("", scope, value)
@@ -34,7 +36,7 @@ def candidates(scope: RowScope, value: Any, tables: Mapping[str, Any]) -> Iterat
                 yield ["count", table, reference]
                 yield from (["sum", table, reference, column] for column, own in described["types"].items()
                             if own in ("integer", "real"))
-    numbers = [formula for formula in columns if _is_number(_value(formula, scope))]
+    numbers = [formula for formula in (*columns, *distant) if _is_number(_value(formula, scope))]
     numbers.append(["constant", 1])
     for number, one in enumerate(numbers):
         for two in numbers:
@@ -48,6 +50,16 @@ def candidates(scope: RowScope, value: Any, tables: Mapping[str, Any]) -> Iterat
         yield from ([word, one, delta] for one in numbers for word in ("plus", "minus"))
 
 
+def lookups(scope: RowScope, formulas: Iterable[Formula], tables: Mapping[str, Any]) -> list[Formula]:
+    """Return the columns of the rows whose keys the formulas give."""
+    distant: list[Formula] = []
+    for formula in formulas:
+        key = _value(formula, scope)
+        if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)):
+            distant += [["lookup", table, formula, column] for table in tables for column in scope.row_at(table, str(key))]
+    return distant
+
+
 def key_candidates(table: str, scope: RowScope, key: Any) -> Iterator[Formula]:
     """Yield formulas that give the key of a new row."""
     for name, row in scope.rows.items():
@@ -58,9 +70,11 @@ def key_candidates(table: str, scope: RowScope, key: Any) -> Iterator[Formula]:
                 yield ["column", name, column]
             elif isinstance(value, str) and len(value) > 1 and isinstance(key, str) and key.count(value) == 1:
                 before, _, after = key.partition(value)
-                parts = [part for part in (["constant", before], ["column", name, column], ["constant", after])
-                         if part[1] != ""]
-                yield ["text", *parts]
+                start = [part for part in (["constant", before], ["column", name, column]) if part[1] != ""]
+                yield ["text", *start, *([["constant", after]] if after else [])]
+                yield from (["text", *start, ["constant", after[:-len(str(number))]], ["column", name, own]]
+                            for own, number in row.items() if type(number) is int and after.endswith(str(number))
+                            and after != str(number))
     tail = _TAIL.match(key) if table and isinstance(key, str) else None
     if tail is not None:
         yield ["following", table, tail[1], len(tail[2])]

@@ -62,7 +62,18 @@ def induce(calls: Sequence[RecordedCall], world: CompanyWorld, accounts: Mapping
         if len(by_tool[call.tool]) < MOST_CALLS:
             by_tool[call.tool].append(_tool_call(call, act_of.get(number), rows, accounts))
     tools = {tool: plan for tool, of_tool in sorted(by_tool.items()) if (plan := _best(rules, of_tool)) is not None}
+    _share_names(tools)
     return {"tables": rules.tables, "effects": rules.effects, "tools": tools} if tools else None
+
+
+def _share_names(tools: Mapping[str, dict[str, Any]]) -> None:
+    """Give all tools the words that any of them accepts for tables in an argument of one name."""
+    words: dict[str, dict[str, str]] = defaultdict(dict)
+    sources = [plan["table"] for plan in tools.values() if plan["table"].get("names")]
+    for source in sources:
+        words[source["argument"]].update(source["names"])
+    for source in sources:
+        source["names"] = dict(sorted(words[source["argument"]].items()))
 
 
 def describe_tables(world: CompanyWorld, changes: Sequence[StreamChange]) -> dict[str, dict[str, Any]]:

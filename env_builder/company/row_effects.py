@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from env_builder.company.conditions import condition_of
 from env_builder.company.formula_candidates import candidates, key_candidates
-from env_builder.company.row_changes import MOST_CHANGES, RowAct, StreamChange, RowStore
+from env_builder.company.row_changes import MOST_CHANGES, RowAct, RowStore, StreamChange
 from env_builder.runtime.office.formulas import Formula, Row, RowScope, Unanswered, evaluate, is_same
 
 LEAST_ACTS = 2
@@ -195,11 +195,11 @@ def _targets(store: RowStore, slot: Slot, root: StreamChange, new: Row) -> list[
 def _scope(store: RowStore, root: StreamChange, old: Row | None, new: Row, target: Row, after: Row, key: str) -> RowScope:
     tables = {table: {name: dict(row) for name, row in rows.items() if key in row.values()}
               for table, rows in store.tables.items()}
-    names = {table: list(rows) for table, rows in store.tables.items()}
+    whole = {table: dict(rows) for table, rows in store.tables.items()}
     return RowScope({"new": dict(new), "old": dict(old or {}), "target": dict(target), "after": dict(after)}, {},
                     root.at / 1e6,
                     lambda table, reference: [row for row in tables.get(table, {}).values() if row.get(reference) == key],
-                    lambda table: names.get(table, ()))
+                    lambda table: whole.get(table, {}), lambda table, own: whole.get(table, {}).get(own, {}))
 
 
 def _add(history: tuple[list[Formula], list[_Case]], event: Event, slot: Slot, scope: RowScope, value: Any,

@@ -368,10 +368,10 @@ def _learn_columns(rules: RowRules, plan: Plan, samples: list[tuple[ToolCall, Ca
 def _with_refusals(rules: RowRules, plan: Plan, worked: list[ToolCall], refused: list[ToolCall]) -> Plan:
     """Add what the tool says where no row fits, and refusals whose reason a column or an argument tells."""
     missing, others = [], []
+    reading = {**plan, "act": None, "none": {"shape": ["text", []], "style": {"format": "text"}}}
     for call in refused:
         try:
-            outcome_of(rules, {**plan, "none": {"shape": ["text", []], "style": {"format": "text"}}}, call.desk.fork(),
-                       call.arguments)
+            outcome_of(rules, reading, call.desk, call.arguments)
         except ProductRefusal:
             missing.append(call)
         except Undecided:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from env_builder.company.formula_candidates import candidates, key_candidates
+from env_builder.company.formula_candidates import candidates, key_candidates, lookups
 from env_builder.company.row_changes import RowAct, StreamChange
 from env_builder.runtime.company import CompanyDesk, Undecided
 from env_builder.runtime.office.formulas import Formula, Row, RowScope, Unanswered, evaluate, is_same
@@ -60,9 +60,14 @@ def learn_act(rules: RowRules, calls: Sequence[WritingCall], tables: Sequence[st
     act["columns"] += others
     if kind == "insert":
         act["key"] = _common_formulas(
-            [(change.key, _scope(call, {}, change.values), change.table) for call, change, _ in samples], True)
+            [(change.key, _scope(rules, call, {}, _without_key(rules, change)), change.table) for call, change, _ in samples],
+            True, rules)
         return (act, used) if act["key"] else None
     return act, used
+
+
+def _without_key(rules: RowRules, change: StreamChange) -> Row:
+    return {column: value for column, value in change.values.items() if [column] != rules.tables[change.table]["key"]}
 
 
 def _kind(call: WritingCall, change: StreamChange) -> str:
@@ -129,8 +134,8 @@ def _other_columns(rules: RowRules, samples: Samples, act: Mapping[str, Any], ki
             continue
         if all(value is None for value, _, _ in cases):
             continue
-        formulas = _common_formulas([(value, _scope(call, *_around(rules, call, change, act)), "")
-                                     for value, call, change in cases], False)
+        formulas = _common_formulas([(value, _scope(rules, call, *_around(rules, call, change, act)), "")
+                                     for value, call, change in cases], False, rules)
         if not formulas:
             return None
         own_columns.append([column, formulas])
@@ -145,19 +150,21 @@ def _around(rules: RowRules, call: WritingCall, change: StreamChange, act: Mappi
     return old, {**old, **values}
 
 
-def _scope(call: WritingCall, old: Row, new: Row, line: Mapping[str, Any] | None = None) -> RowScope:
+def _scope(rules: RowRules, call: WritingCall, old: Row, new: Row, line: Mapping[str, Any] | None = None) -> RowScope:
     arguments = call.arguments if line is None else {**call.arguments, "$line": line}
     at = call.act.at / 1e6 if call.act is not None else call.desk.now
     return RowScope({"new": new, "old": old, "target": old, "after": old, "actor": call.desk.accounts}, arguments, at,
-                    lambda *_: (), lambda own: keys(call.desk, own))
+                    lambda *_: (), lambda own: keys(call.desk, own),
+                    lambda own, key: row_of(call.desk, rules.tables, own, key) if call.desk.exists(ROW, row_id(own, key))
+                    else {})
 
 
-def _common_formulas(cases: Iterable[tuple[Any, RowScope, str]], is_key: bool) -> list[Formula]:
+def _common_formulas(cases: Iterable[tuple[Any, RowScope, str]], is_key: bool, rules: RowRules) -> list[Formula]:
     """Return the simplest formulas that give the value in every case: (value, scope, table of the key)."""
     formulas: list[Formula] | None = None
     for value, scope, table in cases:
         if formulas is None:
-            formulas = list(_with_arguments(value, scope, table if is_key else ""))
+            formulas = list(_with_arguments(value, scope, table if is_key else "", rules))
         else:
             formulas = [formula for formula in formulas if _gives(formula, scope, value)]
     if not formulas:
@@ -169,9 +176,12 @@ def _common_formulas(cases: Iterable[tuple[Any, RowScope, str]], is_key: bool) -
     return [formula for formula in ranked if formula[0] == first[0] and len(str(formula).split()) <= size][:MOST_FORMULAS]
 
 
-def _with_arguments(value: Any, scope: RowScope, table: str) -> Iterator[Formula]:
+def _with_arguments(value: Any, scope: RowScope, table: str, rules: RowRules) -> Iterator[Formula]:
     paths = list(_paths(scope.arguments))
-    numbers: list[Formula] = []
+    numbers = lookups(scope, [["argument", *path] for path in paths], rules.tables)
+    if not table:
+        yield from (formula for formula in numbers if _gives(formula, scope, value))
+    numbers = [formula for formula in numbers if isinstance(evaluate(formula, scope), (int, float))]
     for path in paths:
         formula = ["argument", *path]
         if _gives(formula, scope, value):
@@ -180,7 +190,8 @@ def _with_arguments(value: Any, scope: RowScope, table: str) -> Iterator[Formula
         if isinstance(own, (int, float)) and not isinstance(own, bool):
             numbers.append(formula)
     if table:
-        yield from (formula for formula in key_candidates(table, RowScope({}, *scope[1:]), value))
+        yield from (formula for formula in key_candidates(
+            table, RowScope({"new": scope.rows["new"]}, *scope[1:]), value))
         return
     for one in numbers:
         yield from ([word, one, two] for two in numbers for word in ("times", "plus", "minus")
@@ -235,18 +246,19 @@ def _line_columns(rules: RowRules, added: list[tuple[WritingCall, StreamChange, 
         change.values.get(column) == root.key for _, root, _, _, change in added)), None)
     if reference is None:
         return None
-    cases = [(change, _scope(call, {}, {"number": number, "parent": root.key}, line), number)
+    cases = [(change, _scope(rules, call, {}, {"number": number, "parent": root.key}, line), number)
              for call, root, line, number, change in added]
     columns = []
     for column in rules.tables[table]["types"]:
         if column == reference or [column] == rules.tables[table]["key"] or all(
                 change.values.get(column) is None for change, _, _ in cases):
             continue
-        formulas = _common_formulas([(change.values.get(column), scope, "") for change, scope, _ in cases], False)
+        formulas = _common_formulas([(change.values.get(column), scope, "") for change, scope, _ in cases], False, rules)
         if not formulas:
             return None
         columns.append([column, formulas])
-    first = [(change.key, scope, table) for change, scope, number in cases if number == 1]
-    key = _common_formulas(first, True) or _common_formulas(
-        [(change.key, scope, "") for change, scope, _ in cases], False)
+    every = [(change.key, scope, table) for change, scope, _ in cases]
+    first = [case for case, (_, _, number) in zip(every, cases, strict=True) if number == 1]
+    key = _common_formulas(every, True, rules) or [
+        formula for formula in _common_formulas(first, True, rules) if formula[0] == "following"]
     return {"reference": reference, "columns": columns, "key": key} if key else None

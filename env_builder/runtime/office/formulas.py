@@ -9,6 +9,7 @@ In: a formula or a condition (JSON lists) and a `RowScope`: the rows that it nam
     ["plus", f, f] ["minus", f, f] ["times", f, f]
     ["sum", table, reference, column]  over the rows of a table whose column `reference` is the key of the target
     ["count", table, reference]
+    ["lookup", table, f, column]   a column of the row of a table whose key f is
     ["now", form]              the instant of the act, in a form of `CLOCK_FORMS`
     ["following", table, prefix, width]  prefix and number after the highest number of the table's keys
     ["text", f, …]             the values written one after another
@@ -44,6 +45,8 @@ class RowScope(NamedTuple):
     """(table, reference) -> the rows of the table that refer to the target."""
     keys: Callable[[str], Iterable[str]]
     """Table -> the keys of its rows."""
+    row_at: Callable[[str, str], Row] = lambda table, key: {}
+    """(table, key) -> the row."""
 
 
 def _iso(now: float, digits: int, end: str, between: str = "T") -> str:
@@ -117,6 +120,7 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "sum": lambda scope, table, reference, column: sum(
         number_of(row[column]) for row in scope.children(table, reference)),
     "count": lambda scope, table, reference: sum(1 for _ in scope.children(table, reference)),
+    "lookup": lambda scope, table, key, column: scope.row_at(table, str(evaluate(key, scope)))[column],
     "now": lambda scope, form: CLOCK_FORMS[form](scope.now),
     "following": _following,
     "text": lambda scope, *parts: "".join(str(evaluate(part, scope)) for part in parts),

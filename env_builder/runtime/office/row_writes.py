@@ -142,7 +142,8 @@ def scope_of(desk: CompanyDesk, rules: RowRules, written: WrittenRow, target: Ro
         return rows
 
     return RowScope({"new": new, "old": written.old, "target": target, "after": after, "actor": desk.accounts},
-                    written.arguments, desk.now, children, lambda table: keys(desk, table))
+                    written.arguments, desk.now, children, lambda table: keys(desk, table),
+                    lambda table, key: row_of(desk, rules.tables, table, key) if desk.exists(ROW, row_id(table, key)) else {})
 
 
 def agreed(formulas: Iterable[Formula], scope: RowScope) -> Any:

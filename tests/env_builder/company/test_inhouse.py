@@ -1,0 +1,116 @@
+"""Tools of a company's own, induced from recorded calls of a made-up boatyard: never wrong, and mostly answered."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from env_builder.company.inhouse import induce
+from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, PersonSight, ProductRefusal, Undecided
+from env_builder.runtime.office.inhouse import tools_from
+from tests.env_builder.company.boatyard import PEOPLE, Boatyard, worked
+
+ADA, BEN = PEOPLE
+
+
+class OpenSight(PersonSight):
+    """Everybody sees every row."""
+
+    def __init__(self) -> None:
+        self.address = ADA
+
+    def sees(self, entity_class: str, entity_id: str) -> bool:
+        return True
+
+
+@cache
+def induced(seed: int = 1) -> dict[str, Any]:
+    yard = worked(seed)
+    learnt = induce(yard.calls, yard.world(), PEOPLE, ())
+    assert learnt is not None
+    return learnt
+
+
+def desk_of(yard: Boatyard, person: str = ADA) -> CompanyDesk:
+    return CompanyDesk(DeskStart(CompanyWorld(yard.versions).at(2**60), person, PEOPLE, OpenSight()))
+
+
+def answered(desk: CompanyDesk, learnt: dict[str, Any], tool: str, arguments: dict[str, Any]) -> tuple[str, bool] | None:
+    """Return (answer, whether it is an error), or None if it is unknown."""
+    before = desk.snapshot()
+    try:
+        return tools_from(learnt)[tool].answer(desk, arguments), False
+    except ProductRefusal as refused:
+        desk.restore(before)
+        return str(refused), True
+    except Undecided:
+        desk.restore(before)
+        return None
+
+
+def test_all_tools_are_learnt_with_what_they_write() -> None:
+    learnt = induced()
+    assert sorted(learnt["tools"]) == ["yard_close", "yard_hours", "yard_list", "yard_lookup", "yard_open"]
+    assert {name for name, tool in tools_from(learnt).items() if tool.writes} == {"yard_close", "yard_hours", "yard_open"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_a_session_that_nobody_recorded_is_answered_as_the_engine_does(seed: int) -> None:
+    rng, yard, learnt = Random(seed), worked(2, n_rounds=12), induced()
+    desk, n_exact, n_calls = desk_of(yard, BEN), 0, 30
+    for _ in range(n_calls):
+        number, boat = rng.choice(list(yard.tables["jobs"])), rng.choice(list(yard.tables["boats"]))
+        tool, arguments = rng.choice([
+            ("yard_lookup", {"entity": "job", "number": number}), ("yard_lookup", {"entity": "boat", "number": boat}),
+            ("yard_lookup", {"entity": "job", "number": "J-7777"}),
+            ("yard_list", {"entity": "job", "domain": [["boat", "=", boat], ["hours", ">=", 3]], "limit": 3}),
+            ("yard_hours", {"number": number, "hours": rng.randint(1, 9)}), ("yard_close", {"number": number}),
+            ("yard_open", {"boat": boat, "hours": 4, "parts": [{"code": "B", "pieces": 2}, {"code": "A", "pieces": 1}]})])
+        own = answered(desk, learnt, tool, arguments)
+        if own is None and tool not in ("yard_lookup", "yard_list"):
+            continue   # the act is undecided: the engine does not do it either
+        expected = yard.answer(BEN, tool, arguments)
+        assert own in (None, expected), (tool, arguments)
+        n_exact += own == expected
+    assert n_exact >= 0.7 * n_calls
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [
+    ("yard_lookup", {"entity": "anchor", "number": "1"}), ("yard_lookup", {"entity": "job"}),
+    ("yard_lookup", {"entity": "job", "number": "J-0001", "verbose": True}),
+    ("yard_list", {"entity": "job", "domain": [["hours", "<", 3]]}),
+    ("yard_list", {"entity": "job", "domain": [["mast", "=", 3]]}),
+    ("yard_close", {"number": "J-7777"}), ("yard_hours", {"number": "J-0001", "hours": "many"})])
+def test_what_no_call_shows_is_unknown_and_changes_nothing(tool: str, arguments: dict[str, Any]) -> None:
+    desk = desk_of(worked(1))
+    assert answered(desk, induced(), tool, arguments) is None
+    assert desk.changed() == []
+
+
+def test_a_threshold_is_unknown_between_the_values_on_record() -> None:
+    learnt = induced()
+    grades = [slot for rule in learnt["effects"] for slot in rule["slots"] if slot["column"] == "grade"]
+    [[condition]] = grades[0]["when"]
+    assert condition[0] == "at_least"
+    assert condition[2] < 500.0 <= condition[3]
+
+
+def test_no_tool_is_learnt_from_answers_that_rows_contradict() -> None:
+    yard = worked(3)
+    calls = [call._replace(content=call.content.replace('"hours": ', '"hours": 1')) for call in yard.calls]
+    learnt = induce(calls, yard.world(), PEOPLE, ()) or {"tools": {}}
+    assert "yard_list" not in learnt["tools"]
+    assert "yard_hours" not in learnt["tools"]
+
+
+def test_implemented_tools_are_left_alone() -> None:
+    yard = worked(1)
+    learnt = induce(yard.calls, yard.world(), PEOPLE, {"yard_lookup"})
+    assert learnt is not None
+    assert "yard_lookup" not in learnt["tools"]
