@@ -27,6 +27,7 @@ from .inhouse import INHOUSE, tools_from
 from .tools import OfficeTool
 
 PRODUCTS: tuple[str, ...] = (
+    "github",
 )
 """Modules of this package, each with the tools of one product."""
 VERSIONS, PEOPLE, CONVENTIONS = "versions.jsonl", "people.jsonl", "conventions.json"
