@@ -89,21 +89,41 @@ def _is_row(value: Any, row: Row) -> bool:
 
 def _drawn(value: Any, view: AnswerView, references: Mapping[str, list[str]]) -> Shape | None:
     if isinstance(value, list):
-        if len(value) == len(view.rows) and all(_is_row(own, row) for own, row in zip(value, view.rows, strict=True)):
-            return ["rows", ["row"]]
-        refers = _children(value, view, references)
-        if refers is not None:
-            return refers
-        parts = [_drawn(own, view, references) for own in value]
-        return None if None in parts else ["list", parts]
+        return _drawn_list(value, view, references)
     if isinstance(value, dict):
-        if view.row and _is_row(value, view.row):
+        own = view.row or (view.rows[0] if len(view.rows) == 1 else {})
+        if own and _is_row(value, own):
             return ["row"]
-        if len(view.rows) == 1 and _is_row(value, view.rows[0]):
-            return ["row"]
-        items = [[name, _drawn(own, view, references)] for name, own in value.items()]
-        return None if any(own is None for _, own in items) else ["object", items]
-    return ["leaf", list(_holes(value, view))]
+        items = []
+        for name, part in value.items():
+            is_column = name in own and type(own[name]) is type(part) and own[name] == part
+            items.append([name, ["leaf", [["column", name]]] if is_column else _drawn(part, view, references)])
+        return None if any(part is None for _, part in items) else ["object", items]
+    holes = list(_holes(value, view, tables=references))
+    if isinstance(value, str) and len(holes) == 1:
+        text = _text_shape(value, view)
+        if len(text[1]) > 1:
+            return text
+    return ["leaf", holes]
+
+
+def _drawn_list(value: list[Any], view: AnswerView, references: Mapping[str, list[str]]) -> Shape | None:
+    if value and len(value) == len(view.rows) and all(_is_row(own, row) for own, row in zip(value, view.rows, strict=True)):
+        return ["rows", ["row"]]
+    refers = _children(value, view, references)
+    if refers is not None:
+        return refers
+    if value and len(value) == len(view.rows) and all(isinstance(own, dict) for own in value):
+        shape: Shape | None = None
+        for own, row in zip(value, view.rows, strict=True):
+            part = _drawn(own, view._replace(row=row, rows=[row]), references)
+            shape = part if shape is None else None if part is None else _unified(shape, part)
+            if shape is None:
+                break
+        if shape is not None and has_part(shape, "column"):
+            return ["rows", shape]
+    parts = [_drawn(own, view, references) for own in value]
+    return None if None in parts else ["list", parts]
 
 
 def _children(value: list[Any], view: AnswerView, references: Mapping[str, list[str]]) -> Shape | None:
@@ -120,13 +140,15 @@ def _children(value: list[Any], view: AnswerView, references: Mapping[str, list[
     return None
 
 
-def _holes(value: Any, view: AnswerView, as_text: bool = False) -> Iterator[Hole]:
+def _holes(value: Any, view: AnswerView, as_text: bool = False, tables: Iterable[str] = ()) -> Iterator[Hole]:
     yield ["constant", value]
     row = view.rows[0] if len(view.rows) == 1 else {}
     view = view._replace(row=row)
     possible: list[Hole] = [["total"], ["shown"], ["start"], ["more"], ["next"]]
     possible += [["argument", *path] for path in _paths(view.arguments)]
     possible += [["column", name] for name in row]
+    possible += [["via", column, table, name] for column, key in row.items() if isinstance(key, (str, int))
+                 for table in tables for name in view.row_at(table, str(key))]
     possible += [["formula", ["now", form]] for form in CLOCK_FORMS]
     for hole in possible:
         try:
@@ -155,6 +177,9 @@ def _unified(one: Shape, two: Shape) -> Shape | None:
         return two
     if two == empty and one[0] in ("rows", "children"):
         return one
+    if one[0] == two[0] == "rows":
+        part = _unified(one[1], two[1])
+        return None if part is None else ["rows", part]
     if one[0] != two[0]:
         return None
     if one[0] == "leaf":
@@ -165,6 +190,10 @@ def _unified(one: Shape, two: Shape) -> Shape | None:
             return None
         items = [[name, _unified(own, other)] for (name, own), (_, other) in zip(one[1], two[1], strict=True)]
         return None if any(own is None for _, own in items) else ["object", items]
+    if one[0] == "text" and len(one[1]) == len(two[1]):
+        texts = [own if own == other else None if isinstance(own, str) or isinstance(other, str) else _unified(own, other)
+                 for own, other in zip(one[1], two[1], strict=True)]
+        return None if None in texts else ["text", texts]
     if one[0] == "list" and len(one[1]) == len(two[1]):
         parts = [_unified(own, other) for own, other in zip(one[1], two[1], strict=True)]
         return None if None in parts else ["list", parts]

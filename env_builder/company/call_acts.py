@@ -58,4 +58,4 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def _spelled(value: Any) -> str:
-    return str(float(value)) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

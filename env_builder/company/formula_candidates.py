@@ -32,7 +32,7 @@ def candidates(scope: RowScope, value: Any, tables: Mapping[str, Any]) -> Iterat
         return
     for table, described in tables.items():
         for reference, kind in described["types"].items():
-            if kind in ("text", "any") and scope.children(table, reference):
+            if kind != "real" and scope.children(table, reference):
                 yield ["count", table, reference]
                 yield from (["sum", table, reference, column] for column, own in described["types"].items()
                             if own in ("integer", "real"))
@@ -77,7 +77,7 @@ def key_candidates(table: str, scope: RowScope, key: Any) -> Iterator[Formula]:
                             and after != str(number))
     tail = _TAIL.match(key) if table and isinstance(key, str) else None
     if tail is not None:
-        yield ["following", table, tail[1], len(tail[2])]
+        yield ["following", table, tail[1], len(tail[2]) if tail[2].startswith("0") else 1]
 
 
 def _value(formula: Formula, scope: RowScope) -> Any:

@@ -64,7 +64,7 @@ class RowStore:
 
     def children(self, table: str, reference: str, key: str) -> list[TableRow]:
         """Return the rows of a table that refer to a key."""
-        return [row for row in self.tables.get(table, {}).values() if row.get(reference) == key]
+        return [row for row in self.tables.get(table, {}).values() if str(row.get(reference)) == key]
 
 
 def row_changes(world: CompanyWorld) -> Iterator[StreamChange]:

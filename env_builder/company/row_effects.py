@@ -49,9 +49,12 @@ class _Case(NamedTuple):
     """What the column was set to, whose write is the event."""
     results: list[Any]
     """What each candidate says; `_NO_VALUE` where it says nothing."""
+    act: int
+    """Number of the act."""
 
 
 _NO_VALUE = object()
+_Cases = dict[tuple[Event, Slot], tuple[list[Formula], list[_Case]]]
 Rule = dict[str, Any]
 
 
@@ -59,15 +62,33 @@ def learn_effects(beginning: Iterable[StreamChange], acts: Iterable[RowAct], tab
     """Return the rules of all events that were followed by something."""
     kept = [act for act in acts if len(act.changes) <= MOST_CHANGES]
     start = list(beginning)
-    slots = _slots(start, kept)
+    slots = _slots(start, kept, tables)
     cases = _cases(start, kept, slots, tables)
     rules: list[Rule] = []
     for event, of_event in slots.items():
-        learnt = [row for slot in of_event for row in _explained(slot, event, *cases[event, slot])]
+        own = [slot for slot in of_event if not _is_by_the_way(event, slot, cases)]
+        learnt = [row for slot in own for row in _explained(slot, event, *cases[event, slot])]
         learnt.sort(key=lambda row: bool(row["when"]))
         if learnt:
             rules.append({"table": event[0], "event": event[1], "column": event[2], "slots": learnt})
     return rules
+
+
+def _is_by_the_way(event: Event, slot: Slot, cases: _Cases) -> bool:
+    """Return whether another column, written in all the acts in which the slot changed, brings the change about more surely."""
+    acts, share = _changing(cases[event, slot][1])
+    for (other, own), (_, own_cases) in cases.items():
+        if own == slot and other[:2] == event[:2] and other != event:
+            its_acts, its_share = _changing(own_cases)
+            if acts <= its_acts and its_share > share:
+                return True
+    return False
+
+
+def _changing(cases: list[_Case]) -> tuple[set[int], float]:
+    """Return the acts in which a slot changed, and their share."""
+    changed = {case.act for case in cases if case.is_changed}
+    return changed, len(changed) / max(1, len({case.act for case in cases}))
 
 
 def events_of(change: StreamChange, old: Row | None) -> list[Event]:
@@ -79,7 +100,7 @@ def events_of(change: StreamChange, old: Row | None) -> list[Event]:
     return [(change.table, "update", column) for column in change.values]
 
 
-def _slots(beginning: list[StreamChange], acts: list[RowAct]) -> dict[Event, list[Slot]]:
+def _slots(beginning: list[StreamChange], acts: list[RowAct], tables: Mapping[str, Any]) -> dict[Event, list[Slot]]:
     """Return the slots that changed after each event, in the order in which they did."""
     store = _store(beginning)
     relations: dict[tuple[Event, str, str], list[set[tuple[str, ...]]]] = defaultdict(list)
@@ -94,7 +115,9 @@ def _slots(beginning: list[StreamChange], acts: list[RowAct]) -> dict[Event, lis
             if before is not None:
                 fits = set(_relations(root, new, change, before))
             for event in events_of(root, old):
-                for column in (*change.values, *([""] if before is None else [])):
+                key = tables.get(change.table, {}).get("key") if before is None else None
+                own = [column for column in change.values if [column] != key]
+                for column in (*own, *([""] if before is None else [])):
                     relations[event, change.table, column].append(fits)
             store.apply(change)
     slots: dict[Event, list[Slot]] = defaultdict(list)
@@ -109,10 +132,10 @@ def _relations(root: StreamChange, new: Row, change: StreamChange, before: Row) 
     if (root.table, root.key) == (change.table, change.key):
         yield ("self",)
     for column, value in new.items():
-        if value == change.key:
+        if str(value) == change.key:
             yield ("via", column, change.table)
     for column, value in before.items():
-        if value == root.key:
+        if str(value) == root.key:
             yield ("children", change.table, column)
 
 
@@ -138,12 +161,12 @@ def _store(beginning: list[StreamChange]) -> RowStore:
 
 
 def _cases(beginning: list[StreamChange], acts: list[RowAct], slots: dict[Event, list[Slot]], tables: Mapping[str, Any],
-           ) -> dict[tuple[Event, Slot], tuple[list[Formula], list[_Case]]]:
+           ) -> _Cases:
     """Return the candidates of each slot, and its cases over all acts of its event."""
     store = _store(beginning)
-    history: dict[tuple[Event, Slot], tuple[list[Formula], list[_Case]]] = {
+    history: _Cases = {
         (event, slot): ([], []) for event, of_event in slots.items() for slot in of_event}
-    for act in acts:
+    for number, act in enumerate(acts):
         root = act.changes[0]
         old = store.row(root.table, root.key)
         store.apply(root)
@@ -158,15 +181,16 @@ def _cases(beginning: list[StreamChange], acts: list[RowAct], slots: dict[Event,
                     if len(history[event, slot][1]) >= MOST_CASES:
                         continue
                     value = change.values[slot.column] if slot.column else change.key
-                    scope = _scope(store, root, old, new, before or {}, after, change.key)
-                    _add(history[event, slot], event, slot, scope, value, tables)
+                    scope = _scope(store, root, old, new, before or {}, {} if before is None else after,
+                                   "" if before is None else change.key)
+                    _add(history[event, slot], event, slot, scope, value, tables, number)
             store.apply(change)
         for event, slot in pending:
             is_full = len(history[event, slot][1]) >= MOST_CASES
             for key, target in () if is_full else _targets(store, slot, root, new):
                 scope = _scope(store, root, old, new, target, target, key)
                 formulas, cases = history[event, slot]
-                cases.append(_Case(False, target.get(slot.column), scope, new.get(event[2]), _results(formulas, scope)))
+                cases.append(_Case(False, target.get(slot.column), scope, new.get(event[2]), _results(formulas, scope), number))
     return history
 
 
@@ -189,21 +213,21 @@ def _targets(store: RowStore, slot: Slot, root: StreamChange, new: Row) -> list[
         row = store.row(slot.relation[2], str(new.get(slot.relation[1])))
         return [] if row is None else [(str(new.get(slot.relation[1])), row)]
     rows = store.tables.get(slot.relation[1], {})
-    return [(key, row) for key, row in rows.items() if row.get(slot.relation[2]) == root.key]
+    return [(key, row) for key, row in rows.items() if str(row.get(slot.relation[2])) == root.key]
 
 
 def _scope(store: RowStore, root: StreamChange, old: Row | None, new: Row, target: Row, after: Row, key: str) -> RowScope:
-    tables = {table: {name: dict(row) for name, row in rows.items() if key in row.values()}
+    tables = {table: {name: dict(row) for name, row in rows.items() if any(str(value) == key for value in row.values())}
               for table, rows in store.tables.items()}
     whole = {table: dict(rows) for table, rows in store.tables.items()}
     return RowScope({"new": dict(new), "old": dict(old or {}), "target": dict(target), "after": dict(after)}, {},
                     root.at / 1e6,
-                    lambda table, reference: [row for row in tables.get(table, {}).values() if row.get(reference) == key],
+                    lambda table, reference: [row for row in tables.get(table, {}).values() if str(row.get(reference)) == key],
                     lambda table: whole.get(table, {}), lambda table, own: whole.get(table, {}).get(own, {}))
 
 
 def _add(history: tuple[list[Formula], list[_Case]], event: Event, slot: Slot, scope: RowScope, value: Any,
-         tables: Mapping[str, Any]) -> None:
+         tables: Mapping[str, Any], number: int) -> None:
     """Add a change of a slot. New candidates come from every change that none of the candidates so far explains."""
     formulas, cases = history
     if not any(_says(formula, scope, value) for formula in formulas):
@@ -213,7 +237,7 @@ def _add(history: tuple[list[Formula], list[_Case]], event: Event, slot: Slot, s
                 formulas.append(formula)
                 for case in cases:
                     case.results.append(_result(formula, case.scope))
-    cases.append(_Case(True, value, scope, scope.rows["new"].get(event[2]), _results(formulas, scope)))
+    cases.append(_Case(True, value, scope, scope.rows["new"].get(event[2]), _results(formulas, scope), number))
 
 
 def _results(formulas: list[Formula], scope: RowScope) -> list[Any]:

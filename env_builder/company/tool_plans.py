@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from env_builder.company.answer_shapes import has_part, shape_of, shown_columns, style_of
@@ -21,7 +21,7 @@ from env_builder.runtime.office.formulas import RowScope
 from env_builder.runtime.office.inhouse import CallOutcome, kind_of, outcome_of, table_of, view_of
 from env_builder.runtime.office.row_tables import ROW, row_id, row_of
 from env_builder.runtime.office.row_writes import RowRules
-from env_builder.runtime.office.selecting import OPERATIONS, RowTest, passes, selected
+from env_builder.runtime.office.selecting import KEY, OPERATIONS, RowTest, passes, selected
 from env_builder.runtime.office.shapes import AnswerView
 
 WORDS = {"=": "eq", "==": "eq", "eq": "eq", "is": "eq", "equals": "eq", "!=": "ne", "<>": "ne", "ne": "ne", ">": "gt",
@@ -34,6 +34,12 @@ _BOUNDS = ((re.compile(r"^(?:min|from|since|after|start)_?|_?(?:min|from|since|a
 _LIMIT = re.compile(r"^(?:limit|max_?results|page_?size|per_?page|count|top|size|max_?rows|n)$", re.IGNORECASE)
 _OFFSET = re.compile(r"^(?:offset|skip|start|start_?at)$", re.IGNORECASE)
 _PAGE = re.compile(r"^(?:page|page_?number)$", re.IGNORECASE)
+_SPELLINGS: tuple[Callable[[str], str], ...] = (
+    lambda table: re.sub(r"ies$", "y", table) if table.endswith("ies") else table.removesuffix("s"),
+    lambda table: table.removesuffix("s"), lambda table: table.removesuffix("es"),
+    lambda table: table.removesuffix("s").title().replace("_", ""), lambda table: table.title().replace("_", ""), str.upper,
+    str.lower, str.title, lambda table: table.replace("_", "-"), lambda table: table.replace("_", "-").removesuffix("s"))
+"""How a tool may spell the names of tables."""
 Plan = dict[str, Any]
 
 
@@ -109,7 +115,9 @@ def _table_sources(rules: RowRules, calls: Sequence[ToolCall], names: list[str])
         else:
             meant = {str(value): table for value in values for table in rules.tables if _stem(str(value)) == _stem(table)}
             if set(meant) == set(values):
-                yield {"argument": name, "names": meant}
+                spelled = [form for form in _SPELLINGS if all(form(table) == value for value, table in meant.items())]
+                others = {spelled[0](table): table for table in rules.tables} if spelled else {}
+                yield {"argument": name, "names": {**others, **meant}}
     roots = {call.act.changes[0].table for call in calls if call.act}
     for table in roots if len(roots) == 1 else () if roots else rules.tables:
         yield {"constant": table}
@@ -129,11 +137,30 @@ def _rows_in(rules: RowRules, plan: Plan, call: ToolCall) -> list[str]:
         value = json.loads(call.content)
     except ValueError:
         return []
-    key = rules.tables[table]["key"]
-    return list(dict.fromkeys(
-        str(own[key[0]]) for own in _objects(value) if len(key) == 1 and own.get(key[0]) is not None
-        and len(own) >= 2 and set(own) <= set(rules.tables[table]["types"])
-        and _is_row(call.desk, table, str(own[key[0]]), own)))
+    columns, types = rules.tables[table]["key"], rules.tables[table]["types"]
+    rows: dict[str, None] = {}
+    for own in _objects(value):
+        shown = {name: each for name, each in own.items() if name in types and not isinstance(each, (dict, list))}
+        if len(shown) >= 2 and columns and all(shown.get(column) is not None for column in columns):
+            key = "/".join(str(shown[column]) for column in columns)
+            if _is_row(call.desk, table, key, shown):
+                rows[key] = None
+        elif len(own) >= 2:
+            rows.update(dict.fromkeys(_renamed_rows(call.desk, table, own, types)))
+    return list(rows)
+
+
+def _renamed_rows(desk: CompanyDesk, table: str, shown: Mapping[str, Any], types: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the key of the row that an object shows under other names: it has the key, and another value of the row."""
+    scalars = [value for value in shown.values() if isinstance(value, (str, int)) and not isinstance(value, bool)]
+    for value in scalars:
+        identifier = row_id(table, str(value))
+        if desk.exists(ROW, identifier):
+            row = {column: desk.value(ROW, identifier, column) for column in types}
+            same = [name for name, own in shown.items() if name in row and row[name] == own]
+            if len(same) >= 1 and len([own for own in scalars if own in row.values()]) >= 2:
+                yield str(value)
+                return
 
 
 def _is_row(desk: CompanyDesk, table: str, key: str, shown: Mapping[str, Any]) -> bool:
@@ -185,15 +212,19 @@ def _filter(rules: RowRules, plan: Plan, calls: Sequence[ToolCall], tables: list
                                                                              call.arguments[name])]
         if rows and all(row is not None and row[0] == row[1] for row in rows):
             is_key = all(rules.tables[table]["key"] == [column] for table in tables)
-            return {"argument": name, "form": "column", "column": "$key" if is_key else column, "op": "eq"}
+            return {"argument": name, "form": "column", "column": KEY if is_key else column, "op": "eq"}
     return _bound(rules, matches, name)
 
 
 def _rows_or_named(rules: RowRules, call: ToolCall, table: str, keys: list[str], column: str,
                    value: Any) -> list[tuple[Any, Any] | None]:
     """Return (value of the column, value of the argument) of the rows of a call; of the row that it names if none is shown."""
-    own = _own_column(rules, table, column)
-    if own is None:
+    if column == KEY:
+        if keys:
+            return [(key, str(value)) for key in keys]
+        return [(value, value)] if call.desk.exists(ROW, row_id(table, str(value))) or not _is_text(call) else [None]
+    own = column
+    if own not in rules.tables[table]["types"]:
         return [None]
     if not keys and call.act is None:
         same = call.desk.where(ROW, own, value)
@@ -207,18 +238,12 @@ def _is_text(call: ToolCall) -> bool:
     return not call.content.startswith(("{", "["))
 
 
-def _own_column(rules: RowRules, table: str, column: str) -> str | None:
-    if column == "$key":
-        return str(rules.tables[table]["key"][0]) if len(rules.tables[table]["key"]) == 1 else None
-    return column if column in rules.tables[table]["types"] else None
-
-
 def _column_order(rules: RowRules, tables: list[str], name: str) -> list[str]:
     """Return columns that an argument may mean: the key, one of its name, those of a similar name, the others."""
     columns = list(dict.fromkeys(column for table in tables for column in rules.tables[table]["types"]))
     same = [column for column in columns if column == name]
     close = [column for column in columns if column != name and (_stem(column) in _stem(name) or _stem(name) in _stem(column))]
-    return [*same, "$key", *close, *(column for column in columns if column not in (*same, *close))]
+    return [*same, KEY, *close, *(column for column in columns if column not in (*same, *close))]
 
 
 def _object_filter(rules: RowRules, given: list[tuple[ToolCall, str]], name: str) -> dict[str, Any] | None:
@@ -260,7 +285,7 @@ def _bound(rules: RowRules, matches: list[tuple[ToolCall, str, list[str]]], name
             continue
         stem = pattern.sub("", name) if pattern is not None else name
         for column in _column_order(rules, tables, stem or name):
-            if column == "$key" or any(column not in rules.tables[table]["types"] for table in tables):
+            if column == KEY or any(column not in rules.tables[table]["types"] for table in tables):
                 continue
             if all(_passes(call, table, key, RowTest(column, op, call.arguments[name]))
                    for call, table, keys in matches for key in keys) and any(keys for _, _, keys in matches):
@@ -312,12 +337,23 @@ def _with_answers(rules: RowRules, plan: Plan, worked: list[ToolCall], refused: 
         if style["format"] == "json":
             _learn_columns(rules, own, samples, style["sort"])
             samples = _samples(rules, own, worked)
-        references = {table: [column for column, kind in described["types"].items() if kind in ("text", "any")]
+        references = {table: [column for column, kind in described["types"].items() if kind != "real"]
                       for table, described in rules.tables.items()}
-        shape = shape_of([(call.content, view) for call, _, view in samples], style, references)
+        shape = _shape(samples, style, references)
         if shape is not None and not (own["one"] and has_part(shape, "rows") and plan["act"] is None):
             return _with_refusals(rules, {**own, "answer": shape}, worked, refused)
     return None
+
+
+def _shape(samples: list[tuple[ToolCall, CallOutcome, AnswerView]], style: dict[str, Any],
+           references: dict[str, list[str]]) -> list[Any] | None:
+    """Return one shape for all tables, else one for each."""
+    shape = shape_of([(call.content, view) for call, _, view in samples], style, references)
+    if shape is not None:
+        return shape
+    tables = {outcome.table: shape_of([(call.content, view) for call, own, view in samples if own.table == outcome.table],
+                                      style, references) for _, outcome, _ in samples}
+    return None if len(tables) == 1 or None in tables.values() else ["tables", tables]
 
 
 def _samples(rules: RowRules, plan: Plan, calls: Sequence[ToolCall]) -> list[tuple[ToolCall, CallOutcome, AnswerView]]:

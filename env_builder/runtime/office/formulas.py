@@ -107,7 +107,7 @@ def number_of(value: Any) -> float:
 
 def _following(scope: RowScope, table: str, prefix: str, width: int) -> str:
     tails = [key[len(prefix):] for key in scope.keys(table) if key.startswith(prefix)]
-    return f"{prefix}{max(int(tail) for tail in tails if tail.isdigit()) + 1:0{width}}"
+    return f"{prefix}{max((int(tail) for tail in tails if tail.isdigit()), default=0) + 1:0{width}}"
 
 
 _FORMULAS: dict[str, Callable[..., Any]] = {

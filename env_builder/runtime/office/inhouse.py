@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..company import UNDECIDED, CompanyDesk, ProductRefusal, Undecided
 from .formulas import Row, holds
-from .row_tables import ROW, matching, row_id, row_of
+from .row_tables import ROW, referring, row_id, row_of
 from .row_writes import RowRules, WrittenRow, agreed, carry_out, delete_row, scope_of, write_row
 from .selecting import page_of, selected
 from .shapes import AnswerView, written
@@ -191,9 +191,10 @@ def view_of(desk: CompanyDesk, rules: RowRules, plan: Plan, outcome: CallOutcome
 
     def children(child: str, reference: str, row: Row) -> list[Row]:
         key = str(row[rules.tables[table]["key"][0]])
-        return [_whole(desk, rules, child, own) for own in matching(desk, child, reference, key)]
+        return [_whole(desk, rules, child, own) for own in referring(desk, rules.tables, child, reference, key)]
 
     first = rows[0] if len(rows) == 1 else {}
     scope = scope_of(desk, rules, WrittenRow(table, "", "", first, first, (), arguments), first, first, "")
     return AnswerView(first if plan["one"] else {}, rows, tuple(columns), arguments, outcome.total, outcome.start, children,
-                      lambda formula: _decided(agreed([formula], scope), "answer"))
+                      lambda formula: _decided(agreed([formula], scope), "answer"), table,
+                      lambda other, key: _whole(desk, rules, other, key) if desk.exists(ROW, row_id(other, key)) else {})

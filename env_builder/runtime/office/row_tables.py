@@ -12,6 +12,8 @@ from typing import Any
 
 from ..company import CompanyDesk, Undecided
 
+UNSURE = "db_unsure"
+"""Class of the records that say, by table, that rows may be there of which nothing else is known."""
 ROW = "db"
 """Class of the records that are rows; id `<table>/<key>`."""
 Tables = Mapping[str, Mapping[str, Any]]
@@ -28,6 +30,11 @@ def key_of(identifier: str) -> str:
     return identifier.partition("/")[2]
 
 
+def key_value(tables: Tables, table: str, key: str) -> Any:
+    """Return a key as the value of a table's one key column."""
+    return int(key) if tables[table]["types"].get(tables[table]["key"][0]) == "integer" and key.isdigit() else key
+
+
 def row_of(desk: CompanyDesk, tables: Tables, table: str, key: str) -> dict[str, Any]:
     """Return a row's columns that are known. A column that the episode may have changed is left out."""
     identifier = row_id(table, key)
@@ -36,15 +43,28 @@ def row_of(desk: CompanyDesk, tables: Tables, table: str, key: str) -> dict[str,
 
 
 def keys(desk: CompanyDesk, table: str) -> Iterator[str]:
-    """Yield the keys of a table's rows, oldest first."""
+    """Return the keys of a table's rows, oldest first. Errors: Undecided."""
+    _check_rows(desk, table)
     start = table + "/"
     return (key_of(identifier) for identifier in desk.ids(ROW) if identifier.startswith(start))
 
 
 def matching(desk: CompanyDesk, table: str, column: str, value: Any) -> list[str]:
-    """Return the keys of the rows that have a value in a column, oldest first."""
+    """Return the keys of the rows that have a value in a column, oldest first. Errors: Undecided."""
+    _check_rows(desk, table)
     start = table + "/"
     return [key_of(identifier) for identifier in desk.where(ROW, column, value) if identifier.startswith(start)]
+
+
+def referring(desk: CompanyDesk, tables: Tables, table: str, reference: str, key: str) -> list[str]:
+    """Return the keys of the rows of a table whose column `reference` names a key, oldest first. Errors: Undecided."""
+    is_number = tables[table]["types"].get(reference) == "integer" and key.isdigit()
+    return matching(desk, table, reference, int(key) if is_number else key)
+
+
+def _check_rows(desk: CompanyDesk, table: str) -> None:
+    if desk.exists(UNSURE, table):
+        raise Undecided(f"which rows of {table} are there after what the episode did")
 
 
 def stored(value: Any, affinity: str) -> Any:

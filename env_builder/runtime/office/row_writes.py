@@ -2,9 +2,10 @@
 
 In: a desk, the tables, the rules (`effects` of inhouse.json: {"table", "event", "column", "slots"}; a slot: {"relation",
 "column", "formulas", "when": groups of conditions}, made by `env_builder.company.row_effects`). Out: writes on the desk.
-A slot whose formulas or conditions differ about what follows becomes undecided on the desk; a row that may be new makes the
-whole call `Undecided`. A column that is set to the value that it has brings about nothing, unless what would follow adds up:
-then that too is `Undecided`. Does not see: effects of columns that nobody wrote while the stream was recorded; none is assumed.
+A slot whose formulas or conditions differ about what follows becomes undecided on the desk, and a table in which a row may be
+new has undecided rows (`row_tables.UNSURE`). A column that is set to the value that it has brings about nothing, unless what
+would follow adds up: then that is undecided too.
+Does not see: effects of columns that nobody wrote while the stream was recorded; none is assumed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..company import UNDECIDED, CompanyDesk, Undecided
 from .formulas import Formula, Row, RowScope, Unanswered, evaluate, holds
-from .row_tables import ROW, Tables, keys, matching, row_id, row_of, stored
+from .row_tables import ROW, UNSURE, Tables, key_value, keys, referring, row_id, row_of, stored
 
 Slot = Mapping[str, Any]
 
@@ -49,6 +50,8 @@ def write_row(desk: CompanyDesk, rules: RowRules, table: str, key: str, values: 
     unknown = sorted(set(values) - set(types))
     if unknown:
         raise Undecided(f"what a write of the column {unknown[0]!r} of {table} does")
+    if any(column in values and values[column] != old.get(column) for column in rules.tables[table]["key"]) and not is_new:
+        raise Undecided(f"what a new key of a row of {table} brings about")
     kept = {column: stored(value, types[column]) for column, value in values.items()}
     filled = {**dict.fromkeys(types), **kept} if is_new else kept
     desk.write(ROW, identifier, **filled)
@@ -67,18 +70,21 @@ def delete_row(desk: CompanyDesk, rules: RowRules, table: str, key: str, argumen
 def carry_out(desk: CompanyDesk, rules: RowRules, written: WrittenRow, apart: frozenset[str] = frozenset()) -> None:
     """Write what follows from a write. `apart`: tables whose new rows the call itself made. Errors: Undecided."""
     slots: list[Slot] = []
+    idle: list[Slot] = []
     for effect in rules.effects:
         if effect["table"] == written.table and effect["event"] == written.event and (
                 not effect["column"] or effect["column"] in written.columns):
             is_idle = bool(effect["column"]) and written.old.get(effect["column"]) == written.new.get(effect["column"])
-            if is_idle and any(_adds_up(slot) for slot in effect["slots"]):
-                raise Undecided(f"what setting {effect['column']!r} of {written.table} to the value that it has brings about")
-            slots += [slot for slot in effect["slots"] if not is_idle and slot not in slots]
+            if is_idle:
+                idle += effect["slots"] if any(_adds_up(slot) for slot in effect["slots"]) else []
+            else:
+                slots += [slot for slot in effect["slots"] if slot not in slots]
     before: dict[tuple[str, str], Row] = {}
     done: set[str] = set()
+    slots += [{**slot, "formulas": []} for slot in idle if slot not in slots]
     for slot in slots:
         if slot["relation"][0] != "insert":
-            for table, key in _targets(desk, written, slot):
+            for table, key in _targets(desk, rules, written, slot):
                 _write_slot(desk, rules, written, slot, table, key, before)
         elif slot["relation"][1] not in apart | done:
             done.add(slot["relation"][1])
@@ -90,7 +96,7 @@ def _adds_up(slot: Slot) -> bool:
         "target" in str(formula) and slot["column"] in str(formula) for formula in slot["formulas"])
 
 
-def _targets(desk: CompanyDesk, written: WrittenRow, slot: Slot) -> Iterator[tuple[str, str]]:
+def _targets(desk: CompanyDesk, rules: RowRules, written: WrittenRow, slot: Slot) -> Iterator[tuple[str, str]]:
     kind, *names = slot["relation"]
     if kind == "self":
         yield written.table, written.key
@@ -99,7 +105,8 @@ def _targets(desk: CompanyDesk, written: WrittenRow, slot: Slot) -> Iterator[tup
         if key is not None and desk.exists(ROW, row_id(names[1], str(key))):
             yield names[1], str(key)
     else:
-        yield from ((names[0], key) for key in matching(desk, names[0], names[1], written.key))
+        rows = referring(desk, rules.tables, names[0], names[1], written.key)
+        yield from ((names[0], key) for key in rows)
 
 
 def _write_slot(desk: CompanyDesk, rules: RowRules, written: WrittenRow, slot: Slot, table: str, key: str,
@@ -119,15 +126,24 @@ def _write_slot(desk: CompanyDesk, rules: RowRules, written: WrittenRow, slot: S
 
 def _insert(desk: CompanyDesk, rules: RowRules, written: WrittenRow, slots: list[Slot]) -> None:
     scope = scope_of(desk, rules, written, {}, {}, "")
-    verdicts = {_verdict(slot["when"], scope) for slot in slots}
-    if verdicts == {False}:
+    verdicts = [(slot, _verdict(slot["when"], scope)) for slot in slots]
+    by_key = {verdict for slot, verdict in verdicts if not slot["column"]}
+    if by_key <= {False}:
         return
     table = slots[0]["relation"][1]
-    key = next((agreed(slot["formulas"], scope) for slot in slots if not slot["column"]), UNDECIDED)
-    if verdicts != {True} or key is UNDECIDED or desk.exists(ROW, row_id(table, str(key))):
-        raise Undecided(f"whether a row of {table} follows, and which")
-    values = {slot["column"]: agreed(slot["formulas"], scope) for slot in slots if slot["column"]}
-    desk.write(ROW, row_id(table, str(key)), **{**dict.fromkeys(rules.tables[table]["types"]), **values})
+    sure = [slot for slot, verdict in verdicts if verdict]
+    key = agreed([formula for slot in sure if not slot["column"] for formula in slot["formulas"] or [["none"]]], scope)
+    if True not in by_key or None in by_key or key is UNDECIDED or desk.exists(ROW, row_id(table, str(key))):
+        desk.write(UNSURE, table, rows=True)
+        return
+    described = rules.tables[table]
+    values: dict[str, Any] = dict.fromkeys(described["types"])
+    values |= {slot["column"]: UNDECIDED for slot, verdict in verdicts if verdict is not False}
+    values |= {slot["column"]: agreed(slot["formulas"], scope) for slot in sure}
+    if len(described["key"]) == 1:
+        values[described["key"][0]] = key_value(rules.tables, table, str(key))
+    values.pop("", None)
+    desk.write(ROW, row_id(table, str(key)), **values)
 
 
 def scope_of(desk: CompanyDesk, rules: RowRules, written: WrittenRow, target: Row, after: Row, key: str) -> RowScope:
@@ -136,7 +152,8 @@ def scope_of(desk: CompanyDesk, rules: RowRules, written: WrittenRow, target: Ro
         else written.new
 
     def children(table: str, reference: str) -> list[Row]:
-        rows: list[Row] = [row_of(desk, rules.tables, table, own) for own in matching(desk, table, reference, key)]
+        referred = referring(desk, rules.tables, table, reference, key)
+        rows: list[Row] = [row_of(desk, rules.tables, table, own) for own in referred]
         if any(len(row) < len(rules.tables[table]["types"]) for row in rows):
             raise Unanswered(f"a column of {table} is undecided")
         return rows

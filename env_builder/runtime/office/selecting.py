@@ -31,6 +31,8 @@ OPERATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "contains": lambda own, value: str(value).casefold() in str(own).casefold(),
     "starts": lambda own, value: str(own).startswith(str(value)),
 }
+KEY = "$key"
+"""Stands for the key of a table, whatever its columns are: their values, joined by `/`."""
 SAFE_ROWS = 10
 """Rows that every page is taken to hold; no tool on record shows fewer by default."""
 
@@ -46,8 +48,7 @@ class RowTest(NamedTuple):
 def selected(desk: CompanyDesk, tables: Tables, plan: Mapping[str, Any], table: str, arguments: Mapping[str, Any]) -> list[str]:
     """Return the keys of the rows that a call means, in the tool's order, before paging. Errors: Undecided."""
     tests = [test for spec in plan["filters"] for test in tests_of(spec, tables, table, arguments)]
-    for number, test in enumerate(tests):
-        tests[number] = _typed(test, tables[table])
+    tests = [_typed(test, tables[table]) for test in tests]
     matches = list(_passing(desk, tables, table, tests))
     if len(matches) < 2:
         return matches
@@ -64,8 +65,7 @@ def tests_of(spec: Mapping[str, Any], tables: Tables, table: str, arguments: Map
         return
     value = arguments[spec["argument"]]
     if spec["form"] == "column":
-        column = spec["column"] if spec["column"] != "$key" else _key_column(tables[table])
-        yield RowTest(column, spec["op"], value)
+        yield RowTest(spec["column"], spec["op"], value)
     elif spec["form"] == "triples":
         for row in value:
             name, word, own = (row[key] for key in spec["names"]) if spec["names"] else row
@@ -88,13 +88,11 @@ def _operation(spec: Mapping[str, Any], word: Any) -> str:
     return str(op)
 
 
-def _key_column(described: Mapping[str, Any]) -> str:
-    if len(described["key"]) != 1:
-        raise Undecided("which column the key is")
-    return str(described["key"][0])
-
-
 def _typed(test: RowTest, described: Mapping[str, Any]) -> RowTest:
+    if test.column == KEY:
+        if isinstance(test.value, (str, int)) and not isinstance(test.value, bool):
+            return test._replace(value=str(test.value))
+        raise Undecided(f"which key {test.value!r} is")
     affinity = described["types"].get(test.column)
     if affinity is None:
         raise Undecided(f"what the tool says of the column {test.column!r}")
@@ -105,9 +103,12 @@ def _typed(test: RowTest, described: Mapping[str, Any]) -> RowTest:
 
 def _passing(desk: CompanyDesk, tables: Tables, table: str, tests: list[RowTest]) -> Iterator[str]:
     """Yield the rows that pass all tests, by an index where a test is for equality."""
-    equal = next((test for test in tests if test.op == "eq" and [test.column] == tables[table]["key"]), None)
+    equal = next((test for test in tests if test.op == "eq" and (
+        test.column == KEY or [test.column] == tables[table]["key"])), None)
     if equal is not None:
         candidates = [str(equal.value)] if desk.exists(ROW, row_id(table, str(equal.value))) else []
+        if not candidates:
+            matching(desk, table, tables[table]["key"][0], equal.value)   # an undecided row may be the one
     else:
         equal = next((test for test in tests if test.op == "eq" and test.value is not None), None)
         candidates = list(keys(desk, table) if equal is None else matching(desk, table, equal.column, equal.value))

@@ -6,9 +6,11 @@ In: a shape, its style and an `AnswerView`: what the holes may show. Out: the te
     ["row"]                 the row, all its columns or those that the tool shows
     ["rows", shape]         the selected rows, one after the other
     ["children", table, reference, shape]   the rows of a table that refer to the row
+    ["tables", {table: shape}]  the shape for the table that the call means
     ["leaf", [hole, …]]     a value; every hole must give the same
     ["text", [part, …]]     texts and leaves, one after the other
-    holes: ["constant", v] ["argument", step, …] ["column", name] ["total"] ["shown"] ["more"] ["next"] ["start"] ["formula", f]
+    holes: ["constant", v] ["argument", step, …] ["column", name] ["via", column, table, name]
+           ["total"] ["shown"] ["more"] ["next"] ["start"] ["formula", f]
 
 Style: {"format": "text"}, or {"format": "json", "separators", "indent", "sort", "ascii"};
 `ascii`: a list of true (escapes), false, or both where no record tells.
@@ -42,6 +44,9 @@ class AnswerView(NamedTuple):
     children: Callable[[str, str, Row], Iterable[Row]]
     """(table, reference, row) -> rows that refer to it."""
     formula: Callable[[Any], Any]
+    table: str = ""
+    row_at: Callable[[str, str], Row] = lambda table, key: {}
+    """(table, key) -> the row; empty if it is not there."""
 
 
 def written(shape: Shape, style: Mapping[str, Any], view: AnswerView) -> str:
@@ -69,6 +74,10 @@ def filled(shape: Shape, view: AnswerView) -> Any:
         return [filled(parts[0], view._replace(row=row)) for row in view.rows]
     if kind == "children":
         return [filled(parts[2], view._replace(row=row, columns=())) for row in view.children(parts[0], parts[1], view.row)]
+    if kind == "tables":
+        if view.table not in parts[0]:
+            raise Undecided(f"how the tool shows a row of {view.table}")
+        return filled(parts[0][view.table], view)
     if kind == "leaf":
         return _agreed(parts[0], view)
     return "".join(part if isinstance(part, str) else _agreed(part[1], view, str) for part in parts[0])
@@ -100,6 +109,7 @@ _HOLES: dict[str, Callable[..., Any]] = {
     "constant": lambda view, value: value,
     "argument": _argument,
     "column": lambda view, name: view.row[name],
+    "via": lambda view, column, table, name: view.row_at(table, str(view.row[column]))[name],
     "total": lambda view: view.total,
     "shown": lambda view: len(view.rows),
     "start": lambda view: view.start,

@@ -22,22 +22,19 @@ class RefusedCall(Exception):
     """The engine's words of a refusal."""
 
 
-class Boatyard:
-    """The engine: tables, triggers, tools."""
+class RowEngine:
+    """Tables that log their changes, and tools that log their calls."""
 
-    def __init__(self, n_boats: int = 8) -> None:
-        self.tables: dict[str, dict[str, dict[str, Any]]] = {table: {} for table in COLUMNS}
+    def __init__(self, columns: dict[str, dict[str, str]], keys: dict[str, list[str]], prefix: str) -> None:
+        self.tables: dict[str, dict[str, dict[str, Any]]] = {table: {} for table in columns}
         self.versions: list[FieldVersion] = []
         self.calls: list[RecordedCall] = []
         self.now = BEGIN
+        self._prefix = prefix
         self._n_changes = 0
-        for table, types in COLUMNS.items():
+        for table, types in columns.items():
             self.versions += [FieldVersion("db_table", table, "columns", types, 0),
-                              FieldVersion("db_table", table, "key", [KEYS[table]], 0)]
-        for number in range(n_boats):
-            self.write("boats", f"Boat {number}", name=f"Boat {number}", rate=20.0 + 5 * number, jobs_open=0, billed=0.0,
-                       grade="small")
-        self.write("jobs", "J-0001", number="J-0001", boat="Boat 0", hours=2, cost=40.0, state="open", opened_by="7")
+                              FieldVersion("db_table", table, "key", keys[table], 0)]
 
     def world(self) -> CompanyWorld:
         """Return the world of all changes."""
@@ -64,25 +61,36 @@ class Boatyard:
     def answer(self, person: str, tool: str, arguments: dict[str, Any]) -> tuple[str, bool]:
         """Answer a call: (text, whether it is an error)."""
         try:
-            return str(getattr(self, f"_{tool}")(person, **arguments)), False
+            return str(getattr(self, f"_{tool.removeprefix(self._prefix)}")(person, **arguments)), False
         except RefusedCall as refused:
             return str(refused), True
+
+
+class Boatyard(RowEngine):
+    """A yard with jobs on boats."""
+
+    def __init__(self, n_boats: int = 8) -> None:
+        super().__init__(COLUMNS, {table: [key] for table, key in KEYS.items()}, "yard_")
+        for number in range(n_boats):
+            self.write("boats", f"Boat {number}", name=f"Boat {number}", rate=20.0 + 5 * number, jobs_open=0, billed=0.0,
+                       grade="small")
+        self.write("jobs", "J-0001", number="J-0001", boat="Boat 0", hours=2, cost=40.0, state="open", opened_by="7")
 
     def _row(self, table: str, key: str) -> dict[str, Any]:
         if key not in self.tables[table]:
             raise RefusedCall(f"No {key} on file.")
         return self.tables[table][key]
 
-    def _yard_lookup(self, person: str, entity: str, number: str) -> str:
+    def _lookup(self, person: str, entity: str, number: str) -> str:
         return json.dumps({"entity": entity, "record": self._row(entity + "s", number)})
 
-    def _yard_list(self, person: str, entity: str, domain: list[list[Any]], limit: int = 4) -> str:
+    def _list(self, person: str, entity: str, domain: list[list[Any]], limit: int = 4) -> str:
         tests = {"=": lambda one, two: one == two, ">=": lambda one, two: one >= two}
         rows = [row for row in self.tables[entity + "s"].values()
                 if all(tests[word](row[column], value) for column, word, value in domain)]
         return json.dumps({"items": rows[:limit], "count": len(rows)})
 
-    def _yard_open(self, person: str, boat: str, hours: int, parts: list[dict[str, Any]]) -> str:
+    def _open(self, person: str, boat: str, hours: int, parts: list[dict[str, Any]]) -> str:
         number = f"J-{len(self.tables['jobs']) + 1:04}"
         self.write("jobs", number, number=number, boat=boat, hours=hours, cost=hours * self._row("boats", boat)["rate"],
                    state="open", opened_by=PEOPLE[person]["staff"])
@@ -92,7 +100,7 @@ class Boatyard:
         self._count(boat)
         return f"Opened {number} for {boat} ({hours} h)."
 
-    def _yard_close(self, person: str, number: str) -> str:
+    def _close(self, person: str, number: str) -> str:
         job = self._row("jobs", number)
         if job["state"] == "done":
             raise RefusedCall(f"{number} is done already.")
@@ -103,7 +111,7 @@ class Boatyard:
         self._count(job["boat"])
         return json.dumps({"number": number, "state": job["state"], "cost": job["cost"]})
 
-    def _yard_hours(self, person: str, number: str, hours: int) -> str:
+    def _hours(self, person: str, number: str, hours: int) -> str:
         job = self._row("jobs", number)
         self.write("jobs", number, hours=hours)
         self.write("jobs", number, cost=hours * self.tables["boats"][job["boat"]]["rate"])

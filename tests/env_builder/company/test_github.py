@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, PersonSight, ProductRefusal, Undecided
+from env_builder.runtime.company import (
+    CompanyDesk,
+    CompanyWorld,
+    DeskStart,
+    FieldVersion,
+    PersonSight,
+    ProductRefusal,
+    Undecided,
+)
 from env_builder.runtime.office.github import TOOLS
 from extractors.apps.github import read
 from extractors.apps.version import ExportFile

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from env_builder.company.inhouse import induce
 from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, PersonSight, ProductRefusal, Undecided
 from env_builder.runtime.office.inhouse import tools_from
-from tests.env_builder.company.boatyard import PEOPLE, Boatyard, worked
+from tests.env_builder.company.boatyard import PEOPLE, RowEngine, worked
+from tests.env_builder.company.propstore import played
 
 ADA, BEN = PEOPLE
 
@@ -36,7 +37,16 @@ def induced(seed: int = 1) -> dict[str, Any]:
     return learnt
 
 
-def desk_of(yard: Boatyard, person: str = ADA) -> CompanyDesk:
+@cache
+def induced_of_store() -> dict[str, Any]:
+    store = played(1)
+    learnt = induce(store.calls, store.world(), PEOPLE, ())
+    assert learnt is not None
+    assert sorted(learnt["tools"]) == ["store.change", "store.seek", "store.show"]
+    return learnt
+
+
+def desk_of(yard: RowEngine, person: str = ADA) -> CompanyDesk:
     return CompanyDesk(DeskStart(CompanyWorld(yard.versions).at(2**60), person, PEOPLE, OpenSight()))
 
 
@@ -79,6 +89,41 @@ def test_a_session_that_nobody_recorded_is_answered_as_the_engine_does(seed: int
         assert own in (None, expected), (tool, arguments)
         n_exact += own == expected
     assert n_exact >= 0.7 * n_calls
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000))
+def test_pages_joined_names_and_history_are_answered_as_the_engine_does(seed: int) -> None:
+    rng, store, learnt = Random(seed), played(2, n_rounds=20), induced_of_store()
+    desk, n_exact, n_calls = desk_of(store, BEN), 0, 30
+    for _ in range(n_calls):
+        number, shelf = rng.randint(1, 30), rng.choice(("A1", "B2", "C3"))
+        tool, arguments = rng.choice([
+            ("store.show", {"kind": "prop", "key": str(number)}), ("store.show", {"kind": "loan", "key": f"Hamlet/{number}"}),
+            ("store.show", {"kind": "prop", "key": str(number + 500)}),
+            ("store.seek", {"shelf": shelf, "min_value": rng.randint(0, 40), "page": rng.randint(1, 3)}),
+            ("store.change", {"prop": number, "fields": {"shelf": shelf, "value": rng.randint(1, 90)}}),
+            ("store.change", {"prop": number, "fields": {"state": "broken"}})])
+        own = answered(desk, learnt, tool, arguments)
+        if own is None and tool == "store.change":
+            continue
+        if "fields" in arguments and "value" in arguments["fields"]:   # the engine's column holds floats
+            arguments["fields"]["value"] = float(arguments["fields"]["value"])
+        expected = store.answer(BEN, tool, arguments)
+        assert own in (None, expected), (tool, arguments)
+        n_exact += own == expected
+    assert n_exact >= 0.8 * n_calls
+    history = [key for key in desk.ids("db") if key.startswith("HISTORY/")]
+    assert desk.exists("db_unsure", "HISTORY") or [desk.record("db", key) for key in history] == [
+        *store.tables["HISTORY"].values()]
+
+
+def test_a_call_that_sets_what_is_there_leaves_unsure_what_would_add_up() -> None:
+    store = played(2, n_rounds=20)
+    desk = desk_of(store, BEN)
+    shelf = store.tables["PROP"]["3"]["shelf"]
+    assert answered(desk, induced_of_store(), "store.change", {"prop": 3, "fields": {"shelf": shelf}}) is not None
+    assert desk.exists("db_unsure", "HISTORY")
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [
