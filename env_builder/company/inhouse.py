@@ -20,13 +20,16 @@ from env_builder.company.row_changes import RowAct, StreamChange, row_changes, s
 from env_builder.company.row_effects import learn_effects
 from env_builder.company.tool_plans import ToolCall, complete_plan, proposed_plans
 from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, PersonSight, ProductRefusal, Undecided
+from env_builder.runtime.office.formulas import is_same
 from env_builder.runtime.office.inhouse import answer_call
-from env_builder.runtime.office.row_tables import ROW
+from env_builder.runtime.office.row_tables import ROW, row_id
 from env_builder.runtime.office.row_writes import RowRules
 
 TABLE = "db_table"
 """Class of the records that describe tables (`extractors.apps.rows`)."""
 LEAST_EXACT, MOST_WRONG = 3, 0.02
+MOSTLY = 0.5
+"""Share of a tool's calls that worked and that acts follow, from which on it is taken for a tool that writes."""
 MOST_CALLS = 300
 """Calls of a tool that teach."""
 
@@ -57,11 +60,20 @@ def induce(calls: Sequence[RecordedCall], world: CompanyWorld, accounts: Mapping
     rules = RowRules(tables, learn_effects(beginning, acts, tables))
     own = sorted((call for call in calls if call.tool not in implemented), key=lambda call: call.at)
     act_of = acts_of(own, acts)
-    by_tool: dict[str, list[ToolCall]] = defaultdict(list)
+    by_tool: dict[str, list[tuple[RecordedCall, RowAct | None]]] = defaultdict(list)
     for number, call in enumerate(own):
         if len(by_tool[call.tool]) < MOST_CALLS:
-            by_tool[call.tool].append(_tool_call(call, act_of.get(number), rows, accounts))
-    tools = {tool: plan for tool, of_tool in sorted(by_tool.items()) if (plan := _best(rules, of_tool)) is not None}
+            by_tool[call.tool].append((call, act_of.get(number)))
+    tools = {}
+    for tool, of_tool in sorted(by_tool.items()):
+        n_acts = sum(act is not None for _, act in of_tool)
+        n_worked = sum(not call.is_error for call, _ in of_tool)
+        orders = ((True, False) if n_acts >= MOSTLY * n_worked else (False, True)) if n_acts else (False,)
+        for is_writing in orders:
+            plan = _best(rules, [_tool_call(call, act, is_writing, rows, accounts) for call, act in of_tool])
+            if plan is not None:
+                tools[tool] = plan
+                break
     _share_names(tools)
     return {"tables": rules.tables, "effects": rules.effects, "tools": tools} if tools else None
 
@@ -114,12 +126,13 @@ def _shown_type(values: Sequence[Any]) -> str:
     return "integer" if kinds == {int} else "real" if kinds and kinds <= {int, float} else "any"
 
 
-def _tool_call(call: RecordedCall, act: RowAct | None, rows: CompanyWorld,
+def _tool_call(call: RecordedCall, act: RowAct | None, is_writing: bool, rows: CompanyWorld,
                accounts: Mapping[str, Mapping[str, str]]) -> ToolCall:
-    at = call.at if act is None else act.at - 1
+    """Return a call with its act, or without if somebody else is taken to have acted, and a desk just before both."""
+    at = call.at if act is None else act.at - 1 if is_writing else min(call.at, act.at - 1)
     state = rows.at(at)
     start = DeskStart(state, call.acting_for, accounts, _EverySight())
-    return ToolCall(call.arguments, call.content, call.is_error, act, CompanyDesk(start))
+    return ToolCall(call.arguments, call.content, call.is_error, act if is_writing else None, CompanyDesk(start))
 
 
 def _best(rules: RowRules, calls: list[ToolCall]) -> dict[str, Any] | None:
@@ -133,18 +146,30 @@ def _best(rules: RowRules, calls: list[ToolCall]) -> dict[str, Any] | None:
         if score.exact >= LEAST_EXACT and score.n_wrong <= MOST_WRONG * len(calls) and (
                 best is None or score.exact > best[0].exact):
             best = score, plan
+        if score.exact == len(calls):
+            break
     return None if best is None else best[1]
+
+
+def _writes_as_logged(plan: Mapping[str, Any], desk: CompanyDesk, call: ToolCall) -> bool:
+    """Return whether a call changed what the stream says, as far as the plan tells; nothing where the stream has no act."""
+    if call.act is None:
+        return plan["act"] is None or not any(kind == ROW for kind, _ in desk.changed())
+    return all(not desk.is_known(ROW, row_id(change.table, change.key), column)
+               or is_same(desk.value(ROW, row_id(change.table, change.key), column), value)
+               for change in call.act.changes[:1] for column, value in change.values.items())
 
 
 def _score(rules: RowRules, plan: Mapping[str, Any], calls: list[ToolCall]) -> _Score:
     exact = n_wrong = 0
     for call in calls:
+        desk = call.desk.fork()
         try:
-            answer, is_error = answer_call(rules, plan, call.desk.fork(), call.arguments), False
+            answer, is_error = answer_call(rules, plan, desk, call.arguments), False
         except ProductRefusal as refused:
             answer, is_error = str(refused), True
         except Undecided:
             continue
-        is_exact = answer == call.content and is_error == call.is_error
+        is_exact = answer == call.content and is_error == call.is_error and _writes_as_logged(plan, desk, call)
         exact, n_wrong = exact + is_exact, n_wrong + (not is_exact)
     return _Score(exact, n_wrong)

@@ -34,6 +34,8 @@ _BOUNDS = ((re.compile(r"^(?:min|from|since|after|start)_?|_?(?:min|from|since|a
 _LIMIT = re.compile(r"^(?:limit|max_?results|page_?size|per_?page|count|top|size|max_?rows|n)$", re.IGNORECASE)
 _OFFSET = re.compile(r"^(?:offset|skip|start|start_?at)$", re.IGNORECASE)
 _PAGE = re.compile(r"^(?:page|page_?number)$", re.IGNORECASE)
+LEAST_SHOWN = 0.1
+"""Share of the answers that show a row of a table which the tool is about."""
 _SPELLINGS: tuple[Callable[[str], str], ...] = (
     lambda table: re.sub(r"ies$", "y", table) if table.endswith("ies") else table.removesuffix("s"),
     lambda table: table.removesuffix("s"), lambda table: table.removesuffix("es"),
@@ -54,27 +56,29 @@ class ToolCall(NamedTuple):
     """Just before the call. Nobody may change it: work on a fork."""
 
 
-def proposed_plans(rules: RowRules, calls: Sequence[ToolCall]) -> Iterator[Plan]:
-    """Yield plans with everything that says which rows a call means."""
+def proposed_plans(rules: RowRules, calls: Sequence[ToolCall]) -> list[Plan]:
+    """Return plans with what says which table a call means; those first whose tables most answers show."""
     worked = [call for call in calls if not call.is_error]
     if not worked:
-        return
+        return []
     names = sorted({name for call in calls for name in call.arguments})
     base: Plan = {"arguments": {name: sorted({kind_of(call.arguments[name]) for call in worked if name in call.arguments})
                           for name in names},
             "required": [name for name in names if all(name in call.arguments for call in worked)],
             "filters": [], "orders": [], "paging": _paging(names), "one": True, "shows": None, "fields": None, "none": None,
             "refusals": [], "act": None, "answer": None, "style": None}
+    plans: list[tuple[int, Plan]] = []
     for source in _table_sources(rules, worked, names):
         plan = {**base, "table": source}
-        rows = [_rows_in(rules, plan, call) for call in worked]
-        if not any(rows) and not _names_rows(rules, plan, worked):
+        n_shown = sum(bool(_rows_in(rules, plan, call)) for call in worked)
+        if n_shown < LEAST_SHOWN * len(worked) and not _names_rows(rules, plan, worked):
             continue
         fields = [name for name in names if _lists_columns(rules, plan, worked, name)]
         plan["fields"] = fields[0] if fields else None
         used = {source.get("argument"), plan["fields"], *(plan["paging"][word] for word in ("limit", "offset", "page"))}
         unused = [name for name in names if name not in used]
-        yield {**plan, "unused": unused}
+        plans.append((n_shown, {**plan, "unused": unused}))
+    return [plan for _, plan in sorted(plans, key=lambda row: -row[0])]
 
 
 def complete_plan(rules: RowRules, proposed: Plan, calls: Sequence[ToolCall]) -> Plan | None:

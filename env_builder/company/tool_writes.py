@@ -1,7 +1,8 @@
 """Learn what an in-house tool writes: from its calls and the first changes of the acts that they brought about.
 
 In: calls that worked, the tables that they name, arguments of yet unknown use. Out: the `act` of a plan, and the arguments that
-it uses; None: the acts are of several kinds, or something that they wrote has no explanation.
+it uses; None: something that they wrote has no explanation. Acts of another kind than most, or in another table than the call
+names, are somebody else's.
 A column takes an argument, else what a formula says that fits all acts: a constant, the acting person, the instant, a product
 or difference of columns and arguments. Rows that an act adds to another table, one for each element of a list among the
 arguments, are its lines. What follows from a write by triggers is no part of an act (`row_effects`).
@@ -9,6 +10,7 @@ arguments, are its lines. What follows from a write by triggers is no part of an
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -37,10 +39,12 @@ def learn_act(rules: RowRules, calls: Sequence[WritingCall], tables: Sequence[st
               unused: Sequence[str]) -> tuple[dict[str, Any], set[str]] | None:
     """Return the act of a tool and the names of the arguments that it uses, or None."""
     acting = [(call, call.act, table) for call, table in zip(calls, tables, strict=True) if call.act is not None]
-    kinds = {_kind(call, act.changes[0]) for call, act, _ in acting}
-    if len(kinds) != 1 or any(act.changes[0].table != table for _, act, table in acting):
+    kinds = Counter(_kind(call, act.changes[0]) for call, act, table in acting if act.changes[0].table == table)
+    if not kinds:
         return None
-    kind = kinds.pop()
+    kind = max(kinds, key=lambda own: kinds[own])
+    acting = [(call, act, table) for call, act, table in acting
+              if act.changes[0].table == table and _kind(call, act.changes[0]) == kind]
     act: dict[str, Any] = {"kind": kind, "values": None, "columns": [], "key": [], "lines": None}
     if kind == "delete":
         return act, set()

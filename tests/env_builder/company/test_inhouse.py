@@ -39,7 +39,7 @@ def induced(seed: int = 1) -> dict[str, Any]:
 
 @cache
 def induced_of_store() -> dict[str, Any]:
-    store = played(1)
+    store = played(1, n_rounds=30)
     learnt = induce(store.calls, store.world(), PEOPLE, ())
     assert learnt is not None
     assert sorted(learnt["tools"]) == ["store.change", "store.seek", "store.show"]
