@@ -35,7 +35,7 @@ def candidates(scope: RowScope, value: Any, tables: Mapping[str, Any]) -> Iterat
             if kind != "real" and scope.children(table, reference):
                 yield ["count", table, reference]
                 yield from (["sum", table, reference, column] for column, own in described["types"].items()
-                            if own in ("integer", "real"))
+                            if own in ("integer", "real", "numeric"))
     numbers = [formula for formula in (*columns, *distant) if _is_number(_value(formula, scope))]
     numbers.append(["constant", 1])
     for number, one in enumerate(numbers):

@@ -30,6 +30,7 @@ TABLE = "db_table"
 LEAST_EXACT, MOST_WRONG = 3, 0.02
 MOSTLY = 0.5
 """Share of a tool's calls that worked and that acts follow, from which on it is taken for a tool that writes."""
+_TYPES = {"text": "string", "flag": "boolean", "number": "number", "object": "object", "list": "array", "nothing": "null"}
 MOST_CALLS = 300
 """Calls of a tool that teach."""
 
@@ -75,7 +76,21 @@ def induce(calls: Sequence[RecordedCall], world: CompanyWorld, accounts: Mapping
                 tools[tool] = plan
                 break
     _share_names(tools)
-    return {"tables": rules.tables, "effects": rules.effects, "tools": tools} if tools else None
+    described = [descriptor_of(tool, plan) for tool, plan in tools.items()]
+    return {"tables": rules.tables, "effects": rules.effects, "tools": tools, "descriptors": described} if tools else None
+
+
+def descriptor_of(tool: str, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an MCP descriptor of a tool: its arguments as recorded calls have them. No words of the real one are known."""
+    properties: dict[str, Any] = {}
+    for name, kinds in plan["arguments"].items():
+        types = sorted({_TYPES[kind] for kind in kinds})
+        properties[name] = {"type": types[0] if len(types) == 1 else types}
+        if name == plan["table"].get("argument") and plan["table"]["names"]:
+            properties[name]["enum"] = sorted(plan["table"]["names"])
+    return {"name": tool, "description": f"{tool}: a tool of the company's own, known from recorded calls.",
+            "inputSchema": {"type": "object", "properties": properties, "required": list(plan["required"])},
+            "annotations": {"readOnlyHint": plan["act"] is None}}
 
 
 def _share_names(tools: Mapping[str, dict[str, Any]]) -> None:
@@ -100,7 +115,8 @@ def describe_tables(world: CompanyWorld, changes: Sequence[StreamChange]) -> dic
     tables = {}
     for table, columns in values.items():
         declared = state.values(TABLE, table)
-        stated = {name: affinity(kind) for name, kind in declared.get("columns", {}).items()}
+        stated = {name: affinity(kind) or _shown_type(columns.get(name, ()))
+                  for name, kind in declared.get("columns", {}).items()}
         names = [name for name in stated if name in columns] + [name for name in columns if name not in stated]
         types = {name: stated.get(name) or _shown_type(columns[name]) for name in names}
         key = declared.get("key") or [name for name in names if all(
@@ -109,21 +125,26 @@ def describe_tables(world: CompanyWorld, changes: Sequence[StreamChange]) -> dic
     return tables
 
 
-def affinity(declared: str) -> str:
-    """Return the affinity of a declared type."""
+def affinity(declared: str) -> str | None:
+    """Return the affinity of a declared type; None: the values of the column say it."""
     kind = declared.casefold()
     if re.search(r"int|serial", kind):
         return "integer"
     if re.search(r"char|clob|text|uuid|enum|date|time", kind):
         return "text"
-    return "real" if re.search(r"real|floa|doub", kind) else "any"
+    return "real" if re.search(r"real|floa|doub", kind) else None
 
 
 def _shown_type(values: Sequence[Any]) -> str:
     kinds = {type(value) for value in values if value is not None}
     if kinds == {str}:
         return "text"
-    return "integer" if kinds == {int} else "real" if kinds and kinds <= {int, float} else "any"
+    if kinds == {int}:
+        return "integer"
+    if not kinds or not kinds <= {int, float}:
+        return "any"
+    whole = [value for value in values if isinstance(value, float) and value.is_integer()]
+    return "real" if whole else "numeric" if int in kinds else "any"
 
 
 def _tool_call(call: RecordedCall, act: RowAct | None, is_writing: bool, rows: CompanyWorld,

@@ -1,8 +1,9 @@
 """Tables of a database as in-house tools see them: columns, types, keys; rows on a desk.
 
 In: the description of the tables (`tables` of inhouse.json) and a desk. Out: rows by key, and values as a column stores them.
-Types are affinities: `text`, `integer`, `real`, `any`. A number without a fraction becomes an integer in an integer column and
-a float in a real one, as databases do; a value of another kind is `Undecided`: some databases convert it, some refuse it.
+Types are affinities: `text`, `integer`, `real`, `numeric`, `any`. A number without a fraction becomes an integer in an integer
+or numeric column and a float in a real one, as databases do; a value of another kind is `Undecided`: some databases convert
+it, some refuse it.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ def stored(value: Any, affinity: str) -> Any:
         return value
     if affinity == "text" and isinstance(value, str):
         return value
-    if affinity in ("integer", "real") and isinstance(value, (int, float)) and not isinstance(value, bool):
+    if affinity in ("integer", "real", "numeric") and isinstance(value, (int, float)) and not isinstance(value, bool):
         if affinity == "real":
             return float(value)
-        if value == int(value):
-            return int(value)
+        if value == int(value) or affinity == "numeric":
+            return int(value) if value == int(value) else value
     raise Undecided(f"what a column of the type {affinity} makes of {value!r}")

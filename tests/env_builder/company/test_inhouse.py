@@ -10,9 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from env_builder.company.inhouse import induce
-from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, PersonSight, ProductRefusal, Undecided
+from env_builder.company.inhouse import describe_tables, induce
+from env_builder.company.row_changes import StreamChange
+from env_builder.runtime.company import (
+    CompanyDesk,
+    CompanyWorld,
+    DeskStart,
+    FieldVersion,
+    PersonSight,
+    ProductRefusal,
+    Undecided,
+)
 from env_builder.runtime.office.inhouse import tools_from
+from env_builder.runtime.office.row_tables import stored
 from tests.env_builder.company.boatyard import PEOPLE, RowEngine, worked
 from tests.env_builder.company.propstore import played
 
@@ -154,8 +164,31 @@ def test_no_tool_is_learnt_from_answers_that_rows_contradict() -> None:
     assert "yard_hours" not in learnt["tools"]
 
 
+def test_descriptors_say_what_calls_show() -> None:
+    described = {row["name"]: row for row in induced()["descriptors"]}
+    assert described["yard_list"]["inputSchema"] == {
+        "type": "object", "required": ["domain", "entity"],
+        "properties": {"domain": {"type": "array"}, "entity": {"type": "string", "enum": ["boat", "job", "part"]},
+                       "limit": {"type": "number"}}}
+    assert described["yard_open"]["annotations"] == {"readOnlyHint": False}
+
+
 def test_implemented_tools_are_left_alone() -> None:
     yard = worked(1)
     learnt = induce(yard.calls, yard.world(), PEOPLE, {"yard_lookup"})
     assert learnt is not None
     assert "yard_lookup" not in learnt["tools"]
+
+
+@pytest.mark.parametrize(("declared", "values", "kind", "given_value", "stored_value"), [
+    ("integer", [5], "integer", 900.0, 900), ("double precision", [1.5], "real", 7, 7.0), ("json", [[1]], "any", "x", "x"),
+    ("varchar(20)", ["a"], "text", "b", "b"), ("numeric(10,2)", [5, 2.5], "numeric", 4.0, 4),
+    ("numeric(10,2)", [5.0, 2.5], "real", 4, 4.0)])
+def test_a_column_stores_numbers_by_its_type(declared: str, values: list[Any], kind: str, given_value: Any,
+                                             stored_value: Any) -> None:
+    world = CompanyWorld([FieldVersion("db_table", "t", "columns", {"id": "text", "c": declared}, 0)])
+    changes = [StreamChange(0, "t", str(number), {"id": str(number), "c": value}, True) for number, value in enumerate(values)]
+    table = describe_tables(world, changes)["t"]
+    assert (table["key"], table["types"]["c"]) == (["id"], kind)
+    result = stored(given_value, kind)
+    assert (type(result), result) == (type(stored_value), stored_value)
