@@ -22,6 +22,8 @@ _CREATE = re.compile(
 _COLUMN = re.compile(r"^[\"`\[]?([\w$]+)[\"`\]]?\s*(.*)$", re.DOTALL)
 _NO_COLUMN = re.compile(r"^(?:primary|foreign|unique|check|constraint|key|index|exclude)\b", re.IGNORECASE)
 _TYPE_END = re.compile(r"\b(?:not|null|default|primary|unique|references|check|collate|generated|constraint)\b", re.IGNORECASE)
+_ASIDE = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+"""Texts and comments, whose words and commas are no part of a statement."""
 _KEY_LIST = re.compile(r"primary\s+key\s*\(([^)]*)\)", re.IGNORECASE)
 _KEY_COLUMN = re.compile(r"[\"`\[]?([\w$]+)[\"`\]]?\s+[^,]*?\bprimary\s+key\b", re.IGNORECASE | re.DOTALL)
 
@@ -49,7 +51,7 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
     keys: dict[str, list[str]] = {}
     for file in files:
         if adopts(file):
-            statements = file.content.decode("utf-8", "replace")
+            statements = _ASIDE.sub(" ", file.content.decode("utf-8", "replace"))
             keys.update(_keys(statements))
             for table, columns in _columns(statements).items():
                 yield AppVersion(TABLE, table, "columns", columns, BEGINNING, record=f"{file.path}#{table}")
