@@ -457,7 +457,10 @@ def _reasons(rules: RowRules, plan: Plan, worked: list[ToolCall], refused: list[
 
 def _row(rules: RowRules, plan: Plan, call: ToolCall) -> dict[str, Any] | None:
     table = table_of(rules, plan, call.arguments)
-    matches = selected(call.desk, rules.tables, plan, table, call.arguments)
+    try:
+        matches = selected(call.desk, rules.tables, plan, table, call.arguments)
+    except Undecided:
+        return None
     return row_of(call.desk, rules.tables, table, matches[0]) if len(matches) == 1 else None
 
 

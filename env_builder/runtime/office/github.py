@@ -30,6 +30,7 @@ from .github_issues import (
     issue_of,
     repository_key,
     repository_of,
+    required,
     reviews_of,
     shown_issue,
 )
@@ -42,9 +43,11 @@ PAGE, MOST = 30, 100
 
 
 def _page(keys: list[Any], arguments: Members) -> list[Any]:
-    size = min(int(arguments.get("perPage", PAGE)), MOST)
-    start = (int(arguments.get("page", 1)) - 1) * size
-    return keys[start:start + size]
+    number, size = arguments.get("page", 1), arguments.get("perPage", PAGE)
+    if not all(isinstance(own, (int, float)) and own >= 1 for own in (number, size)):
+        raise Undecided("what the server makes of such a page")
+    size = min(int(size), MOST)
+    return keys[(int(number) - 1) * size:int(number) * size]
 
 
 def issue_read(desk: CompanyDesk, arguments: Members) -> str:
@@ -55,7 +58,7 @@ def issue_read(desk: CompanyDesk, arguments: Members) -> str:
         raise Undecided("sub-issues are in no export")
     if method not in acts:
         raise ProductRefusal(f"unknown method: {method}")
-    key = issue_of(desk, arguments, acts[method], _required(arguments, "issue_number"))
+    key = issue_of(desk, arguments, acts[method], required(arguments, "issue_number"))
     if method == "get":
         return compact(shown_issue(desk, key))
     if method == "get_comments":
@@ -65,7 +68,7 @@ def issue_read(desk: CompanyDesk, arguments: Members) -> str:
 
 def pull_request_read(desk: CompanyDesk, arguments: Members) -> str:
     """Answer `pull_request_read`: details, comments and reviews."""
-    key = issue_of(desk, arguments, "get pull request", _required(arguments, "pullNumber"))
+    key = issue_of(desk, arguments, "get pull request", required(arguments, "pullNumber"))
     if not is_pull(desk, key):
         place = f"https://api.github.com/repos/{arguments['owner']}/{arguments['repo']}/pulls/{int(arguments['pullNumber'])}"
         raise ProductRefusal(f"failed to get pull request: GET {place}: 404 Not Found []")
@@ -76,12 +79,6 @@ def pull_request_read(desk: CompanyDesk, arguments: Members) -> str:
     if method not in reads:
         raise Undecided(f"what {method!r} of a pull request gives")
     return compact(reads[method]())
-
-
-def _required(arguments: Members, name: str) -> Any:
-    if arguments.get(name) in (None, ""):
-        raise ProductRefusal(f"missing required parameter: {name}")
-    return arguments[name]
 
 
 def _in_repository(desk: CompanyDesk, repository: str, pulls: bool) -> list[str]:
@@ -103,7 +100,8 @@ def list_issues(desk: CompanyDesk, arguments: Members) -> str:
     if arguments.get("since"):
         query = parse_query(f"updated:>={arguments['since']}")
         keys = [key for key in keys if fits(desk, key, query)]
-    field = {"CREATED_AT": "created", "UPDATED_AT": "updated", "COMMENTS": "comments"}[arguments.get("orderBy", "CREATED_AT")]
+    field = {"CREATED_AT": "created", "UPDATED_AT": "updated", "COMMENTS": "comments"}.get(
+        arguments.get("orderBy", "CREATED_AT"), "created")
     keys.sort(key=lambda key: (desk.value(ISSUE, key, field), desk.value(ISSUE, key, "number")),
               reverse=arguments.get("direction", "DESC") == "DESC")
     return compact({"issues": [shown_issue(desk, key) for key in _page(keys, arguments)], "totalCount": len(keys)})
@@ -122,7 +120,7 @@ def list_pull_requests(desk: CompanyDesk, arguments: Members) -> str:
     if arguments.get("head"):
         branch = arguments["head"].rpartition(":")[2]
         keys = [key for key in keys if desk.value(ISSUE, key, "branch") == branch]
-    field = arguments.get("sort", "created")
+    field = "updated" if arguments.get("sort") == "updated" else "created"
     is_rising = arguments.get("direction", "asc" if "sort" in arguments and field != "created" else "desc") == "asc"
     keys.sort(key=lambda key: (desk.value(ISSUE, key, field), desk.value(ISSUE, key, "number")), reverse=not is_rising)
     return compact([shown_issue(desk, key) for key in _page(keys, arguments)])
@@ -130,7 +128,7 @@ def list_pull_requests(desk: CompanyDesk, arguments: Members) -> str:
 
 def _searched(kind: str) -> Callable[[CompanyDesk, Members], str]:
     def search(desk: CompanyDesk, arguments: Members) -> str:
-        text = _required(arguments, "query")
+        text = required(arguments, "query")
         if arguments.get("owner") and arguments.get("repo"):
             text = f"repo:{arguments['owner']}/{arguments['repo']} {text}"
         query = parse_query(f"is:{kind} {text}")
@@ -144,21 +142,21 @@ def _searched(kind: str) -> Callable[[CompanyDesk, Members], str]:
 
 def add_issue_comment(desk: CompanyDesk, arguments: Members) -> str:
     """Answer `add_issue_comment`."""
-    body = _required(arguments, "body")
-    key = issue_of(desk, arguments, "create comment", _required(arguments, "issue_number"), "POST")
+    body = required(arguments, "body")
+    key = issue_of(desk, arguments, "create comment", required(arguments, "issue_number"), "POST")
     return compact({"id": add_comment(desk, key, body), "url": address_of(desk, key)})
 
 
 def update_issue(desk: CompanyDesk, arguments: Members) -> str:
     """Answer `update_issue`."""
-    key = issue_of(desk, arguments, "update issue", _required(arguments, "issue_number"), "PATCH")
+    key = issue_of(desk, arguments, "update issue", required(arguments, "issue_number"), "PATCH")
     change_issue(desk, key, arguments)
     return compact({"id": key, "url": address_of(desk, key)})
 
 
 def new_issue(desk: CompanyDesk, arguments: Members) -> str:
     """Answer `create_issue`."""
-    _required(arguments, "title")
+    required(arguments, "title")
     key = create_issue(desk, repository_of(desk, arguments, "create issue"), arguments)
     return compact({"id": key, "url": address_of(desk, key)})
 

@@ -25,9 +25,16 @@ def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 
 
+def required(arguments: Members, name: str) -> Any:
+    """Return an argument that the server asks for. Errors: ProductRefusal."""
+    if arguments.get(name) in (None, ""):
+        raise ProductRefusal(f"missing required parameter: {name}")
+    return arguments[name]
+
+
 def repository_of(desk: CompanyDesk, arguments: Members, act: str) -> str:
     """Return the key of the repository that a call means. `act`: the server's words for what failed. Errors: ProductRefusal."""
-    full = f"{arguments['owner']}/{arguments['repo']}"
+    full = f"{required(arguments, 'owner')}/{required(arguments, 'repo')}"
     for key in desk.ids(REPOSITORY):
         if str(desk.value(REPOSITORY, key, "full_name")).casefold() == full.casefold():
             return key
@@ -37,6 +44,8 @@ def repository_of(desk: CompanyDesk, arguments: Members, act: str) -> str:
 def issue_of(desk: CompanyDesk, arguments: Members, act: str, number: Any, method: str = "GET") -> str:
     """Return the key of an issue or pull request. Errors: ProductRefusal."""
     repository = repository_of(desk, arguments, act)
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or number != int(number):
+        raise Undecided(f"what the server says of {number!r} as a number")
     key = f"{repository}#{int(number)}"
     if not desk.exists(ISSUE, key):
         place = f"https://api.github.com/repos/{arguments['owner']}/{arguments['repo']}/issues/{int(number)}"

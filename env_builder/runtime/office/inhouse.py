@@ -186,7 +186,7 @@ def view_of(desk: CompanyDesk, rules: RowRules, plan: Plan, outcome: CallOutcome
     columns = list(rules.tables[table]["types"]) if shows is None else shows.get(table)
     chosen = arguments.get(plan["fields"]) if plan["fields"] else None
     columns = columns if chosen is None else chosen
-    if columns is None or not set(columns) <= set(rules.tables[table]["types"]):
+    if columns is None or any(not isinstance(name, str) or name not in rules.tables[table]["types"] for name in columns):
         raise Undecided(f"which columns of {table} the tool shows")
 
     def children(child: str, reference: str, row: Row) -> list[Row]:

@@ -38,9 +38,13 @@ def key_value(tables: Tables, table: str, key: str) -> Any:
 
 def row_of(desk: CompanyDesk, tables: Tables, table: str, key: str) -> dict[str, Any]:
     """Return a row's columns that are known. A column that the episode may have changed is left out."""
-    identifier = row_id(table, key)
-    return {column: desk.value(ROW, identifier, column) for column in tables[table]["types"]
-            if desk.is_known(ROW, identifier, column)}
+    identifier, row = row_id(table, key), {}
+    for column in tables[table]["types"]:
+        try:
+            row[column] = desk.value(ROW, identifier, column)
+        except Undecided:
+            continue
+    return row
 
 
 def keys(desk: CompanyDesk, table: str) -> Iterator[str]:

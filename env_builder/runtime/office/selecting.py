@@ -47,8 +47,10 @@ class RowTest(NamedTuple):
 
 def selected(desk: CompanyDesk, tables: Tables, plan: Mapping[str, Any], table: str, arguments: Mapping[str, Any]) -> list[str]:
     """Return the keys of the rows that a call means, in the tool's order, before paging. Errors: Undecided."""
-    tests = [test for spec in plan["filters"] for test in tests_of(spec, tables, table, arguments)]
-    tests = [_typed(test, tables[table]) for test in tests]
+    try:
+        tests = [_typed(test, tables[table]) for spec in plan["filters"] for test in tests_of(spec, arguments)]
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        raise Undecided("what the tool makes of a filter of another form") from None
     matches = list(_passing(desk, tables, table, tests))
     if len(matches) < 2:
         return matches
@@ -59,8 +61,8 @@ def selected(desk: CompanyDesk, tables: Tables, plan: Mapping[str, Any], table: 
     return list(orders.pop())
 
 
-def tests_of(spec: Mapping[str, Any], tables: Tables, table: str, arguments: Mapping[str, Any]) -> Iterator[RowTest]:
-    """Yield the tests that an argument asks for. Errors: Undecided."""
+def tests_of(spec: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[RowTest]:
+    """Yield the tests that an argument asks for. Errors: Undecided; others where the argument has another form."""
     if spec["argument"] not in arguments:
         return
     value = arguments[spec["argument"]]
@@ -156,7 +158,9 @@ def page_of(matches: list[str], paging: Mapping[str, Any], arguments: Mapping[st
         if number is not None and (not isinstance(number, int) or number < 0):
             raise Undecided("what the tool makes of such a page")
     if paging["page"] and limit is not None:
-        start = (int(arguments.get(paging["page"], paging["first"])) - paging["first"]) * limit
+        start = (arguments.get(paging["page"], paging["first"]) - paging["first"]) * limit
+        if not isinstance(start, int) or start < 0:
+            raise Undecided("what the tool makes of such a page")
     shown = matches[start:] if limit is None else matches[start:start + limit]
     if len(shown) > max(paging["most"], SAFE_ROWS):
         raise Undecided("how many rows the tool shows at most")
