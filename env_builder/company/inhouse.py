@@ -76,6 +76,7 @@ def induce(calls: Sequence[RecordedCall], world: CompanyWorld, accounts: Mapping
                 tools[tool] = plan
                 break
     _share_names(tools)
+    _share_letters(tools)
     described = [descriptor_of(tool, plan) for tool, plan in tools.items()]
     return {"tables": rules.tables, "effects": rules.effects, "tools": tools, "descriptors": described} if tools else None
 
@@ -91,6 +92,14 @@ def descriptor_of(tool: str, plan: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": tool, "description": f"{tool}: a tool of the company's own, known from recorded calls.",
             "inputSchema": {"type": "object", "properties": properties, "required": list(plan["required"])},
             "annotations": {"readOnlyHint": plan["act"] is None}}
+
+
+def _share_letters(tools: Mapping[str, dict[str, Any]]) -> None:
+    """Where a tool's answers do not tell how it writes letters beyond ASCII, take what all that tell have in common."""
+    styles = [plan["style"] for plan in tools.values() if plan["style"]["format"] == "json"]
+    clear = {own for style in styles if len(style["ascii"]) == 1 for own in style["ascii"]}
+    for style in styles:
+        style["ascii"] = sorted(clear) if len(clear) == 1 else style["ascii"]
 
 
 def _share_names(tools: Mapping[str, dict[str, Any]]) -> None:

@@ -223,17 +223,33 @@ def _commit(desk: CompanyDesk, repository: str, key: str) -> Members:
             **({"author": {"login": login}} if login is not None else {})}
 
 
+_NUMBERS = frozenset({"issue_number", "pullNumber", "page", "perPage", "milestone", "duplicate_of"})
+_LISTS = frozenset({"labels", "assignees", "fields", "field_filters"})
+
+
+def _typed(answer: Callable[[CompanyDesk, Members], str]) -> Callable[[CompanyDesk, Members], str]:
+    """Return an answer that is unknown where an argument has another type than the server's schema says."""
+    def answer_typed(desk: CompanyDesk, arguments: Members) -> str:
+        for name, value in arguments.items():
+            fits = isinstance(value, list) and all(isinstance(own, str) for own in value) if name in _LISTS else (
+                isinstance(value, (int, float)) and not isinstance(value, bool) if name in _NUMBERS else isinstance(value, str))
+            if not fits:
+                raise Undecided(f"what the server says of {name!r} as {value!r}")
+        return answer(desk, arguments)
+    return answer_typed
+
+
 TOOLS = {
-    "issue_read": OfficeTool(issue_read),
-    "list_issues": OfficeTool(list_issues),
-    "search_issues": OfficeTool(_searched("issue")),
-    "search_pull_requests": OfficeTool(_searched("pr")),
-    "pull_request_read": OfficeTool(pull_request_read),
-    "list_pull_requests": OfficeTool(list_pull_requests),
-    "get_file_contents": OfficeTool(get_file_contents),
-    "list_commits": OfficeTool(list_commits),
-    "add_issue_comment": OfficeTool(add_issue_comment, writes=True),
-    "update_issue": OfficeTool(update_issue, writes=True),
-    "create_issue": OfficeTool(new_issue, writes=True),
-    "issue_write": OfficeTool(issue_write, writes=True),
+    "issue_read": OfficeTool(_typed(issue_read)),
+    "list_issues": OfficeTool(_typed(list_issues)),
+    "search_issues": OfficeTool(_typed(_searched("issue"))),
+    "search_pull_requests": OfficeTool(_typed(_searched("pr"))),
+    "pull_request_read": OfficeTool(_typed(pull_request_read)),
+    "list_pull_requests": OfficeTool(_typed(list_pull_requests)),
+    "get_file_contents": OfficeTool(_typed(get_file_contents)),
+    "list_commits": OfficeTool(_typed(list_commits)),
+    "add_issue_comment": OfficeTool(_typed(add_issue_comment), writes=True),
+    "update_issue": OfficeTool(_typed(update_issue), writes=True),
+    "create_issue": OfficeTool(_typed(new_issue), writes=True),
+    "issue_write": OfficeTool(_typed(issue_write), writes=True),
 }

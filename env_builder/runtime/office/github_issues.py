@@ -181,6 +181,8 @@ def change_issue(desk: CompanyDesk, key: str, arguments: Members) -> None:
     if "milestone" in arguments:
         raise Undecided("which milestone has this number")
     state = arguments.get("state")
+    if state not in (None, "open", "closed"):
+        raise Undecided(f"what the server says of the state {state!r}")
     if state is not None and state != desk.value(ISSUE, key, "state"):
         values |= {"state": state, "closed": desk.now if state == "closed" else None}
     desk.write(ISSUE, key, **values, updated=desk.now)

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from env_builder.runtime.company import (
     CompanyDesk,
@@ -129,3 +131,20 @@ def test_the_server_refuses(tool: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(ProductRefusal):
         TOOLS[tool].answer(own, {**OWN, **arguments})
     assert own.changed() == []
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers(-3, 9) | st.floats(allow_nan=False) | st.text(max_size=6),
+                    lambda own: st.lists(own, max_size=2) | st.dictionaries(st.text(max_size=4), own, max_size=2), max_leaves=4)
+NAMES = ("owner", "repo", "method", "issue_number", "pullNumber", "body", "title", "state", "labels", "query", "sort", "page",
+         "perPage", "path", "orderBy", "direction", "assignees")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(TOOLS)), st.dictionaries(st.sampled_from(NAMES), JSON, max_size=5))
+def test_arguments_of_any_form_are_answered_refused_or_unknown(tool: str, arguments: dict[str, Any]) -> None:
+    own = desk()
+    try:
+        answer = TOOLS[tool].answer(own, {**OWN, "issue_number": 2, "pullNumber": 3, "method": "get", **arguments})
+    except (ProductRefusal, Undecided):
+        return
+    assert isinstance(answer, str)

@@ -164,6 +164,28 @@ def test_no_tool_is_learnt_from_answers_that_rows_contradict() -> None:
     assert "yard_hours" not in learnt["tools"]
 
 
+JSON = st.recursive(st.none() | st.booleans() | st.integers(-3, 9) | st.floats(allow_nan=False) | st.sampled_from(
+    ["job", "boat", "J-0001", "Boat 1", "=", ">=", "hours", "state", ""]),
+    lambda own: st.lists(own, max_size=3) | st.dictionaries(st.sampled_from(["code", "pieces", "hours"]), own, max_size=2),
+    max_leaves=6)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(["yard_close", "yard_hours", "yard_list", "yard_lookup", "yard_open"]), st.dictionaries(
+    st.sampled_from(["entity", "number", "domain", "limit", "boat", "hours", "parts"]), JSON, max_size=3))
+def test_arguments_of_any_form_are_answered_refused_or_unknown(tool: str, arguments: dict[str, Any]) -> None:
+    full = {"yard_close": {"number": "J-0002"}, "yard_hours": {"number": "J-0002", "hours": 3},
+            "yard_lookup": {"entity": "job", "number": "J-0002"}, "yard_list": {"entity": "job", "domain": []},
+            "yard_open": {"boat": "Boat 1", "hours": 1, "parts": []}}[tool]
+    own = answered(desk_of(worked_yard()), induced(), tool, {**full, **arguments})
+    assert own is None or isinstance(own[0], str)
+
+
+@cache
+def worked_yard() -> RowEngine:
+    return worked(1)
+
+
 def test_descriptors_say_what_calls_show() -> None:
     described = {row["name"]: row for row in induced()["descriptors"]}
     assert described["yard_list"]["inputSchema"] == {
