@@ -10,7 +10,7 @@ formula: after such a write its value is unknown. Does not see: effects of colum
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,6 +21,8 @@ from env_builder.runtime.office.formulas import Formula, Row, RowScope, Unanswer
 
 LEAST_ACTS = 2
 """Acts that must show a slot's change before it is explained."""
+CHANCE = 10
+"""Acts of which one alone showing a change is chance."""
 MOST_VALUES = 12
 """Values of a text column that are told apart as causes."""
 MOST_FORMULAS = 6
@@ -34,7 +36,8 @@ class Slot(NamedTuple):
     """What an act may change."""
 
     relation: tuple[str, ...]
-    """("self",), ("via", column, table), ("children", table, reference) or ("insert", table)."""
+    """("self",), ("via", column, table), ("children", table, reference), ("insert", table), or ("somewhere", table): rows of
+    which nothing says how they follow from the row."""
     column: str
     """Empty: which key a new row has."""
 
@@ -51,6 +54,8 @@ class _Case(NamedTuple):
     """What each candidate says; `_NO_VALUE` where it says nothing."""
     act: int
     """Number of the act."""
+    n_alike: int = 1
+    """Rows of the slot's table that the act changed."""
 
 
 _NO_VALUE = object()
@@ -66,7 +71,7 @@ def learn_effects(beginning: Iterable[StreamChange], acts: Iterable[RowAct], tab
     cases = _cases(start, kept, slots, tables)
     rules: list[Rule] = []
     for event, of_event in slots.items():
-        own = [slot for slot in of_event if not _is_by_the_way(event, slot, cases)]
+        own = [slot for slot in of_event if not (_is_by_the_way(event, slot, cases) or _is_chance(cases[event, slot][1]))]
         learnt = [row for slot in own for row in _explained(slot, event, *cases[event, slot])]
         learnt.sort(key=lambda row: bool(row["when"]))
         if learnt:
@@ -83,6 +88,11 @@ def _is_by_the_way(event: Event, slot: Slot, cases: _Cases) -> bool:
             if acts <= its_acts and its_share > share:
                 return True
     return False
+
+
+def _is_chance(cases: list[_Case]) -> bool:
+    """Return whether a slot changed in one of many acts alone: somebody else acted at that instant."""
+    return len(_changing(cases)[0]) == 1 and len({case.act for case in cases}) >= CHANCE
 
 
 def _changing(cases: list[_Case]) -> tuple[set[int], float]:
@@ -121,10 +131,9 @@ def _slots(beginning: list[StreamChange], acts: list[RowAct], tables: Mapping[st
                     relations[event, change.table, column].append(fits)
             store.apply(change)
     slots: dict[Event, list[Slot]] = defaultdict(list)
-    for (event, _, column), relation_sets in relations.items():
-        common = set.intersection(*relation_sets)
-        if common:
-            slots[event].append(Slot(min(common, key=lambda relation: _rank(relation, event[0])), column))
+    for (event, table, column), relation_sets in relations.items():
+        common = set.intersection(*relation_sets) or {("somewhere", table)}
+        slots[event].append(Slot(min(common, key=lambda relation: _rank(relation, event[0])), column))
     return slots
 
 
@@ -141,7 +150,7 @@ def _relations(root: StreamChange, new: Row, change: StreamChange, before: Row) 
 
 def _rank(relation: tuple[str, ...], table: str) -> tuple[int, bool, str]:
     """Return the order of preference: the row itself first, then columns that are called after the table they refer to."""
-    kinds = ("self", "insert", "via", "children")
+    kinds = ("self", "insert", "via", "children", "somewhere")
     named = (relation[0] == "via" and is_named_after(relation[1], relation[2])) or (
         relation[0] == "children" and is_named_after(relation[2], table))
     return kinds.index(relation[0]), not named, str(relation)
@@ -171,6 +180,7 @@ def _cases(beginning: list[StreamChange], acts: list[RowAct], slots: dict[Event,
         old = store.row(root.table, root.key)
         store.apply(root)
         new = store.row(root.table, root.key) or old or {}
+        n_alike = Counter(change.table for change in act.changes[1:])
         pending = [(event, slot) for event in events_of(root, old) for slot in slots.get(event, ())]
         for change in act.changes[1:]:
             before = store.row(change.table, change.key)
@@ -183,7 +193,7 @@ def _cases(beginning: list[StreamChange], acts: list[RowAct], slots: dict[Event,
                     value = change.values[slot.column] if slot.column else change.key
                     scope = _scope(store, root, old, new, before or {}, {} if before is None else after,
                                    "" if before is None else change.key)
-                    _add(history[event, slot], event, slot, scope, value, tables, number)
+                    _add(history[event, slot], event, slot, scope, value, tables, number, n_alike[change.table])
             store.apply(change)
         for event, slot in pending:
             is_full = len(history[event, slot][1]) >= MOST_CASES
@@ -199,13 +209,15 @@ def _is_slot(slot: Slot, change: StreamChange, before: Row | None, root: StreamC
         return False
     if before is None:
         return slot.relation == ("insert", change.table)
+    if slot.relation[0] == "somewhere":
+        return slot.relation[1] == change.table
     return slot.relation in set(_relations(root, new, change, before))
 
 
 def _targets(store: RowStore, slot: Slot, root: StreamChange, new: Row) -> list[tuple[str, Row]]:
     """Return the rows that a slot means after an act, with their keys; a new row has none."""
     kind = slot.relation[0]
-    if kind == "insert":
+    if kind in ("insert", "somewhere"):
         return [("", {})]
     if kind == "self":
         return [(root.key, new)]
@@ -227,7 +239,7 @@ def _scope(store: RowStore, root: StreamChange, old: Row | None, new: Row, targe
 
 
 def _add(history: tuple[list[Formula], list[_Case]], event: Event, slot: Slot, scope: RowScope, value: Any,
-         tables: Mapping[str, Any], number: int) -> None:
+         tables: Mapping[str, Any], number: int, n_alike: int) -> None:
     """Add a change of a slot. New candidates come from every change that none of the candidates so far explains."""
     formulas, cases = history
     if not any(_says(formula, scope, value) for formula in formulas):
@@ -237,7 +249,7 @@ def _add(history: tuple[list[Formula], list[_Case]], event: Event, slot: Slot, s
                 formulas.append(formula)
                 for case in cases:
                     case.results.append(_result(formula, case.scope))
-    cases.append(_Case(True, value, scope, scope.rows["new"].get(event[2]), _results(formulas, scope), number))
+    cases.append(_Case(True, value, scope, scope.rows["new"].get(event[2]), _results(formulas, scope), number, n_alike))
 
 
 def _results(formulas: list[Formula], scope: RowScope) -> list[Any]:
@@ -278,7 +290,8 @@ def _rule(slot: Slot, event: Event, formulas: list[Formula], cases: list[_Case],
     right = [number for number in range(len(formulas)) if all(
         number < len(case.results) and is_same(case.results[number], case.value) for case in changed)]
     rule = {"relation": list(slot.relation), "column": slot.column, "formulas": [], "when": when}
-    if len(changed) < LEAST_ACTS or not right:
+    is_one_of_many = slot.relation[0] == "insert" and any(case.n_alike > 1 for case in changed)
+    if len(changed) < LEAST_ACTS or not right or slot.relation[0] == "somewhere" or is_one_of_many:
         return rule
     right = _simplest(right, formulas)
     unchanged = [case for case in cases if not case.is_changed and not all(

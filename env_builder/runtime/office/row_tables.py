@@ -14,7 +14,7 @@ from typing import Any
 from ..company import CompanyDesk, Undecided
 
 UNSURE = "db_unsure"
-"""Class of the records that say, by table, that rows may be there of which nothing else is known."""
+"""Class of the records that say of a table what an episode may have changed: `rows` (some may be new), `columns` of any row."""
 ROW = "db"
 """Class of the records that are rows; id `<table>/<key>`."""
 Tables = Mapping[str, Mapping[str, Any]]
@@ -39,7 +39,10 @@ def key_value(tables: Tables, table: str, key: str) -> Any:
 def row_of(desk: CompanyDesk, tables: Tables, table: str, key: str) -> dict[str, Any]:
     """Return a row's columns that are known. A column that the episode may have changed is left out."""
     identifier, row = row_id(table, key), {}
+    unsure = desk.value(UNSURE, table, "columns", ()) if desk.exists(UNSURE, table) else ()
     for column in tables[table]["types"]:
+        if column in unsure:
+            continue
         try:
             row[column] = desk.value(ROW, identifier, column)
         except Undecided:
@@ -56,7 +59,7 @@ def keys(desk: CompanyDesk, table: str) -> Iterator[str]:
 
 def matching(desk: CompanyDesk, table: str, column: str, value: Any) -> list[str]:
     """Return the keys of the rows that have a value in a column, oldest first. Errors: Undecided."""
-    _check_rows(desk, table)
+    _check_rows(desk, table, column)
     start = table + "/"
     return [key_of(identifier) for identifier in desk.where(ROW, column, value) if identifier.startswith(start)]
 
@@ -67,8 +70,16 @@ def referring(desk: CompanyDesk, tables: Tables, table: str, reference: str, key
     return matching(desk, table, reference, int(key) if is_number else key)
 
 
-def _check_rows(desk: CompanyDesk, table: str) -> None:
-    if desk.exists(UNSURE, table):
+def value_of(desk: CompanyDesk, table: str, key: str, column: str) -> Any:
+    """Return a column of a row. Errors: Undecided."""
+    if desk.exists(UNSURE, table) and column in desk.value(UNSURE, table, "columns", ()):
+        raise Undecided(f"which rows have another {column} after what the episode did")
+    return desk.value(ROW, row_id(table, key), column)
+
+
+def _check_rows(desk: CompanyDesk, table: str, column: str = "") -> None:
+    if desk.exists(UNSURE, table) and (
+            desk.value(UNSURE, table, "rows", False) or column in desk.value(UNSURE, table, "columns", ())):
         raise Undecided(f"which rows of {table} are there after what the episode did")
 
 

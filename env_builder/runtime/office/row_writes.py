@@ -83,12 +83,22 @@ def carry_out(desk: CompanyDesk, rules: RowRules, written: WrittenRow, apart: fr
     done: set[str] = set()
     slots += [{**slot, "formulas": []} for slot in idle if slot not in slots]
     for slot in slots:
-        if slot["relation"][0] != "insert":
+        if slot["relation"][0] == "somewhere":
+            _blur(desk, rules, written, slot)
+        elif slot["relation"][0] != "insert":
             for table, key in _targets(desk, rules, written, slot):
                 _write_slot(desk, rules, written, slot, table, key, before)
         elif slot["relation"][1] not in apart | done:
             done.add(slot["relation"][1])
             _insert(desk, rules, written, [own for own in slots if own["relation"] == slot["relation"]])
+
+
+def _blur(desk: CompanyDesk, rules: RowRules, written: WrittenRow, slot: Slot) -> None:
+    """Make a column of a whole table undecided, unless the slot's conditions do not hold."""
+    if _verdict(slot["when"], scope_of(desk, rules, written, {}, {}, "")) is not False:
+        table = slot["relation"][1]
+        columns = desk.value(UNSURE, table, "columns", ()) if desk.exists(UNSURE, table) else ()
+        desk.write(UNSURE, table, columns=sorted({*columns, slot["column"]}))
 
 
 def _adds_up(slot: Slot) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..company import CompanyDesk, Undecided
-from .row_tables import ROW, Tables, keys, matching, row_id, stored
+from .row_tables import ROW, Tables, keys, matching, row_id, stored, value_of
 
 OPERATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda own, value: own == value,
@@ -115,7 +115,7 @@ def _passing(desk: CompanyDesk, tables: Tables, table: str, tests: list[RowTest]
         equal = next((test for test in tests if test.op == "eq" and test.value is not None), None)
         candidates = list(keys(desk, table) if equal is None else matching(desk, table, equal.column, equal.value))
     for key in candidates:
-        if all(passes(desk.value(ROW, row_id(table, key), test.column), test) for test in tests if test is not equal):
+        if all(passes(value_of(desk, table, key, test.column), test) for test in tests if test is not equal):
             yield key
 
 
@@ -137,7 +137,7 @@ def _sorted(desk: CompanyDesk, matches: list[str], table: str, order: list[Any])
         return sorted(matches)
     if kind == "number":
         return sorted(matches, key=int)
-    values = {key: desk.value(ROW, row_id(table, key), rest[0]) for key in matches}
+    values = {key: value_of(desk, table, key, rest[0]) for key in matches}
     if any(value is None for value in values.values()):
         raise Undecided("the order of rows without a value")
     try:
