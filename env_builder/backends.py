@@ -231,7 +231,7 @@ def _write_office(folder: Path, content: OfficeContent | CompanyContent, options
     if isinstance(content, CompanyContent):
         write_content(folder, content)
         _write_identities(folder, content.identities)
-        return descriptors(content.products)
+        return descriptors(content)
     rows = [{"class": version.kind, "key": version.key, "value": dict(version.value), "from": version.since,
              "to": version.until} for version in content.versions]
     bundle.write_lines(folder / office.VERSIONS, sorted(

@@ -190,7 +190,7 @@ def _company() -> AppCase:
         record("sheet", "f1", 0, name="Stock", owner="bea@lamps.example", readers=[], **{"!Sums": cells}),
         record("sheet", "f1", at(LATER), **{"!Sums": [[SECRET]]}), record("sheet", "f2", at(LATER), name=SECRET, owner=SECRET)]
     content = CompanyContent([version for row in rows for version in row], {"bea@lamps.example": {"slack_user": "U1"}}, {},
-                             ("slack", "drive"), {"s1": "bea@lamps.example"})
+                             ("slack", "drive"), None, {"s1": "bea@lamps.example"})
     sums = {"spreadsheet_id": "f1", "range_name": "Sums!B2"}
     return AppCase(
         company_source(content),

@@ -8,15 +8,17 @@ A product's tools are offered if the exports hold records of its kind.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder.bundle import write_json, write_lines
 from env_builder.company.conventions import RecordedCall, learn
+from env_builder.company.inhouse import induce
 from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyWorld, FieldVersion, VersionLike
 from env_builder.runtime.office.company import CONVENTIONS, PEOPLE, PRODUCTS, SCHEMAS, VERSIONS, CompanySuite, tools_of
+from env_builder.runtime.office.inhouse import INHOUSE
 
 NAME = "company"
 """Of the app in its environment."""
@@ -36,6 +38,8 @@ class CompanyContent(NamedTuple):
     """Address of a person -> class of accounts -> id."""
     conventions: Mapping[str, Any]
     products: tuple[str, ...]
+    induced: Mapping[str, Any] | None = None
+    """The company's own tools, as calls teach them; None: there are none."""
     identities: Mapping[str, str] = {}
     """Session -> address of the person whom its agent worked for."""
 
@@ -46,14 +50,15 @@ def company_content(versions: Sequence[VersionLike], calls: Sequence[RecordedCal
     `identities`: session -> address of the person whom its agent worked for."""
     world = CompanyWorld(versions)
     products = tuple(product for product in PRODUCTS if _RECORDS.get(product, product) in world.ids)
-    return CompanyContent(world.versions, accounts, learn(calls, world), products, identities)
+    induced = induce(calls, world, accounts, tools_of(products))
+    return CompanyContent(world.versions, accounts, learn(calls, world), products, induced, identities)
 
 
 def company_app(content: CompanyContent) -> CompanySuite:
     """Open a content without writing it; who acts is asked for at each start."""
     return CompanySuite(NAME, CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
-                        content.products, content.conventions, {
-                            tool["name"]: tool["inputSchema"] for tool in descriptors(content.products)})
+                        content.products, content.conventions, content.induced, {
+                            tool["name"]: tool["inputSchema"] for tool in descriptors(content)})
 
 
 def write_content(folder: Path, content: CompanyContent) -> None:
@@ -63,15 +68,19 @@ def write_content(folder: Path, content: CompanyContent) -> None:
     write_lines(folder / PEOPLE, ({"address": address, "accounts": dict(own)}
                                   for address, own in sorted(content.accounts.items())))
     write_json(folder / CONVENTIONS, dict(content.conventions))
-    write_lines(folder / SCHEMAS, descriptors(content.products))
+    write_lines(folder / SCHEMAS, descriptors(content))
+    if content.induced is not None:
+        write_json(folder / INHOUSE, dict(content.induced))
 
 
-def descriptors(products: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the MCP descriptors of the tools that products answer, as their public servers declare them.
+def descriptors(content: CompanyContent) -> list[dict[str, Any]]:
+    """Return the MCP descriptors of the tools: as public servers declare those of products, as calls show the company's own.
 
     Errors: KeyError for a tool that the files of descriptors lack."""
     declared: dict[str, dict[str, Any]] = {}
     for path in sorted(DESCRIPTORS.glob("*.jsonl")):
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         declared |= {row["name"]: row for row in rows[1:]}   # the first line says where they are from
-    return [declared[name] for name in sorted(tools_of(tuple(products)))]
+    public = tools_of(content.products)
+    own = [tool for tool in (content.induced or {}).get("descriptors", ()) if tool["name"] not in public]
+    return sorted([*(declared[name] for name in public), *own], key=lambda tool: str(tool["name"]))

@@ -1,4 +1,4 @@
-"""Git repositories as bundles: the text of every file on the main line, at every commit.
+"""Git repositories as bundles: the commits of the main line, and the text of every file at each of them.
 
 Sees: the main line's commits by their first parents, in their order; a commit applies from its committer's time on, never
 before the one it follows. Does not see: when a commit was pushed; other branches. Needs the extra `code` (dulwich).
@@ -6,13 +6,15 @@ before the one it follows. Does not see: when a commit was pushed; other branche
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from extractors.apps.version import BEGINNING, PRESENT, AppRow, AppVersion, CompanyApp, ExportFile, UnreadPart
 from extractors.workspaces.repository import Commit, Repository, TreeFile
 from warehouse.errors import InputError
 
-FILE = "file"
+FILE, COMMIT = "file", "commit"
+_AUTHOR = re.compile(r"^(.*?)\s*<([^>]*)>$")
 
 
 def claims(file: ExportFile, siblings: frozenset[str]) -> bool:
@@ -47,7 +49,17 @@ def _commits(repository: Repository, path: str) -> Iterator[AppVersion]:
         at = max(at, int(commit.at.timestamp() * 1_000_000))
         for name, (_, new) in repository.changes(before, commit.tree_id).items():
             yield from _file(repository, f"{repository.name}:{name}", new, at, number, f"{path}#{commit.commit_id}")
+        yield from _commit(repository, commit, at, number, f"{path}#{commit.commit_id}")
         before = commit.tree_id
+
+
+def _commit(repository: Repository, commit: Commit, at: int, number: int, record: str) -> Iterator[AppVersion]:
+    match = _AUTHOR.match(commit.author)
+    fields = {"message": commit.message.rstrip("\n"), "author": match[1] if match else commit.author,
+              "email": match[2].casefold() if match else None,
+              "authored": None if commit.authored is None else commit.authored.timestamp()}
+    for field, value in fields.items():
+        yield AppVersion(COMMIT, f"{repository.name}@{commit.commit_id}", field, value, at, number, None, BEGINNING, record)
 
 
 def _file(repository: Repository, key: str, new: TreeFile | None, at: int, number: int, record: str) -> Iterator[AppVersion]:

@@ -1,7 +1,8 @@
 """GitHub issues and pull requests with their timelines, as its REST API gives them.
 
 In: an issue or pull request with `timeline` inside, or lists of them. Sees: labels, assignees, reviewers, milestones, titles,
-state and comments at any instant; `comments` and `updated` are computed from what is visible.
+state and comments at any instant; `comments` and `updated` are computed from what is visible. Of a repository: its web address,
+the members that its issues and pull requests have in the API's answers, the digits of its instants; of a login: its type.
 Does not see, and says so: a body or a comment before its last edit.
 """
 
@@ -23,9 +24,12 @@ from extractors.apps.history import (
 from extractors.apps.version import BEGINNING, AppRow, AppVersion, CompanyApp, ExportFile, bad_row, epoch, first_row
 from extractors.formats.instants import microseconds
 
-ISSUE, COMMENT, REVIEW = "gh", "gh_comment", "gh_review"
+ISSUE, COMMENT, REVIEW, REPOSITORY, USER = "gh", "gh_comment", "gh_review", "gh_repo", "gh_user"
 _HEAD = 20_000
 _REPOSITORY = re.compile(r"(?:github\.com|/repos)/([^/]+)/([^/]+)/(?:issues|pull|pulls)/\d+")
+_PEOPLE = ("actor", "user", "assignee", "requested_reviewer")
+_WEB = re.compile(r"(https?://[^/]+/[^/]+/[^/]+)/(?:issues|pull|pulls)/\d+$")
+_FRACTION = re.compile(r"\.(\d+)")
 _LISTS = (("labeled", "unlabeled", "label", "name"), ("assigned", "unassigned", "assignee", "login"),
           ("review_requested", "review_request_removed", "requested_reviewer", "login"))
 """(event that adds, event that removes, member of the event, what identifies it)"""
@@ -52,13 +56,14 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
             yield bad_row(file, "", error)
             continue
         rows += [(row, file) for row in (content if isinstance(content, list) else [content]) if isinstance(row, dict)]
+    yield from _repositories(rows)
+    yield from _users(rows)
     names = {full for row, file in rows if (full := _full_name(row, file)) is not None}
     shared = Counter(full.rsplit("/", 1)[-1] for full in names)
     for row, file in rows:
-        full = _full_name(row, file) or ""
-        short = full.rsplit("/", 1)[-1]
+        short = _short_name(_full_name(row, file) or "", shared)
         try:
-            yield from _GitHubIssue(row, file, short if shared[short] == 1 else full).versions()
+            yield from _GitHubIssue(row, file, short).versions()
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             yield bad_row(file, str(row.get("number", "")), error)
 
@@ -69,6 +74,45 @@ def _full_name(row: dict[str, Any], file: ExportFile) -> str:
         if match is not None:
             return f"{match[1]}/{match[2]}"
     return str((row.get("repository") or {}).get("full_name") or file.folder.rsplit("/", 1)[-1])
+
+
+def _short_name(full: str, shared: Counter[str]) -> str:
+    short = full.rsplit("/", 1)[-1]
+    return short if shared[short] == 1 else full
+
+
+def _repositories(rows: list[tuple[dict[str, Any], ExportFile]]) -> Iterator[AppVersion]:
+    """Yield what is the same in all answers about a repository."""
+    names = {full for row, file in rows if (full := _full_name(row, file))}
+    shared = Counter(full.rsplit("/", 1)[-1] for full in names)
+    for full in sorted(names):
+        own = [row for row, file in rows if _full_name(row, file) == full]
+        addresses = {match[1] for row in own if (match := _WEB.match(str(row.get("html_url") or "")))}
+        fields: dict[str, Any] = {"full_name": full, "address": addresses.pop() if len(addresses) == 1 else None,
+                                  "digits": max((len(match[1]) for row in own if (match := _FRACTION.search(
+                                      str(row.get("created_at"))))), default=0)}
+        for field, is_pull in (("issue_members", False), ("pull_members", True)):
+            members = {name for row in own if bool(row.get("pull_request") or row.get("head")) is is_pull for name in row}
+            fields[field] = sorted(members - {"timeline", "events"})
+        for field, value in fields.items():
+            yield AppVersion(REPOSITORY, _short_name(full, shared), field, value, BEGINNING)
+
+
+def _users(rows: list[tuple[dict[str, Any], ExportFile]]) -> Iterator[AppVersion]:
+    """Yield the types of logins, from their first record on."""
+    first: dict[str, tuple[int, str]] = {}
+    for row, _ in rows:
+        events = row.get("timeline") or row.get("events") or ()
+        dated = [(row.get("created_at"), row.get("user"))]
+        dated += [(event.get("created_at") or event.get("submitted_at"), event.get(name))
+                  for event in events if isinstance(event, dict) for name in _PEOPLE]
+        for instant, person in dated:
+            at, login = microseconds(instant), _login(person)
+            kind = person.get("type") if isinstance(person, dict) else None
+            if login is not None and at is not None and isinstance(kind, str):
+                first[login] = min(first.get(login, (at, kind)), (at, kind))
+    for login, (at, kind) in sorted(first.items()):
+        yield AppVersion(USER, login, "type", kind, at)
 
 
 def _login(person: Any) -> str | None:

@@ -15,10 +15,15 @@ import orjson
 from extractors.apps.version import BEGINNING, PRESENT, AppRow, AppVersion, CompanyApp, ExportFile, bad_row
 from extractors.formats.debezium import fields_of, payload
 
-ROW = "db"
+ROW, TABLE = "db", "db_table"
 _CREATE = re.compile(
     r"create\s+table\s+(?:if\s+not\s+exists\s+)?[\"`\[]?(?:[\w$]+[\"`\]]?\.[\"`\[]?)?([\w$]+)[\"`\]]?\s*\((.*?)\)\s*;",
     re.IGNORECASE | re.DOTALL)
+_COLUMN = re.compile(r"^[\"`\[]?([\w$]+)[\"`\]]?\s*(.*)$", re.DOTALL)
+_NO_COLUMN = re.compile(r"^(?:primary|foreign|unique|check|constraint|key|index|exclude)\b", re.IGNORECASE)
+_TYPE_END = re.compile(r"\b(?:not|null|default|primary|unique|references|check|collate|generated|constraint)\b", re.IGNORECASE)
+_ASIDE = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
+"""Texts and comments, whose words and commas are no part of a statement."""
 _KEY_LIST = re.compile(r"primary\s+key\s*\(([^)]*)\)", re.IGNORECASE)
 _KEY_COLUMN = re.compile(r"[\"`\[]?([\w$]+)[\"`\]]?\s+[^,]*?\bprimary\s+key\b", re.IGNORECASE | re.DOTALL)
 
@@ -42,11 +47,16 @@ def adopts(file: ExportFile) -> bool:
 
 
 def read(files: list[ExportFile]) -> Iterator[AppRow]:
-    """Versions of the columns of each row."""
+    """Versions of the columns of each row, and of what statements declare of each table: `columns` (name -> type), `key`."""
     keys: dict[str, list[str]] = {}
     for file in files:
         if adopts(file):
-            keys.update(_keys(file.content.decode("utf-8", "replace")))
+            statements = _ASIDE.sub(" ", file.content.decode("utf-8", "replace"))
+            keys.update(_keys(statements))
+            for table, columns in _columns(statements).items():
+                yield AppVersion(TABLE, table, "columns", columns, BEGINNING, record=f"{file.path}#{table}")
+                if table in keys:
+                    yield AppVersion(TABLE, table, "key", keys[table], BEGINNING, record=f"{file.path}#{table}")
     for file in files:
         if not adopts(file):
             yield from _changes(file, keys)
@@ -62,6 +72,16 @@ def _keys(statements: str) -> dict[str, list[str]]:
         elif column is not None:
             keys[table] = [column[1]]
     return keys
+
+
+def _columns(statements: str) -> dict[str, dict[str, str]]:
+    """Return table -> column -> declared type, in lower case."""
+    tables = {}
+    for table, body in _CREATE.findall(statements):
+        parts = [part.strip() for part in re.split(r",(?![^()]*\))", body)]
+        matches = [match for part in parts if not _NO_COLUMN.match(part) and (match := _COLUMN.match(part)) is not None]
+        tables[table] = {match[1]: _TYPE_END.split(match[2])[0].strip().casefold() for match in matches}
+    return tables
 
 
 def _changes(file: ExportFile, keys: dict[str, list[str]]) -> Iterator[AppRow]:

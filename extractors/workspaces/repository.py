@@ -35,6 +35,9 @@ class Commit:
     at: datetime
     """When it was committed."""
     message: str
+    author: str = ""
+    """Name and address, `Name <address>`."""
+    authored: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,8 @@ class Repository:
         if raw is None or raw.type_name != b"commit":
             return None   # beyond the end of a shallow clone
         return Commit(commit_id, raw.tree.decode(), tuple(parent.decode() for parent in raw.parents),
-                      datetime.fromtimestamp(raw.commit_time, UTC), raw.message.decode("utf-8", "replace"))
+                      datetime.fromtimestamp(raw.commit_time, UTC), raw.message.decode("utf-8", "replace"),
+                      raw.author.decode("utf-8", "replace"), datetime.fromtimestamp(raw.author_time, UTC))
 
     def _object(self, object_id: str) -> Any:
         try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .desk import CompanyDesk, DeskStart, ProductRefusal, Undecided
+from .desk import UNDECIDED, CompanyDesk, DeskStart, ProductRefusal, Undecided
 from .sight import PersonSight
 from .world import PRESENT, CompanyState, CompanyWorld, FieldState, FieldVersion, VersionLike
 
-__all__ = ["PRESENT", "CompanyDesk", "CompanyState", "CompanyWorld", "DeskStart", "FieldState", "FieldVersion", "PersonSight",
-           "ProductRefusal", "Undecided", "VersionLike"]
+__all__ = ["PRESENT", "UNDECIDED", "CompanyDesk", "CompanyState", "CompanyWorld", "DeskStart", "FieldState", "FieldVersion",
+           "PersonSight", "ProductRefusal", "Undecided", "VersionLike"]

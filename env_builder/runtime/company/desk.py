@@ -21,6 +21,8 @@ from .world import PRESENT, CompanyState
 
 Accounts = Mapping[str, Mapping[str, str]]
 """Address of a person -> class of accounts (`slack_user`, `jira_user`, `login` …) -> id."""
+UNDECIDED = object()
+"""Value that a tool writes into a field of which it only knows that it may have changed."""
 _SECOND = 1_000_000
 _NOTHING: dict[str, Any] = {}
 _WHEN = ("modified", "updated")
@@ -64,6 +66,11 @@ class CompanyDesk:
     def now(self) -> float:
         """The desk's instant, in seconds since 1970 UTC."""
         return (self._start.state.instant + self.n_acts * _SECOND) / _SECOND
+
+    @property
+    def accounts(self) -> Mapping[str, str]:
+        """Class of accounts -> id, of the acting person."""
+        return self._start.accounts.get(self.address.strip().lower(), {})
 
     def account(self, kind: str, address: str | None = None) -> str:
         """Return the id of somebody's account; of the acting person's without an address. Errors: Undecided."""
@@ -109,8 +116,9 @@ class CompanyDesk:
 
     def is_known(self, entity_class: str, entity_id: str, field: str) -> bool:
         """Return whether a field's value is known, or the record has no such field."""
-        if field in self._overlay.get((entity_class, entity_id), _NOTHING):
-            return True
+        own = self._overlay.get((entity_class, entity_id), _NOTHING)
+        if field in own:
+            return own[field] is not UNDECIDED
         state = self._start.state.field(entity_class, entity_id, field)
         return state is None or state.is_known
 
@@ -118,6 +126,8 @@ class CompanyDesk:
         """Return a field's value now; `otherwise` if the record has no such field. Errors: Undecided if it is not known."""
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
         if field in own:
+            if own[field] is UNDECIDED:
+                raise Undecided(f"whether this episode changed {field!r} of {entity_class} {entity_id} is not on record")
             return own[field]
         state = self._start.state.field(entity_class, entity_id, field)
         if state is None:
@@ -236,8 +246,9 @@ class CompanyDesk:
         if not (state.exists(entity_class, entity_id) if is_start else self.exists(entity_class, entity_id)):
             return None
         own = {} if is_start else self._overlay.get((entity_class, entity_id), _NOTHING)
-        values = {**state.values(entity_class, entity_id), **own}
-        return {name: value for name, value in values.items() if name != PRESENT and name not in _WHEN}
+        fields = {**state.values(entity_class, entity_id), **own}
+        return {name: value for name, value in fields.items()
+                if name != PRESENT and name not in _WHEN and value is not UNDECIDED}
 
     def changed(self) -> list[tuple[str, str]]:
         """Return (class, id) of the records that differ from the start."""

@@ -1,9 +1,9 @@
 """Answer the tools of all apps of a company over one world, as of an instant and as one person; product `company`.
 
 In: of the app's folder versions.jsonl (a row a value that a field took: `FieldVersion`), people.jsonl ({"address",
-"accounts"}), conventions.json, schemas.jsonl (descriptors of the tools); who acts (identities.py: a session -> the person's
-address); the option `products` of the manifest's row: the products whose tools are offered. Out: an app. Its products share
-one desk, so that an act in one can move another.
+"accounts"}), conventions.json, inhouse.json (tools learnt from recorded calls; may be absent), schemas.jsonl (descriptors of
+the tools); who acts (identities.py: a session -> the person's address); the option `products` of the manifest's row: the
+products whose tools are offered. Out: an app. Its products share one desk, so that an act in one can move another.
 An answer that depends on what the exports do not tell has the tier `unknown` and changes nothing.
 """
 
@@ -24,12 +24,14 @@ from ..company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, Person
 from ..files import rows_of
 from ..records import Result
 from ..schemas import Schema, refusal
+from .inhouse import INHOUSE, tools_from
 from .tools import OfficeTool
 
 PRODUCTS: tuple[str, ...] = (
     "slack",
     "drive",
     "jira",
+    "github",
 )
 """Modules of this package, each with the tools of one product."""
 VERSIONS, PEOPLE, CONVENTIONS, SCHEMAS = "versions.jsonl", "people.jsonl", "conventions.json", "schemas.jsonl"
@@ -43,7 +45,8 @@ def load(folder: Path, row: Mapping[str, Any], users: SessionUsers) -> CompanySu
     accounts = {person["address"]: person["accounts"] for person in rows_of(folder / PEOPLE)}
     conventions = json.loads((folder / CONVENTIONS).read_bytes())
     schemas = {tool["name"]: tool["inputSchema"] for tool in rows_of(folder / SCHEMAS)}
-    return CompanySuite(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions, schemas)
+    induced = json.loads((folder / INHOUSE).read_bytes()) if (folder / INHOUSE).exists() else None
+    return CompanySuite(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions, induced, schemas)
 
 
 def tools_of(products: Sequence[str]) -> dict[str, OfficeTool]:
@@ -60,13 +63,13 @@ class CompanySuite(App):
     """The apps of a company over time."""
 
     def __init__(self, name: str, world: CompanyWorld, accounts: Mapping[str, Mapping[str, str]], users: SessionUsers,
-                 products: Sequence[str], conventions: Mapping[str, Any], schemas: Mapping[str, Schema] = MappingProxyType({}),
-                 ) -> None:
+                 products: Sequence[str], conventions: Mapping[str, Any], induced: Mapping[str, Any] | None = None,
+                 schemas: Mapping[str, Schema] = MappingProxyType({})) -> None:
         """`schemas`: tool -> JSON Schema of its arguments; a call that breaks it is refused."""
         self.name = name
         self.world = world
         self.schemas = {tool: {"additionalProperties": False, **schema} for tool, schema in schemas.items()}
-        self.tools = tools_of(products)
+        self.tools = {**(tools_from(induced) if induced else {}), **tools_of(products)}
         self.answers: Collection[str] = frozenset(self.tools)
         self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
         self.explained = self.writes

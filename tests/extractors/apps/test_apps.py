@@ -272,6 +272,26 @@ def test_rows_follow_the_logs_positions_and_deletes() -> None:
     assert not state_of(files, "2026-01-01T00:00:01Z").exists("db", "t/1")
 
 
+def test_tables_have_their_declared_columns_and_keys() -> None:
+    statements = (b"create table t (no int primary key, -- the number, given\n v varchar(20) not null default 'a, b',"
+                  b" p numeric(10,2), unique (v, p));")
+    row = {"op": "c", "before": None, "after": {"no": 1, "v": "x", "p": 1.5}, "ts_ms": 1_767_225_600_000,
+           "source": {"table": "t", "lsn": 1, "ts_ms": 1_767_225_600_000}}
+    state = state_of({"x/s.sql": statements, "x/c.jsonl": json.dumps(row).encode()}, "2026-01-03T12:00:00Z")
+    assert state.values("db_table", "t") == {"columns": {"no": "int", "v": "varchar(20)", "p": "numeric(10,2)"}, "key": ["no"]}
+
+
+def test_repositories_and_logins_have_what_their_answers_show() -> None:
+    row = {"number": 5, "title": "x", "state": "open", "created_at": "2026-01-02T12:00:00.250Z",
+           "user": {"login": "a", "type": "Bot"}, "html_url": "https://github.com/o/r/issues/5", "timeline": []}
+    state = state_of({"g/5.json": row}, "2026-01-03T12:00:00Z")
+    assert state.values("gh_repo", "r") == {
+        "full_name": "o/r", "address": "https://github.com/o/r", "digits": 3, "pull_members": [],
+        "issue_members": sorted(set(row) - {"timeline"})}
+    assert state.values("gh_user", "a") == {"type": "Bot"}
+    assert not state_of({"g/5.json": row}, "2026-01-01T12:00:00Z").exists("gh_user", "a")
+
+
 def test_a_file_that_nobody_reads_is_listed_with_the_reason() -> None:
     reading = read_files({"a/notes.bin": b"\x00\x01", "a/users.json": [{"accountId": "1", "displayName": "A"}]})
     assert [(part.path, part.reason) for part in reading.unread] == [("a/notes.bin", "no_reader")]
