@@ -24,6 +24,9 @@ class PersonSight:
     def __init__(self, state: CompanyState, address: str) -> None:
         self.address = address.strip().lower()
         self._state = state
+        self._visible: dict[str, tuple[str, ...]] = {}
+        self.memory: dict[str, Any] = {}
+        """What tools computed of the beginning alone, by name (`CompanyDesk.of_start`)."""
         self.accounts = {key for key in state.ids("slack_user")
                          if str(state.guess("slack_user", key, "email") or "").lower() == self.address}
         if not self.accounts and not state.exists("person", self.address) and not self._has_mailbox():
@@ -32,7 +35,9 @@ class PersonSight:
         self.groups = {str(state.guess("person", self.address, "dept") or "").lower()}
         if _LEADS.search(title):
             self.groups.add("managers")
-        self._mails = {key.partition("|")[2] for key in state.ids("mailbox") if key.partition("|")[0].lower() == self.address}
+        places = [key for key in state.ids("mailbox") if key.partition("|")[0].lower() == self.address]
+        self._visible["mailbox"] = tuple(places)
+        self._mails = {key.partition("|")[2] for key in places}
         self._channels = {key for key in state.ids("slack_channel") if self._is_in_channel(key)}
         self._rules: dict[str, Callable[[str], bool]] = {
             "mail": lambda key: key in self._mails,
@@ -51,6 +56,14 @@ class PersonSight:
         """Return whether the person could see a record."""
         rule = self._rules.get(entity_class)
         return rule is None or rule(entity_id)
+
+    def visible(self, entity_class: str) -> tuple[str, ...]:
+        """Return the ids of the records of a class that the person could see, oldest first; computed once."""
+        keys = self._visible.get(entity_class)
+        if keys is None:
+            keys = self._visible[entity_class] = tuple(key for key in self._state.ids(entity_class)
+                                                       if self.sees(entity_class, key))
+        return keys
 
     def _has_mailbox(self) -> bool:
         return any(key.partition("|")[0].lower() == self.address for key in self._state.ids("mailbox"))

@@ -98,6 +98,17 @@ class CompanyWorld:
         """Number of a field -> all values that it ever had."""
         self._by_value: dict[tuple[str, str], dict[Any, list[str]]] = {}
         self._by_word: dict[tuple[str, str], dict[str, list[str]]] = {}
+        self._counts: list[int] = []
+        self.memory: dict[tuple[str, str], Any] = {}
+        """What tools computed of constant records, by the tool's own name of it and the id (`CompanyDesk.of_record`)."""
+
+    def is_constant(self, entity_class: str, entity_id: str) -> bool:
+        """Return whether every field of a record had one value alone, known from the beginning."""
+        if not self._counts:
+            self._counts = [0] * self._n_slots
+            for version, slot in zip(self.versions, self._slot_of, strict=True):
+                self._counts[slot] += 2 if version.guessed_until > version.at else 1
+        return all(self._counts[slot] == 1 for slot in self.slots.get((entity_class, entity_id), {}).values())
 
     def by_value(self, entity_class: str, field: str) -> dict[Any, list[str]]:
         """Return value -> ids of the records that had it in a field at any time, oldest first; lists and objects are left out.
