@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.company.calendar_habits import learn_calendar
 from env_builder.company.gmail_habits import learn_gmail
 from env_builder.runtime.company import CompanyWorld
 
@@ -48,6 +49,7 @@ def learn(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, dict[
 
 
 LEARNERS: dict[str, Callable[[Sequence[RecordedCall], CompanyWorld], dict[str, Any]]] = {
+    "calendar_events": learn_calendar,
     "gmail": learn_gmail,
 }
 """Product -> what learns from calls."""

@@ -199,6 +199,13 @@ class CompanyDesk:
         return [key for key in (*keys, *(key for key in self._own(entity_class) if key not in keys))
                 if self.exists(entity_class, key)]
 
+    def with_member(self, entity_class: str, field: str, member: str) -> list[str]:
+        """Return the ids of the records that had a member in a list or object of a field at any time, or that the episode
+        wrote: candidates, oldest first, by an index."""
+        keys = self._start.state.world.by_member(entity_class, field).get(member, ())
+        return [key for key in (*keys, *(key for key in self._own(entity_class) if key not in keys))
+                if self.exists(entity_class, key)]
+
     # Writing
 
     def made_id(self, kind: str, length: int = 16) -> str:

@@ -98,6 +98,7 @@ class CompanyWorld:
         """Number of a field -> all values that it ever had."""
         self._by_value: dict[tuple[str, str], dict[Any, list[str]]] = {}
         self._by_word: dict[tuple[str, str], dict[str, list[str]]] = {}
+        self._by_member: dict[tuple[str, str], dict[Any, list[str]]] = {}
         self._counts: list[int] = []
         self.memory: dict[tuple[str, str], Any] = {}
         """What tools computed of constant records, by the tool's own name of it and the id (`CompanyDesk.of_record`)."""
@@ -115,6 +116,10 @@ class CompanyWorld:
 
         An index for candidates alone: whether a record has the value at an instant is asked of the state."""
         return self._index(self._by_value, entity_class, field, _hashable)
+
+    def by_member(self, entity_class: str, field: str) -> dict[Any, list[str]]:
+        """Return member -> ids of the records that had it in a list, or as a name in an object, of a field at any time."""
+        return self._index(self._by_member, entity_class, field, _members)
 
     def by_word(self, entity_class: str, field: str) -> dict[str, list[str]]:
         """Return word (folded) -> ids of the records that had it in the text of a field at any time, oldest first."""
@@ -203,6 +208,10 @@ class CompanyState:
 
 def _hashable(value: Any) -> list[Any]:
     return [] if isinstance(value, (list, dict)) else [value]
+
+
+def _members(value: Any) -> list[Any]:
+    return [member for member in value if isinstance(member, str)] if isinstance(value, (list, dict)) else []
 
 
 def _words(value: Any) -> list[str]:

@@ -204,8 +204,10 @@ def has_mailbox(desk: CompanyDesk, address: str) -> bool:
 
 
 def own_name(desk: CompanyDesk) -> str:
-    """Return the person's name as their last mail has it, else as the directory has it."""
-    for letter in reversed(letters(desk)):
-        if letter.sender.lower() == desk.address and letter.name:
-            return letter.name
-    return str(desk.value("person", desk.address, "name", "") or "")
+    """Return the person's name as the directory has it, else as their last mail has it."""
+    entry = desk.account_of("person", desk.address)
+    name = None if entry is None else desk.value("person", entry, "name")
+    if name is None:
+        own = (letter.name for letter in reversed(letters(desk)) if letter.sender.lower() == desk.address and letter.name)
+        name = next(own, "")
+    return str(name)
