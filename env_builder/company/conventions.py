@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.company.calendar_habits import learn_calendar
+from env_builder.company.drive_habits import learn_drive
 from env_builder.company.gmail_habits import learn_gmail
 from env_builder.runtime.company import CompanyWorld
 
@@ -50,6 +51,7 @@ def learn(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, dict[
 
 LEARNERS: dict[str, Callable[[Sequence[RecordedCall], CompanyWorld], dict[str, Any]]] = {
     "calendar_events": learn_calendar,
+    "drive": learn_drive,
     "gmail": learn_gmail,
 }
 """Product -> what learns from calls."""

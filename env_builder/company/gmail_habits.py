@@ -28,6 +28,8 @@ _SENT = re.compile(r"Message ID: (\w+)\s*$")
 _SHOWN = re.compile(r"Subject: (.*)\nFrom: +(.*)\n(?:.*\n)*?\n?--- BODY ---\n(.*)", re.DOTALL)
 _FOUND = re.compile(r"^- ID: (\w+)", re.MULTILINE)
 _PACIFIC = 8 * 3600
+_LINKED = ("create_event", "modify_event", "get_events", "list_spreadsheets")
+"""Tools whose answers have a link at the public server."""
 
 
 class MailCall(Protocol):
@@ -49,6 +51,7 @@ class MailCall(Protocol):
 
 def learn_gmail(calls: Sequence[MailCall], world: CompanyWorld) -> dict[str, Any]:
     """Return what calls teach of the product `gmail`."""
+    is_short = is_bare(calls)
     calls = [call for call in calls if "gmail" in call.tool and not call.is_error]
     pairs = _pairs(calls, world)
     learnt: dict[str, Any] = {}
@@ -60,7 +63,13 @@ def learn_gmail(calls: Sequence[MailCall], world: CompanyWorld) -> dict[str, Any
     learnt |= _reading_of_searches(calls, world, learnt)
     changes = [call for call in calls if call.tool == "modify_gmail_message_labels"]
     named = {" labels: " in call.content for call in changes}
-    return learnt | ({"label_actions": named.pop()} if len(named) == 1 else {})
+    return learnt | ({"label_actions": named.pop()} if len(named) == 1 else {"label_actions": False} if is_short else {})
+
+
+def is_bare(calls: Iterable[MailCall]) -> bool:
+    """Return whether the server leaves out the links of the public one in every answer that has them there."""
+    texts = [call.content for call in calls if call.tool in _LINKED and call.content.startswith("Success")]
+    return len(texts) >= ENOUGH and not any("Link: " in text for text in texts)
 
 
 def _pairs(calls: Iterable[MailCall], world: CompanyWorld) -> dict[str, str]:

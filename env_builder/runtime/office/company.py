@@ -26,6 +26,7 @@ from .tools import OfficeTool
 
 PRODUCTS: tuple[str, ...] = (
     "calendar_events",
+    "drive",
     "gmail",
 )
 """Modules of this package, each with the tools of one product."""

@@ -53,7 +53,7 @@ def search_messages(desk: CompanyDesk, arguments: Arguments) -> str:
 def find_letters(desk: CompanyDesk, query: str, most: int) -> list[Letter]:
     """Return the latest letters that match a query, the latest first. Errors: Undecided."""
     rules = SearchRules(desk.now, lambda letter, label: has_label(desk, letter, label),
-                        desk.convention(PRODUCT, "part_words"), desk.convention(PRODUCT, "midnight"))
+                        desk.convention(PRODUCT, "part_words", True), desk.convention(PRODUCT, "midnight"))
     found: list[Letter] = []
     try:
         expression = parse_query(query)

@@ -12,7 +12,8 @@ In: the text of a query; letters. Out: an expression, and per letter True, False
 
 Sees: names and addresses, subjects, texts, names of attachments, labels. Does not see: stems and synonyms that Gmail may add,
 categories, sizes, chats. Dates begin at midnight UTC or at Pacific midnight, as calls show (`midnight`); where they show
-neither, a letter between the two midnights is undecided. A value inside a longer word matches as calls show (`part_words`).
+neither, a letter between the two midnights is undecided. A value matches inside a longer word too, unless calls show that it
+does not (`part_words`): Gmail itself matches whole words.
 """
 
 from __future__ import annotations
