@@ -87,6 +87,15 @@ class CompanyDesk:
         """Return whether the person can see a record; the episode's own records always."""
         return not self._start.state.exists(entity_class, entity_id) or self._start.sight.sees(entity_class, entity_id)
 
+    def is_doubtful(self, entity_class: str, entity_id: str) -> bool:
+        """Return whether the exports do not tell if the person can see a record."""
+        return self._start.state.exists(entity_class, entity_id) and self._start.sight.is_doubtful(entity_class, entity_id)
+
+    def must_know_rights(self, entity_class: str, entity_id: str) -> None:
+        """Errors: Undecided if the exports do not tell whether the person can see a record."""
+        if self.is_doubtful(entity_class, entity_id):
+            raise Undecided(f"whether {self.address} is in a group that may see {entity_class} {entity_id} is not on record")
+
     # Reading
 
     def exists(self, entity_class: str, entity_id: str) -> bool:

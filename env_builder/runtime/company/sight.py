@@ -2,7 +2,7 @@
 
 In: a state of the world and a person's address. Out: whether the person could see a record.
 Sees: members of channels, mailboxes, guests of events, who may read files, projects and spaces (as groups: departments, or
-`managers` if a title says head, lead, manager, director or chief). Where the members or readers of that instant are not known,
+`managers` if a title says head, lead, director or chief). Where the members or readers of that instant are not known,
 the last ones on record decide: that is the export's only word on rights.
 Does not see: rights inside products that the exports do not hold; records without any rights are for everybody.
 """
@@ -15,7 +15,9 @@ from typing import Any
 
 from .world import CompanyState
 
-_LEADS = re.compile(r"\b(head|lead|manager|director|chief|vp|president|ceo|cto|cfo|coo)\b", re.IGNORECASE)
+_LEADS = re.compile(r"\b(head|lead|director|chief|vp|president|ceo|cto|cfo|coo)\b", re.IGNORECASE)
+_PERHAPS_LEADS = re.compile(r"\bmanager\b", re.IGNORECASE)
+MANAGERS = "managers"
 
 
 class PersonSight:
@@ -34,7 +36,9 @@ class PersonSight:
         title = str(state.guess("person", self.address, "title") or "")
         self.groups = {str(state.guess("person", self.address, "dept") or "").lower()}
         if _LEADS.search(title):
-            self.groups.add("managers")
+            self.groups.add(MANAGERS)
+        self.doubtful_groups = {MANAGERS} if MANAGERS not in self.groups and _PERHAPS_LEADS.search(title) else set[str]()
+        """Groups that the person may be in: a manager of people, or of a product or of accounts."""
         places = [key for key in state.ids("mailbox") if key.partition("|")[0].lower() == self.address]
         self._visible["mailbox"] = tuple(places)
         self._mails = {key.partition("|")[2] for key in places}
@@ -56,6 +60,17 @@ class PersonSight:
         """Return whether the person could see a record."""
         rule = self._rules.get(entity_class)
         return rule is None or rule(entity_id)
+
+    def is_doubtful(self, entity_class: str, entity_id: str) -> bool:
+        """Return whether a record is for a group that the person may be in, and cannot be seen otherwise."""
+        if not self.doubtful_groups or self.sees(entity_class, entity_id):
+            return False
+        sure = self.groups
+        self.groups = sure | self.doubtful_groups
+        try:
+            return self.sees(entity_class, entity_id)
+        finally:
+            self.groups = sure
 
     def visible(self, entity_class: str) -> tuple[str, ...]:
         """Return the ids of the records of a class that the person could see, oldest first; computed once."""

@@ -45,11 +45,18 @@ def search_files(desk: CompanyDesk, arguments: Arguments) -> str:
     """Answer `search_drive_files`. Errors: Undecided."""
     query = str(arguments["query"])
     test = _structured(query) if _STRUCTURED.search(query) else _has_name(query)
-    found = sorted((key for key in desk.visible(FILE) if test(desk, key)), key=lambda key: (_name(desk, key), key))
+    found = sorted((key for key in _files(desk) if test(desk, key)), key=lambda key: (_name(desk, key), key))
+    for key in found:
+        desk.must_know_rights(FILE, key)
     if not found:
         return f"No files found for '{query}'."
     found = found[:int(arguments.get("page_size") or _PAGE)]
     return "\n".join([f"Found {len(found)} files:", *(_line(desk, key) for key in found)])
+
+
+def _files(desk: CompanyDesk) -> list[str]:
+    """Return the files that the person may read, and those that the person perhaps may read."""
+    return [key for key in desk.ids(FILE) if desk.sees(FILE, key) or desk.is_doubtful(FILE, key)]
 
 
 def _line(desk: CompanyDesk, key: str) -> str:
@@ -133,7 +140,9 @@ def show_file(desk: CompanyDesk, arguments: Arguments) -> str:
 
 def list_spreadsheets(desk: CompanyDesk, arguments: Arguments) -> str:
     """Answer `list_spreadsheets`: the latest changed first. Errors: Undecided."""
-    keys = [key for key in desk.visible(FILE) if desk.value(FILE, key, "mime_type") == SHEET_TYPE]
+    keys = [key for key in _files(desk) if desk.value(FILE, key, "mime_type") == SHEET_TYPE]
+    for key in keys:
+        desk.must_know_rights(FILE, key)
     keys.sort(key=lambda key: (-float(desk.value(FILE, key, "modified") or 0), key))
     if not keys:
         return f"No spreadsheets found for {desk.address}."
@@ -210,6 +219,8 @@ def _create(desk: CompanyDesk, title: str, kind: str, content: dict[str, Any]) -
 
 def _file(desk: CompanyDesk, key: str) -> str:
     """Return the id of a file that the person may read. Errors: ProductRefusal."""
+    if desk.exists(FILE, key):
+        desk.must_know_rights(FILE, key)
     if not desk.exists(FILE, key) or not desk.sees(FILE, key):
         raise ProductRefusal(f"Error: File not found: {key}.")
     return key
