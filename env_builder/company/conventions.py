@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.company.calendar_habits import learn_calendar
+from env_builder.company.gmail_habits import learn_gmail
 from env_builder.company.jira_habits import learn_jira
 from env_builder.runtime.company import CompanyWorld
 
@@ -88,6 +90,8 @@ def settled_after(ages: Mapping[str, Iterable[tuple[float, bool]]]) -> dict[str,
 LEARNERS: dict[str, Callable[[Sequence[RecordedCall], CompanyWorld], dict[str, Any]]] = {
     "slack": learn_slack,
     "jira": learn_jira,
+    "calendar_events": learn_calendar,
+    "gmail": learn_gmail,
 }
 """Product -> what learns from calls."""
 

@@ -3,6 +3,7 @@
 Sees: the states of an event that invitations carry, with the instants of their mails; the last state on record. Cancelled
 events vanish from calendars and remain in the mails alone.
 Does not see, and says so: when a guest answered, unless the answer is a mail in the export; changes without an invitation.
+`cal_guest` ("<event>|<address>") has each guest's answer on its own: one guest's change leaves the others known.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from extractors.apps.version import (
     epoch,
 )
 
-EVENT = "cal"
+EVENT, GUEST = "cal", "cal_guest"
 _FOLD = re.compile(r"\r?\n[ \t]")
 _PROPERTY = re.compile(r'([\w-]+)((?:;[\w-]+=(?:"[^"]*"|[^";:]*)(?:,(?:"[^"]*"|[^";:]*))*)*):(.*)', re.DOTALL)
 _PARAMETER = re.compile(r';([\w-]+)=("[^"]*"|[^;]*)')
@@ -212,6 +213,9 @@ def _answers(uid: str, born: int, states: list[_Component], replies: list[_Compo
         touched.append(at)
     is_whole = last is not None and answers == last.answers and (
         last.modified <= touched[-1] or bool(replies)) and all(state == log[0][1] for _, state in log if not replies)
+    replied = {(each.stamped or each.received, guest) for each in replies for guest in each.answers}
+    ends = [*log, *([(max(last.modified, born), last.answers)] if last is not None else [])]
+    yield from _guests(uid, ends, replied, record)
     for at, state in log:
         doubt = BEGINNING if is_whole else NEVER_KNOWN
         yield AppVersion(EVENT, uid, "attendees", state, at, 0, organizer, doubt, record)
@@ -221,6 +225,17 @@ def _answers(uid: str, born: int, states: list[_Component], replies: list[_Compo
         at = max(last.modified, born)
         yield AppVersion(EVENT, uid, "attendees", last.answers, at, 1, organizer, BEGINNING, last.record)
         yield AppVersion(EVENT, uid, "modified", epoch(last.modified), at, 1, organizer, BEGINNING, last.record)
+
+
+def _guests(uid: str, log: list[tuple[int, dict[str, str]]], replied: set[tuple[int, str]],
+            record: str) -> Iterator[AppVersion]:
+    """Yield each guest's answers: known between two records that agree, or up to the guest's own reply."""
+    for index, (at, state) in enumerate(log):
+        after_at, after = log[index + 1] if index + 1 < len(log) else (at, state)
+        for guest, answer in state.items():
+            is_known = after.get(guest, answer) == answer or (after_at, guest) in replied
+            yield AppVersion(GUEST, f"{uid}|{guest}", "answer", answer, at, index, None,
+                             BEGINNING if is_known else NEVER_KNOWN, record)
 
 
 APP = CompanyApp("calendar", claims, read, rank=45, advice=(

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from ..canonical import canonical
 from ..world import Overlay
@@ -24,6 +24,7 @@ Accounts = Mapping[str, Mapping[str, str]]
 UNDECIDED = object()
 """Value that a tool writes into a field of which it only knows that it may have changed."""
 _SECOND = 1_000_000
+V = TypeVar("V")
 _NOTHING: dict[str, Any] = {}
 _WHEN = ("modified", "updated")
 """Fields that say when a record was written last: no part of what it is."""
@@ -96,8 +97,6 @@ class CompanyDesk:
         """Return whether the person can see a record; the episode's own records always."""
         return not self._start.state.exists(entity_class, entity_id) or self._start.sight.sees(entity_class, entity_id)
 
-    # Reading
-
     def exists(self, entity_class: str, entity_id: str) -> bool:
         """Return whether a record is there now."""
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
@@ -113,6 +112,58 @@ class CompanyDesk:
         for key in self._own(entity_class):
             if (entity_class, key) not in state.world.slots and self.exists(entity_class, key):
                 yield key
+
+    def visible(self, entity_class: str) -> list[str]:
+        """Return the ids of the records of a class that are there now and that the person can see, by an index: oldest first,
+        the episode's own last."""
+        own = self._own(entity_class)
+        keys = self._start.sight.visible(entity_class)
+        if not own:
+            return list(keys)
+        state = self._start.state
+        return [*(key for key in keys if self.exists(entity_class, key)),
+                *(key for key in own if not state.exists(entity_class, key) and self.exists(entity_class, key))]
+
+    def own(self, entity_class: str) -> list[str]:
+        """Return the ids of the records of a class that the episode wrote and that are there, in the order of first writes."""
+        return [key for key in self._own(entity_class) if self.exists(entity_class, key)]
+
+    def of_start(self, name: str, compute: Callable[[CompanyDesk], V]) -> V:
+        """Return what `compute` makes of the beginning alone, computed once for all episodes that begin there.
+
+        `name` starts with the product's."""
+        memory = self._start.sight.memory
+        if name not in memory:
+            memory[name] = compute(CompanyDesk(self._start))
+        value: V = memory[name]
+        return value
+
+    def of_world(self, name: str, compute: Callable[[Mapping[str, Sequence[str]]], V]) -> V:
+        """Return what `compute` makes of the ids of all times by class, computed once: an index, never an answer."""
+        world = self._start.state.world
+        if (name, "") not in world.memory:
+            world.memory[name, ""] = compute(world.ids)
+        value: V = world.memory[name, ""]
+        return value
+
+    def of_record(self, name: str, entity_class: str, entity_id: str, compute: Callable[[], V]) -> V:
+        """Return what `compute` makes of a record; of a record that never changes, it is computed once for all episodes."""
+        if self._overlay.get((entity_class, entity_id), None) is not None:
+            return compute()
+        memory = self._start.state.world.memory
+        if (name, entity_id) not in memory:
+            computed = compute()
+            if not self._start.state.world.is_constant(entity_class, entity_id):
+                return computed
+            memory[name, entity_id] = computed
+        value: V = memory[name, entity_id]
+        return value
+
+    def guess(self, entity_class: str, entity_id: str, field: str) -> Any:
+        """Return a field's value, or what a later record says where it is not known: to decide what cannot have been, never
+        for an answer."""
+        own = self._overlay.get((entity_class, entity_id), _NOTHING)
+        return own[field] if field in own else self._start.state.guess(entity_class, entity_id, field)
 
     def is_known(self, entity_class: str, entity_id: str, field: str) -> bool:
         """Return whether a field's value is known, or the record has no such field."""
@@ -188,6 +239,13 @@ class CompanyDesk:
         keys = dict.fromkeys(key for word in world.words_from(entity_class, field, beginning) for key in index[word])
         keys |= dict.fromkeys(self._own(entity_class))
         return [key for key in keys if self.exists(entity_class, key)]
+
+    def with_member(self, entity_class: str, field: str, member: str) -> list[str]:
+        """Return the ids of the records that had a member in a list or object of a field at any time, or that the episode
+        wrote: candidates, oldest first, by an index."""
+        keys = self._start.state.world.by_member(entity_class, field).get(member, ())
+        return [key for key in (*keys, *(key for key in self._own(entity_class) if key not in keys))
+                if self.exists(entity_class, key)]
 
     # Writing
 

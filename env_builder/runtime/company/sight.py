@@ -28,6 +28,9 @@ class PersonSight:
     def __init__(self, state: CompanyState, address: str, is_stranger: bool = False) -> None:
         self.address = address.strip().lower()
         self._state = state
+        self._visible: dict[str, tuple[str, ...]] = {}
+        self.memory: dict[str, Any] = {}
+        """What tools computed of the beginning alone, by name (`CompanyDesk.of_start`)."""
         self.accounts = {key for key in state.ids("slack_user")
                          if str(state.guess("slack_user", key, "email") or "").lower() == self.address}
         is_known = self.accounts or state.exists("person", self.address) or self._has_mailbox()
@@ -36,7 +39,9 @@ class PersonSight:
         self.groups = {self._department(self.address)}
         if self._leads():
             self.groups.add("managers")
-        self._mails = {key.partition("|")[2] for key in state.ids("mailbox") if key.partition("|")[0].lower() == self.address}
+        places = [key for key in state.ids("mailbox") if key.partition("|")[0].lower() == self.address]
+        self._visible["mailbox"] = tuple(places)
+        self._mails = {key.partition("|")[2] for key in places}
         self._channels = {key for key in state.ids("slack_channel") if self._is_in_channel(key)}
         self._rules: dict[str, Callable[[str], bool]] = {
             "mail": lambda key: key in self._mails,
@@ -56,6 +61,14 @@ class PersonSight:
         """Return whether the person could see a record."""
         rule = self._rules.get(entity_class)
         return rule is None or rule(entity_id)
+
+    def visible(self, entity_class: str) -> tuple[str, ...]:
+        """Return the ids of the records of a class that the person could see, oldest first; computed once."""
+        keys = self._visible.get(entity_class)
+        if keys is None:
+            keys = self._visible[entity_class] = tuple(key for key in self._state.ids(entity_class)
+                                                       if self.sees(entity_class, key))
+        return keys
 
     def _department(self, address: str) -> str:
         return str(self._state.guess("person", address, "dept") or "").lower()

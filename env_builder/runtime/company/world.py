@@ -102,12 +102,28 @@ class CompanyWorld:
         self._by_value: dict[tuple[str, str], dict[Any, list[str]]] = {}
         self._by_word: dict[tuple[str, str], dict[str, list[str]]] = {}
         self._sorted_words: dict[tuple[str, str], list[str]] = {}
+        self._by_member: dict[tuple[str, str], dict[Any, list[str]]] = {}
+        self._counts: list[int] = []
+        self.memory: dict[tuple[str, str], Any] = {}
+        """What tools computed of constant records, by the tool's own name of it and the id (`CompanyDesk.of_record`)."""
+
+    def is_constant(self, entity_class: str, entity_id: str) -> bool:
+        """Return whether every field of a record had one value alone, known from the beginning."""
+        if not self._counts:
+            self._counts = [0] * self._n_slots
+            for version, slot in zip(self.versions, self._slot_of, strict=True):
+                self._counts[slot] += 2 if version.guessed_until > version.at else 1
+        return all(self._counts[slot] == 1 for slot in self.slots.get((entity_class, entity_id), {}).values())
 
     def by_value(self, entity_class: str, field: str) -> dict[Any, list[str]]:
         """Return value -> ids of the records that had it in a field at any time, oldest first; lists and objects are left out.
 
         An index for candidates alone: whether a record has the value at an instant is asked of the state."""
         return self._index(self._by_value, entity_class, field, _hashable)
+
+    def by_member(self, entity_class: str, field: str) -> dict[Any, list[str]]:
+        """Return member -> ids of the records that had it in a list, or as a name in an object, of a field at any time."""
+        return self._index(self._by_member, entity_class, field, _members)
 
     def by_word(self, entity_class: str, field: str) -> dict[str, list[str]]:
         """Return word (folded) -> ids of the records that had it in the text of a field at any time, oldest first."""
@@ -218,6 +234,10 @@ class CompanyState:
 
 def _hashable(value: Any) -> list[Any]:
     return [] if isinstance(value, (list, dict)) else [value]
+
+
+def _members(value: Any) -> list[Any]:
+    return [member for member in value if isinstance(member, str)] if isinstance(value, (list, dict)) else []
 
 
 def _words(value: Any) -> list[str]:

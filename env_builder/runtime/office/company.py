@@ -32,6 +32,8 @@ PRODUCTS: tuple[str, ...] = (
     "drive",
     "jira",
     "github",
+    "calendar_events",
+    "gmail",
 )
 """Modules of this package, each with the tools of one product."""
 VERSIONS, PEOPLE, CONVENTIONS, SCHEMAS = "versions.jsonl", "people.jsonl", "conventions.json", "schemas.jsonl"
