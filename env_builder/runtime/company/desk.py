@@ -10,7 +10,9 @@ An act takes a second of the desk's clock, so that the order of writes is the or
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..canonical import canonical
@@ -145,6 +147,32 @@ class CompanyDesk:
         keys = self._start.state.world.by_word(entity_class, field).get(word.casefold(), ())
         return [key for key in (*keys, *(key for key in self._own(entity_class) if key not in keys))
                 if self.exists(entity_class, key)]
+
+    def with_prefix(self, entity_class: str, field: str, prefix: str) -> set[str]:
+        """Return the ids of the records whose text in a field had a word that begins so at any time, or that the episode wrote:
+        candidates, by an index. `prefix`: letters and digits in any case."""
+        world = self._start.state.world
+        index = world.by_word(entity_class, field)
+        return {key for word in world.words_with(entity_class, field, prefix) for key in index[word]
+                } | set(self._own(entity_class))
+
+    def newest_where(self, entity_class: str, field: str, value: Any) -> Iterator[str]:
+        """Yield the ids of the records that have a value in a field, newest first, by an index; as lazily as they are asked for.
+
+        Errors: as `where`."""
+        state = self._start.state
+        born = state.world.born
+        own = [key for key in self._own(entity_class) if born.get((entity_class, key), state.instant + 1) > state.instant]
+        keys = state.world.by_value(entity_class, field).get(value, ())
+        end = bisect_right(keys, state.instant, key=lambda key: born[entity_class, key])
+        for key in chain(reversed(own), (keys[place] for place in range(end - 1, -1, -1))):
+            if self.exists(entity_class, key) and self.value(entity_class, key, field) == value:
+                yield key
+
+    def undecided(self, entity_class: str, field: str) -> list[str]:
+        """Return the ids of the records that are there now and whose value in a field is not known, oldest first."""
+        return [key for key in self._start.state.world.guessed(entity_class, field)
+                if self.exists(entity_class, key) and not self.is_known(entity_class, key, field)]
 
     # Writing
 

@@ -9,7 +9,7 @@ future. A value that is a guess comes from a later record: a state gives None fo
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -80,6 +80,8 @@ class CompanyWorld:
         """(class, id) -> field -> number of the field."""
         self.ids: dict[str, list[str]] = {}
         """Class -> ids, in the order of their first versions."""
+        self.born: dict[tuple[str, str], int] = {}
+        """(class, id) -> instant of the first version."""
         self._slot_of: list[int] = []
         count = 0
         for version in self.versions:
@@ -88,6 +90,7 @@ class CompanyWorld:
             if fields is None:
                 fields = self.slots[key] = {}
                 self.ids.setdefault(version.entity_class, []).append(version.entity_id)
+                self.born[key] = version.at
             slot = fields.get(version.field)
             if slot is None:
                 slot = fields[version.field] = count
@@ -98,6 +101,8 @@ class CompanyWorld:
         """Number of a field -> all values that it ever had."""
         self._by_value: dict[tuple[str, str], dict[Any, list[str]]] = {}
         self._by_word: dict[tuple[str, str], dict[str, list[str]]] = {}
+        self._vocabulary: dict[tuple[str, str], list[str]] = {}
+        self._guesses: dict[tuple[str, str], list[str]] = {}
 
     def by_value(self, entity_class: str, field: str) -> dict[Any, list[str]]:
         """Return value -> ids of the records that had it in a field at any time, oldest first; lists and objects are left out.
@@ -108,6 +113,24 @@ class CompanyWorld:
     def by_word(self, entity_class: str, field: str) -> dict[str, list[str]]:
         """Return word (folded) -> ids of the records that had it in the text of a field at any time, oldest first."""
         return self._index(self._by_word, entity_class, field, _words)
+
+    def words_with(self, entity_class: str, field: str, prefix: str) -> list[str]:
+        """Return the words (folded) of a field's texts that begin with a prefix."""
+        words = self._vocabulary.get((entity_class, field))
+        if words is None:
+            words = self._vocabulary[entity_class, field] = sorted(self.by_word(entity_class, field))
+        start = prefix.casefold()
+        first = bisect_left(words, start)
+        return words[first:bisect_left(words, start + "\U0010ffff", first)]
+
+    def guessed(self, entity_class: str, field: str) -> list[str]:
+        """Return the ids of the records of a class with a version of a field that was a guess at some time, oldest first."""
+        ids = self._guesses.get((entity_class, field))
+        if ids is None:
+            ids = self._guesses[entity_class, field] = list(dict.fromkeys(
+                version.entity_id for version in self.versions
+                if version.entity_class == entity_class and version.field == field and version.guessed_until > version.at))
+        return ids
 
     def _index(self, indexes: dict[tuple[str, str], dict[Any, list[str]]], entity_class: str, field: str,
                keys_of: Callable[[Any], Iterable[Any]]) -> dict[Any, list[str]]:
