@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.company.chat_conventions import learn_slack
 from env_builder.runtime.company import CompanyWorld
 
 
@@ -47,6 +48,7 @@ def learn(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, dict[
 
 
 LEARNERS: dict[str, Callable[[Sequence[RecordedCall], CompanyWorld], dict[str, Any]]] = {
+    "slack": learn_slack,
 }
 """Product -> what learns from calls."""
 

@@ -125,6 +125,20 @@ class CompanyDesk:
             raise Undecided(f"the exports do not tell {field!r} of {entity_class} {entity_id} at this instant")
         return state.value
 
+    def last_on_record(self, entity_class: str, entity_id: str, field: str) -> Any:
+        """Return a field's value, or the last one on record where it is not known: for values that a product's module shows to
+        have been settled long before now, and for nothing else."""
+        own = self._overlay.get((entity_class, entity_id), _NOTHING)
+        return own[field] if field in own else self._start.state.guess(entity_class, entity_id, field)
+
+    def last_born_where(self, entity_class: str, field: str, value: Any) -> float | None:
+        """Return when the newest record began that ever had a value in a field, in seconds; None: there is none.
+
+        It may lie after now: it tells how long a value may still have changed, and must not show in an answer."""
+        world = self._start.state.world
+        keys = world.by_value(entity_class, field).get(value)
+        return world.born[entity_class, keys[-1]] / _SECOND if keys else None
+
     def changed_at(self, entity_class: str, entity_id: str, field: str) -> float | None:
         """Return since when a field of the start has its value, in seconds; `now` if the episode wrote it; None: no field."""
         if field in self._overlay.get((entity_class, entity_id), _NOTHING):
@@ -168,11 +182,6 @@ class CompanyDesk:
         for key in chain(reversed(own), (keys[place] for place in range(end - 1, -1, -1))):
             if self.exists(entity_class, key) and self.value(entity_class, key, field) == value:
                 yield key
-
-    def undecided(self, entity_class: str, field: str) -> list[str]:
-        """Return the ids of the records that are there now and whose value in a field is not known, oldest first."""
-        return [key for key in self._start.state.world.guessed(entity_class, field)
-                if self.exists(entity_class, key) and not self.is_known(entity_class, key, field)]
 
     # Writing
 

@@ -102,7 +102,6 @@ class CompanyWorld:
         self._by_value: dict[tuple[str, str], dict[Any, list[str]]] = {}
         self._by_word: dict[tuple[str, str], dict[str, list[str]]] = {}
         self._vocabulary: dict[tuple[str, str], list[str]] = {}
-        self._guesses: dict[tuple[str, str], list[str]] = {}
 
     def by_value(self, entity_class: str, field: str) -> dict[Any, list[str]]:
         """Return value -> ids of the records that had it in a field at any time, oldest first; lists and objects are left out.
@@ -122,15 +121,6 @@ class CompanyWorld:
         start = prefix.casefold()
         first = bisect_left(words, start)
         return words[first:bisect_left(words, start + "\U0010ffff", first)]
-
-    def guessed(self, entity_class: str, field: str) -> list[str]:
-        """Return the ids of the records of a class with a version of a field that was a guess at some time, oldest first."""
-        ids = self._guesses.get((entity_class, field))
-        if ids is None:
-            ids = self._guesses[entity_class, field] = list(dict.fromkeys(
-                version.entity_id for version in self.versions
-                if version.entity_class == entity_class and version.field == field and version.guessed_until > version.at))
-        return ids
 
     def _index(self, indexes: dict[tuple[str, str], dict[Any, list[str]]], entity_class: str, field: str,
                keys_of: Callable[[Any], Iterable[Any]]) -> dict[Any, list[str]]:

@@ -4,6 +4,10 @@ In: records `slack_channel`, `slack` (messages), `slack_user` of a desk. Out: th
 Conventions (learnt from recorded answers, `learn_slack`): `window`: how far back `limit: "2d"` reaches, `rolling` (48 hours;
 without evidence) or `days` (since the beginning of yesterday); `roots`: whether the first message of a thread shows its own
 time as `ThreadTs`; `cursors`: whether an answer that was cut off says how to go on. The column `Channel` has the id.
+An export tells no times of reactions, and often none of topics. The last ones on record count as settled, and are answered:
+reactions a day after the last message of the thread (`settled`: more, where recorded answers show later ones), topics two weeks
+after the channel began. Before that the answer is unknown. A search leaves out a message whose last text does not match, although
+an edit may have taken the word away.
 A message may mention people (`<@U…>`, `<!channel>`, `<!here>`, `<!everyone>`): each mention of one of the conversation's
 members is a record `slack_mention`, which Slack shows to that person.
 Does not see: read marks before the episode, user groups, contents of attached files, muted channels: the exports have none.
@@ -33,6 +37,7 @@ _KINDS = {("channel", False): "public_channel", ("channel", True): "private_chan
 _SHOWN_SUBTYPES = (None, "", "bot_message", "thread_broadcast")
 _UNITS = {"d": 1, "w": 7, "m": 30}
 _DAY = 86_400
+_TOPIC_SETTLED = 14 * _DAY
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>|<!(channel|here|everyone)(?:\|[^>]*)?>")
 _WORD = re.compile(r"\w+")
 
@@ -136,10 +141,27 @@ def _row(desk: CompanyDesk, key: str) -> list[object]:
     if thread is None and desk.convention(PRODUCT, "roots", False) and _replies(desk, channel, ts):
         thread = ts
     files = desk.value(MESSAGE, key, "files") or []
-    reactions = desk.value(MESSAGE, key, "reactions") or {}
+    reactions = _reactions(desk, key, thread or ts)
     return [ts, user, *_account(desk, user), channel, thread or "", desk.value(MESSAGE, key, "text"), _time(ts),
             "|".join(f"{name}:{len(users)}" for name, users in reactions.items() if users), "", len(files),
             ",".join(str(each.get("id")) for each in files), bool(files), ""]
+
+
+def _reactions(desk: CompanyDesk, key: str, thread: str) -> dict[str, list[str]]:
+    """Return emoji -> accounts of a message. Errors: Undecided if they may have come after now."""
+    if not desk.is_known(MESSAGE, key, "reactions"):
+        ended = max(float(_ts_of(key)), desk.last_born_where(MESSAGE, "thread_ts", thread) or 0.0)
+        if desk.now >= ended + desk.convention(PRODUCT, "settled", _DAY):
+            return desk.last_on_record(MESSAGE, key, "reactions") or {}
+    return desk.value(MESSAGE, key, "reactions") or {}
+
+
+def _topic(desk: CompanyDesk, channel: str) -> str:
+    """Return the topic of a channel. Errors: Undecided if it may have been set after now."""
+    created = desk.value(CHANNEL, channel, "created") or 0
+    if desk.is_known(CHANNEL, channel, "topic") or desk.now < float(created) + _TOPIC_SETTLED:
+        return desk.value(CHANNEL, channel, "topic") or ""
+    return desk.last_on_record(CHANNEL, channel, "topic") or ""
 
 
 def _messages(desk: CompanyDesk, keys: Iterable[str], cursor: str = "") -> str:
@@ -256,16 +278,13 @@ def conversations_search_messages(desk: CompanyDesk, arguments: dict[str, Any]) 
     size = min(max(int(arguments.get("limit") or 20), 1), 100)
     page = _page_number(str(arguments.get("cursor") or ""))
     tests = [_SearchTest(desk, term) for term in terms]
-    doubtful = set(desk.undecided(MESSAGE, "text"))
     wanted = page * size
 
     def keys() -> Iterator[str]:
-        for key in sorted(_candidates(desk, terms) | doubtful, key=_ts_of, reverse=True):
+        for key in sorted(_candidates(desk, terms), key=_ts_of, reverse=True):
             if not (desk.exists(MESSAGE, key) and desk.sees(MESSAGE, key) and _is_shown(desk, key, True)):
                 continue
-            if all(test.passes(key) for test in tests if key not in doubtful or not test.needs_text):
-                if key in doubtful:
-                    desk.value(MESSAGE, key, "text")
+            if all(test.passes(key) for test in tests):
                 yield key
 
     chosen, has_more = _cut(keys(), wanted)
@@ -331,7 +350,6 @@ class _SearchTest:
 
     def __init__(self, desk: CompanyDesk, term: SearchTerm) -> None:
         self._desk, self._term = desk, term
-        self.needs_text = term.kind in ("word", "phrase", "has")
         self._pattern = r"\W+".join(re.escape(word) for word, _ in _words(term))
         self._expected: set[str] = set()
         self._begin = self._end = 0.0
@@ -361,7 +379,9 @@ class _SearchTest:
         channel, _, ts = key.partition("/")
         if kind in ("word", "phrase"):
             after = "" if kind == "word" else r"(?!\w)"
-            return re.search(rf"(?<!\w){self._pattern}{after}", desk.value(MESSAGE, key, "text"), re.IGNORECASE) is not None
+            text = desk.last_on_record(MESSAGE, key, "text")
+            found = re.search(rf"(?<!\w){self._pattern}{after}", text, re.IGNORECASE) is not None
+            return found and desk.value(MESSAGE, key, "text") == text   # a match in a text before an edit is undecided
         if kind == "in":
             return channel in self._expected
         if kind == "from":
@@ -393,7 +413,7 @@ class _SearchTest:
         if (kind, sort) == ("is", "dm"):
             return _kind(self._desk, channel) in ("im", "mpim")
         if (kind, sort) == ("has", "link"):
-            return "http://" in (text := self._desk.value(MESSAGE, key, "text")) or "https://" in text
+            return re.search(r"https?://", self._desk.value(MESSAGE, key, "text")) is not None
         raise Undecided(f"the exports do not tell which messages Slack finds for {kind}:{sort}")
 
 
@@ -428,7 +448,7 @@ def _channel_row(desk: CompanyDesk, channel: str) -> list[Any]:
     if kind == "mpim":
         names = ", ".join(_account(desk, member)[1] for member in members)
         return [channel, name, "", f"Group DM with {names}", len(members), ""]
-    return [channel, name, desk.value(CHANNEL, channel, "topic") or "", desk.value(CHANNEL, channel, "purpose") or "",
+    return [channel, name, _topic(desk, channel), desk.value(CHANNEL, channel, "purpose") or "",
             len(members), ""]
 
 
