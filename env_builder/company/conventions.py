@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.company.chat_conventions import learn_slack
+from env_builder.company.wiki_conventions import learn_confluence
 from env_builder.runtime.company import CompanyWorld
 
 
@@ -48,6 +49,7 @@ def learn(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, dict[
 
 
 LEARNERS: dict[str, Callable[[Sequence[RecordedCall], CompanyWorld], dict[str, Any]]] = {
+    "confluence": learn_confluence,
     "slack": learn_slack,
 }
 """Product -> what learns from calls."""

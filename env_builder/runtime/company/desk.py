@@ -23,6 +23,8 @@ from .world import PRESENT, CompanyState
 Accounts = Mapping[str, Mapping[str, str]]
 """Address of a person -> class of accounts (`slack_user`, `jira_user`, `login` …) -> id."""
 _SECOND = 1_000_000
+_WRITTEN = "$written"
+"""Of a record in the overlay: field -> instant of the write."""
 _NOTHING: dict[str, Any] = {}
 
 
@@ -140,9 +142,10 @@ class CompanyDesk:
         return world.born[entity_class, keys[-1]] / _SECOND if keys else None
 
     def changed_at(self, entity_class: str, entity_id: str, field: str) -> float | None:
-        """Return since when a field of the start has its value, in seconds; `now` if the episode wrote it; None: no field."""
-        if field in self._overlay.get((entity_class, entity_id), _NOTHING):
-            return self.now
+        """Return since when a field has its value, in seconds; None: no field."""
+        own = self._overlay.get((entity_class, entity_id), _NOTHING)
+        if field in own:
+            return float(own[_WRITTEN][field])
         state = self._start.state.field(entity_class, entity_id, field)
         return None if state is None else state.at / _SECOND
 
@@ -194,7 +197,8 @@ class CompanyDesk:
         """Set fields of a record, which exists from then on. A tool writes only when nothing can be refused any more."""
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
         present = _NOTHING if self.exists(entity_class, entity_id) else {PRESENT: True}
-        self._overlay = self._overlay.over({(entity_class, entity_id): {**own, **present, **values}})
+        written = {**own.get(_WRITTEN, _NOTHING), **dict.fromkeys(values, self.now)}
+        self._overlay = self._overlay.over({(entity_class, entity_id): {**own, **present, **values, _WRITTEN: written}})
 
     def remove(self, entity_class: str, entity_id: str) -> None:
         """Delete a record."""
@@ -225,7 +229,7 @@ class CompanyDesk:
         if not (state.exists(entity_class, entity_id) if is_start else self.exists(entity_class, entity_id)):
             return None
         own = {} if is_start else self._overlay.get((entity_class, entity_id), _NOTHING)
-        return {**state.values(entity_class, entity_id), **{name: value for name, value in own.items() if name != PRESENT}}
+        return {**state.values(entity_class, entity_id), **{name: value for name, value in own.items() if name not in (PRESENT, _WRITTEN)}}
 
     def changed(self) -> list[tuple[str, str]]:
         """Return (class, id) of the records that differ from the start."""

@@ -43,6 +43,7 @@ class PersonSight:
             "sheet": lambda key: self._may_read("sheet", key, own="owner"),
             "jira": self._sees_issue,
             "jira_comment": lambda key: self._sees_issue(str(self._state.guess("jira_comment", key, "key"))),
+            "wiki_space": lambda key: self._may_read("wiki_space", key),
             "wiki": self._sees_page,
             "wiki_comment": lambda key: self._sees_page(str(self._state.guess("wiki_comment", key, "page"))),
         }

@@ -25,6 +25,7 @@ from ..records import Result
 from .tools import OfficeTool
 
 PRODUCTS: tuple[str, ...] = (
+    "confluence",
     "slack",
 )
 """Modules of this package, each with the tools of one product."""
