@@ -1,4 +1,4 @@
-"""What recorded calls of a chat's server teach: how far a time limit reaches, what its columns hold, when reactions are settled.
+"""What recorded calls of a chat's server teach: how far a time limit reaches, what columns hold, when reactions settle.
 
 In: recorded calls of slack-mcp-server, the company's world. Out: conventions of the product `slack` (`office/slack.py` lists
 them). Each needs calls that tell one reading from the other; without such calls it is left out.

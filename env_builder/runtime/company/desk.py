@@ -120,12 +120,13 @@ class CompanyDesk:
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
         if field in own:
             return own[field]
-        state = self._start.state.field(entity_class, entity_id, field)
-        if state is None:
+        state = self._start.state
+        version = state.version(entity_class, entity_id, field)
+        if version is None:
             return otherwise
-        if not state.is_known:
+        if state.instant < version.guessed_until:
             raise Undecided(f"the exports do not tell {field!r} of {entity_class} {entity_id} at this instant")
-        return state.value
+        return version.value
 
     def last_on_record(self, entity_class: str, entity_id: str, field: str) -> Any:
         """Return a field's value, or the last one on record where it is not known: for values that a product's module shows to
@@ -174,7 +175,7 @@ class CompanyDesk:
                 } | set(self._own(entity_class))
 
     def newest_where(self, entity_class: str, field: str, value: Any) -> Iterator[str]:
-        """Yield the ids of the records that have a value in a field, newest first, by an index; as lazily as they are asked for.
+        """Yield the ids of the records that have a value in a field, newest first, lazily, by an index.
 
         Errors: as `where`."""
         state = self._start.state
@@ -229,7 +230,8 @@ class CompanyDesk:
         if not (state.exists(entity_class, entity_id) if is_start else self.exists(entity_class, entity_id)):
             return None
         own = {} if is_start else self._overlay.get((entity_class, entity_id), _NOTHING)
-        return {**state.values(entity_class, entity_id), **{name: value for name, value in own.items() if name not in (PRESENT, _WRITTEN)}}
+        written = {name: value for name, value in own.items() if name not in (PRESENT, _WRITTEN)}
+        return {**state.values(entity_class, entity_id), **written}
 
     def changed(self) -> list[tuple[str, str]]:
         """Return (class, id) of the records that differ from the start."""

@@ -158,10 +158,11 @@ class CompanyState:
 
     def exists(self, entity_class: str, entity_id: str) -> bool:
         """Return whether a record existed."""
-        slots = self.world.slots.get((entity_class, entity_id))
-        if slots is None or all(self._latest[slot] == _NONE for slot in slots.values()):
+        name = (entity_class, entity_id)
+        if self.world.born.get(name, self.instant + 1) > self.instant:
             return False
-        present = self._version(slots.get(PRESENT, _NONE))
+        slot = self.world.slots[name].get(PRESENT)
+        present = None if slot is None else self._version(slot)
         return present is None or bool(present.value)
 
     def get(self, entity_class: str, entity_id: str) -> dict[str, FieldState]:
@@ -182,6 +183,13 @@ class CompanyState:
         is_known = self.instant >= version.guessed_until
         return FieldState(entity_class, entity_id, field, version.value if is_known else None, is_known, version.at,
                           version.actor)
+
+    def version(self, entity_class: str, entity_id: str, field: str) -> VersionLike | None:
+        """Return the latest version of a field, a guess or not; None if the record had no such field."""
+        slots = self.world.slots.get((entity_class, entity_id))
+        slot = _NONE if slots is None else slots.get(field, _NONE)
+        index = _NONE if slot == _NONE else self._latest[slot]
+        return None if index == _NONE else self.world.versions[index]
 
     def values(self, entity_class: str, entity_id: str) -> dict[str, Any]:
         """Return the values of a record's fields that are known."""

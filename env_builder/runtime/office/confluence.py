@@ -2,8 +2,9 @@
 
 In: records `wiki` (pages), `wiki_comment`, `wiki_space`, `wiki_user` of a desk. Out: the server's JSON.
 Conventions (learnt from recorded answers, `learn_confluence`): `site`: the address of the site; `urls`: `cloud` or `server`;
-`content`: the format in which a page's text is shown, `storage` (without evidence) or `markdown`; `search_fields`: what a search
-tells of a page. Text is in storage format; of Markdown only plain paragraphs are converted, the rest is undecided.
+`content`: the format in which a page's text is shown, `storage` (without evidence) or `markdown`; `echoes`: whether a write
+shows the text; `search_fields`: what a search tells of a page. Text is in storage format; of Markdown only plain paragraphs
+are converted, the rest is undecided.
 Does not see: attachments, restrictions of single pages, emoji and widths, ids of labels: exports of content have none.
 """
 
@@ -14,7 +15,7 @@ import json
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ..company import CompanyDesk, ProductRefusal, Undecided
@@ -94,7 +95,7 @@ def _own_account(desk: CompanyDesk) -> str:
 
 
 def _url(desk: CompanyDesk, page: str, space: str) -> str:
-    site = desk.convention(PRODUCT, "site")
+    site = desk.convention(PRODUCT, "site") or desk.value("setting", PRODUCT, "site")
     if site is None:
         raise Undecided("neither exports nor recorded answers tell the address of the site")
     if desk.convention(PRODUCT, "urls", "cloud") == "cloud":
@@ -151,13 +152,12 @@ def _metadata(desk: CompanyDesk, page: str, with_content: bool = True, does_conv
 
 def _summary(desk: CompanyDesk, page: str, fields: Iterable[str]) -> dict[str, Any]:
     """Return some fields of a page."""
-    simple = {"id": lambda: page, "title": lambda: desk.value(PAGE, page, "title"), "attachments": list,
-              "space": lambda: _space(desk, desk.value(PAGE, page, "space")),
-              "version": lambda: desk.value(PAGE, page, "version"), "type": lambda: desk.value(PAGE, page, "type", "page")}
-    if any(field not in simple for field in fields):
+    if not set(fields) <= set(SEARCH_FIELDS):
         whole = _metadata(desk, page)
-        return {field: whole[field] for field in whole if field in set(fields)}
-    return {field: simple[field]() for field in fields}
+        return {field: value for field, value in whole.items() if field in set(fields)}
+    row = {"id": page, "title": desk.value(PAGE, page, "title"), "space": _space(desk, desk.value(PAGE, page, "space")),
+           "version": desk.value(PAGE, page, "version")}
+    return {field: row[field] for field in fields}
 
 
 def get_page(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
@@ -211,10 +211,10 @@ def search(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
         raise _refusal(str(error)) from None
     spaces = {key.strip() for key in str(arguments.get("spaces_filter") or "").split(",") if key.strip()}
     found = [page for page in _candidates(desk, query) if (not spaces or desk.value(PAGE, page, "space") in spaces)
-             and satisfies(query.condition, lambda clause, page=page: _holds(desk, page, clause))]
+             and satisfies(query.condition, partial(_holds, desk, page))]
     found.sort(key=lambda page: -_updated(desk, page))
     for field, falls in reversed(query.order):
-        found.sort(key=lambda page, field=field: _order_key(desk, page, field), reverse=falls)
+        found.sort(key=partial(_order_key, desk, field), reverse=falls)
     fields = desk.convention(PRODUCT, "search_fields", SEARCH_FIELDS)
     limit = min(max(int(arguments.get("limit") or 10), 1), 50)
     return _dump([_summary(desk, page, fields) for page in found[:limit]])
@@ -233,7 +233,7 @@ def _candidates(desk: CompanyDesk, query: CqlQuery) -> list[str]:
     return list(_pages(desk))
 
 
-def _order_key(desk: CompanyDesk, page: str, field: str) -> Any:
+def _order_key(desk: CompanyDesk, field: str, page: str) -> Any:
     if field in ("lastmodified", "created"):
         return _updated(desk, page) if field == "lastmodified" else desk.value(PAGE, page, "created")
     if field in ("title", "space"):
@@ -245,9 +245,8 @@ def _holds(desk: CompanyDesk, page: str, clause: CqlClause) -> bool:
     """Return whether a page satisfies a clause. Errors: Undecided."""
     field, operator = clause.field, clause.operator
     if field in ("sitesearch", "text", "title") and operator in ("~", "!~"):
-        text = str(desk.value(PAGE, page, "title"))
-        text += "" if field == "title" else "\n" + _plain(desk.value(PAGE, page, "body") or "")
-        return _matches(text, clause.values[0].text) != (operator == "!~")
+        text = _folded(str(desk.value(PAGE, page, "title")), "" if field == "title" else desk.value(PAGE, page, "body") or "")
+        return all(pattern.search(text) for pattern in _patterns(clause.values[0].text)) != (operator == "!~")
     if field in ("lastmodified", "created"):
         moment = _updated(desk, page) if field == "lastmodified" else float(desk.value(PAGE, page, "created"))
         return _compare(moment, operator, _span(desk, clause.values[0]))
@@ -287,19 +286,18 @@ def _fields(desk: CompanyDesk, page: str, field: str) -> set[str]:
 
 
 @lru_cache(maxsize=4096)
-def _plain(body: str) -> str:
-    """Return the text of storage format, its markup left out."""
-    return html.unescape(_MARKUP.sub(" ", body))
+def _folded(title: str, body: str) -> str:
+    """Return a page's title and text, markup left out, with single spaces and without case."""
+    return " ".join(f"{title}\n{html.unescape(_MARKUP.sub(' ', body))}".split()).casefold()
 
 
-def _matches(text: str, query: str) -> bool:
-    """Return whether all words of a query begin words of a text; a phrase in quotes must be there as it is."""
-    phrases = re.findall(r'"([^"]*)"', query)
-    words = _WORD.findall(re.sub(r'"[^"]*"', " ", query))
-    folded = text.casefold()
-    return all(re.search(rf"(?<!\w){re.escape(word.casefold())}", folded) for word in words) and all(
-        re.search(rf"(?<!\w){re.escape(' '.join(phrase.split()).casefold())}(?!\w)", " ".join(folded.split()))
-        for phrase in phrases)
+@lru_cache(maxsize=256)
+def _patterns(query: str) -> tuple[re.Pattern[str], ...]:
+    """Return what a text must hold for a query: its words begin words of the text; a phrase in quotes is there as it is."""
+    phrases = [" ".join(phrase.split()).casefold() for phrase in re.findall(r'"([^"]*)"', query)]
+    words = [word.casefold() for word in _WORD.findall(re.sub(r'"[^"]*"', " ", query))]
+    return tuple(re.compile(rf"(?<!\w){re.escape(word)}") for word in words) + tuple(
+        re.compile(rf"(?<!\w){re.escape(phrase)}(?!\w)") for phrase in phrases if phrase)
 
 
 def _span(desk: CompanyDesk, value: CqlValue) -> tuple[float, float]:
@@ -446,7 +444,8 @@ def _add(desk: CompanyDesk, page: str, body: str, word: str, parent: str | None 
     if not body.strip():
         raise _refusal("Comment body cannot be empty.")
     comment, author = _new_id(desk, COMMENT), _own_account(desk)
-    desk.write(COMMENT, comment, author=author, created=desk.now, page=page, body=body, **({"parent": parent} if parent else {}))
+    own = {"author": author, "created": desk.now, "page": page, "body": body}
+    desk.write(COMMENT, comment, **own, **({"parent": parent} if parent else {}))
     return _dump({"success": True, "message": f"{word} added successfully", "comment": _comment(desk, comment)})
 
 

@@ -5,9 +5,9 @@ Conventions (learnt from recorded answers, `learn_slack`): `window`: how far bac
 without evidence) or `days` (since the beginning of yesterday); `roots`: whether the first message of a thread shows its own
 time as `ThreadTs`; `cursors`: whether an answer that was cut off says how to go on. The column `Channel` has the id.
 An export tells no times of reactions, and often none of topics. The last ones on record count as settled, and are answered:
-reactions a day after the last message of the thread (`settled`: more, where recorded answers show later ones), topics two weeks
-after the channel began. Before that the answer is unknown. A search leaves out a message whose last text does not match, although
-an edit may have taken the word away.
+reactions a day after the last message of the thread (`settled`: other seconds, where recorded answers show enough), topics two
+weeks after the channel began. Before that the answer is unknown. A search leaves out a message whose last text does not match,
+although an edit may have taken the word away.
 A message may mention people (`<@U…>`, `<!channel>`, `<!here>`, `<!everyone>`): each mention of one of the conversation's
 members is a record `slack_mention`, which Slack shows to that person.
 Does not see: read marks before the episode, user groups, contents of attached files, muted channels: the exports have none.
@@ -33,13 +33,15 @@ MESSAGES = ("MsgID", "UserID", "UserName", "RealName", "Channel", "ThreadTs", "T
 CHANNELS = ("ID", "Name", "Topic", "Purpose", "MemberCount", "Cursor")
 USERS = ("UserID", "UserName", "RealName", "DisplayName", "Email", "Title", "DMChannelID")
 UNREADS = ("ChannelID", "ChannelName", "ChannelType", "UnreadCount", "LastRead", "Latest")
-_KINDS = {("channel", False): "public_channel", ("channel", True): "private_channel", ("im", True): "im", ("mpim", True): "mpim"}
+_KINDS = {("channel", False): "public_channel", ("channel", True): "private_channel", ("im", True): "im",
+          ("mpim", True): "mpim"}
 _SHOWN_SUBTYPES = (None, "", "bot_message", "thread_broadcast")
 _UNITS = {"d": 1, "w": 7, "m": 30}
 _DAY = 86_400
 _TOPIC_SETTLED = 14 * _DAY
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>|<!(channel|here|everyone)(?:\|[^>]*)?>")
 _WORD = re.compile(r"\w+")
+_PERMALINK = re.compile(r"https://[\w.-]*slack\.com/archives/([A-Z0-9]+)/p(\d{10})(\d{6})(?:\?\S*)?")
 
 
 def _refusal(text: str) -> ProductRefusal:
@@ -66,10 +68,11 @@ def _users_named(desk: CompanyDesk, name: str) -> list[str]:
 
 def _named_user(desk: CompanyDesk, name: str) -> str:
     """Return the account of a name in a filter. Errors: ProductRefusal."""
-    for field in ("name", ""):
-        found = [user for user in _users_named(desk, name) if not field or desk.value(ACCOUNT, user, field) == name.lstrip("<@")]
-        if len(found) == 1:
-            return found[0]
+    found = _users_named(desk, name)
+    by_login = [user for user in found if desk.value(ACCOUNT, user, "name") == name.strip().lstrip("<@")]
+    for users in (by_login, found):
+        if len(users) == 1:
+            return users[0]
     raise _refusal(f'user "{name.strip()}" not found')
 
 
@@ -82,7 +85,7 @@ def _partner(desk: CompanyDesk, channel: str) -> str | None:
 
 def _kind(desk: CompanyDesk, channel: str) -> str:
     kind = (desk.value(CHANNEL, channel, "kind", "channel"), bool(desk.value(CHANNEL, channel, "private", False)))
-    return _KINDS.get(kind, kind[0])
+    return _KINDS.get(kind, str(kind[0]))
 
 
 def _channel_name(desk: CompanyDesk, channel: str) -> str:
@@ -90,7 +93,7 @@ def _channel_name(desk: CompanyDesk, channel: str) -> str:
     if kind == "im":
         partner = _partner(desk, channel)
         return f"@{_account(desk, partner)[0]}" if partner else channel
-    return ("@" if kind == "mpim" else "#") + (desk.value(CHANNEL, channel, "name") or channel)
+    return ("@" if kind == "mpim" else "#") + str(desk.value(CHANNEL, channel, "name") or channel)
 
 
 def _channels(desk: CompanyDesk) -> Iterator[str]:
@@ -275,6 +278,8 @@ def conversations_search_messages(desk: CompanyDesk, arguments: dict[str, Any]) 
     terms = _search_terms(desk, arguments)
     if not terms:
         raise _refusal("no_query")
+    if (link := _PERMALINK.fullmatch(str(arguments.get("search_query") or "").strip())) is not None:
+        return _linked_message(desk, link[1], f"{link[2]}.{link[3]}")
     size = min(max(int(arguments.get("limit") or 20), 1), 100)
     page = _page_number(str(arguments.get("cursor") or ""))
     tests = [_SearchTest(desk, term) for term in terms]
@@ -289,6 +294,14 @@ def conversations_search_messages(desk: CompanyDesk, arguments: dict[str, Any]) 
 
     chosen, has_more = _cut(keys(), wanted)
     return _messages(desk, chosen[wanted - size:], encode_cursor(f"page:{page + 1}") if has_more else "")
+
+
+def _linked_message(desk: CompanyDesk, channel: str, ts: str) -> str:
+    """Answer the message of a permalink alone."""
+    _resolve(desk, {"channel_id": channel})
+    if not desk.exists(MESSAGE, f"{channel}/{ts}"):
+        raise _refusal("message not found")
+    return _messages(desk, [f"{channel}/{ts}"])
 
 
 def _search_terms(desk: CompanyDesk, arguments: dict[str, Any]) -> list[SearchTerm]:
@@ -307,7 +320,8 @@ def _search_terms(desk: CompanyDesk, arguments: dict[str, Any]) -> list[SearchTe
         if given[name]:
             terms.append(SearchTerm(kind, f"<@{_named_user(desk, given[name])}>"))
     try:
-        return terms + date_terms(*(given[f"filter_date_{name}"] for name in ("before", "after", "on", "during")), desk.now)
+        return terms + date_terms(given["filter_date_before"], given["filter_date_after"], given["filter_date_on"],
+                                  given["filter_date_during"], desk.now)
     except InvalidSearch as error:
         raise _refusal(str(error)) from None
 
@@ -350,7 +364,8 @@ class _SearchTest:
 
     def __init__(self, desk: CompanyDesk, term: SearchTerm) -> None:
         self._desk, self._term = desk, term
-        self._pattern = r"\W+".join(re.escape(word) for word, _ in _words(term))
+        text = r"\W+".join(re.escape(word) for word, _ in _words(term))
+        self._pattern = re.compile(rf"(?<!\w){text}" + ("" if term.kind == "word" else r"(?!\w)"), re.IGNORECASE)
         self._expected: set[str] = set()
         self._begin = self._end = 0.0
         if term.kind in ("from", "with"):
@@ -378,10 +393,9 @@ class _SearchTest:
         desk, kind = self._desk, self._term.kind
         channel, _, ts = key.partition("/")
         if kind in ("word", "phrase"):
-            after = "" if kind == "word" else r"(?!\w)"
-            text = desk.last_on_record(MESSAGE, key, "text")
-            found = re.search(rf"(?<!\w){self._pattern}{after}", text, re.IGNORECASE) is not None
-            return found and desk.value(MESSAGE, key, "text") == text   # a match in a text before an edit is undecided
+            text = desk.last_on_record(MESSAGE, key, "text") or ""
+            # A match in a text before an edit is undecided.
+            return self._pattern.search(text) is not None and desk.value(MESSAGE, key, "text") == text
         if kind == "in":
             return channel in self._expected
         if kind == "from":
@@ -462,8 +476,8 @@ def users_search(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     names = ("name", "real_name", "display_name", "email")
     found = [user for user in desk.ids(ACCOUNT)
              if any(query in str(desk.value(ACCOUNT, user, field) or "").lower() for field in names)][:size]
-    rows = [[user, *(desk.value(ACCOUNT, user, field) or "" for field in ("name", "real_name", "display_name", "email", "title")),
-             _direct_channel(desk, user)] for user in found if not desk.value(ACCOUNT, user, "deleted", False)]
+    rows = [[user, *(desk.value(ACCOUNT, user, field) or "" for field in (*names, "title")), _direct_channel(desk, user)]
+            for user in found if not desk.value(ACCOUNT, user, "deleted", False)]
     return csv_text(USERS, rows) if rows else "No users found matching the query."
 
 
@@ -506,7 +520,7 @@ def conversations_add_message(desk: CompanyDesk, arguments: dict[str, Any]) -> s
 
 
 def _mentioned(desk: CompanyDesk, channel: str, text: str) -> set[str]:
-    """Return the members of a conversation whom a text mentions. Errors: Undecided if it mentions all and they are not known."""
+    """Return the members whom a text mentions. Errors: Undecided if it mentions all and they are not known."""
     found = _MENTION.findall(text)
     if not found:
         return set()
@@ -561,7 +575,7 @@ def conversations_mark(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
 
 
 def conversations_unreads(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
-    """Answer what the person has not read. Exports hold no read marks: undecided until the episode marked every conversation."""
+    """Answer what the person has not read: undecided until the episode marked all conversations; exports hold no marks."""
     own, asked = desk.account(ACCOUNT), str(arguments.get("channel_types") or "all")
     unread: list[tuple[int, str, str, str, list[str]]] = []
     for channel in _channels(desk):

@@ -5,8 +5,9 @@
     filter := key ':' value          key: is, in, from, with, before, after, on, during, has
     phrase := '"' any text '"'
 
-In: a query and the arguments `filter_*` of the server. Out: terms and filters. A word matches each word of a message that begins
-with it, in any case. Dates are days of UTC: `before` and `after` leave the day itself out; `during` also takes a month or a year.
+In: a query and the arguments `filter_*` of the server. Out: terms and filters. A word matches each word of a message that
+begins with it, in any case. Dates are days of UTC: `before` and `after` leave the day itself out; `during` also takes a month
+or a year.
 Does not see: synonyms and stems beyond the beginning of a word; `has:` other than `link`.
 """
 
@@ -17,7 +18,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 FILTERS = ("is", "in", "from", "with", "before", "after", "on", "during", "has")
-_ITEM = re.compile(r'(?P<minus>-)?(?:(?P<key>[A-Za-z]+):(?:"(?P<quoted>[^"]*)"|(?P<value>\S+))|"(?P<phrase>[^"]*)"?|(?P<word>\S+))')
+_ITEM = re.compile(r'(?P<minus>-)?(?:(?P<key>[A-Za-z]+):(?:"(?P<quoted>[^"]*)"|(?P<value>\S+))|"(?P<phrase>[^"]*)"?'
+                   r'|(?P<word>\S+))')
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
            "december")
 _DAY_FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%m-%d-%Y", "%m/%d/%Y", "%d-%m-%Y", "%d/%m/%Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y",
