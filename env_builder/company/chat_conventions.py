@@ -47,9 +47,9 @@ def learn_slack(calls: Sequence[ChatCall], world: CompanyWorld) -> dict[str, Any
     answered = [call for call in calls if not call.is_error]
     shown = [_ShownMessage(call, row) for call in answered if call.tool in ("conversations_history", "conversations_replies")
              for row in _rows(call.content, "MsgID")]
-    found = {"window": _window(answered), "roots": _roots(shown), "cursors": _cursors(answered),
+    conventions = {"window": _window(answered), "roots": _roots(shown), "cursors": _cursors(answered),
              "settled": _settled(shown, world), "direct_channels": _direct_channels(answered, world)}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in conventions.items() if value is not None}
 
 
 def _rows(content: str, first: str) -> list[dict[str, str]]:

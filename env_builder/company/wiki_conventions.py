@@ -39,16 +39,16 @@ def learn_confluence(calls: Sequence[ChatCall], world: CompanyWorld) -> dict[str
             formats[str(page["content"].get("format"))] += 1
         if "page" in answer and "include_content" not in call.arguments:
             echoes["content" in page] += 1
-    found: dict[str, Any] = {}
+    conventions: dict[str, Any] = {}
     if sites:
-        found["site"], found["urls"] = sites.most_common(1)[0][0]
+        conventions["site"], conventions["urls"] = sites.most_common(1)[0][0]
     if formats:
-        found["content"] = formats.most_common(1)[0][0]
+        conventions["content"] = formats.most_common(1)[0][0]
     if echoes:
-        found["echoes"] = echoes.most_common(1)[0][0]
+        conventions["echoes"] = echoes.most_common(1)[0][0]
     if fields:
-        found["search_fields"] = list(fields.most_common(1)[0][0])
-    return found
+        conventions["search_fields"] = list(fields.most_common(1)[0][0])
+    return conventions
 
 
 def _answers(calls: Sequence[ChatCall]) -> Iterator[tuple[ChatCall, Any]]:

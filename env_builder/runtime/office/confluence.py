@@ -167,10 +167,10 @@ def get_page(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
         page = _visible_page(desk, arguments["page_id"])
     elif arguments.get("title") and arguments.get("space_key"):
         title, space = str(arguments["title"]), str(arguments["space_key"])
-        found = _titled(desk, title, space)
-        if found is None:
+        titled = _titled(desk, title, space)
+        if titled is None:
             return _dump({"error": f"Page with title '{title}' not found in space '{space}'."})
-        page = found
+        page = titled
     else:
         raise _refusal("Either 'page_id' OR both 'title' and 'space_key' must be provided.")
     if arguments.get("include_metadata", True):
@@ -210,14 +210,14 @@ def search(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     except InvalidCql as error:
         raise _refusal(str(error)) from None
     spaces = {key.strip() for key in str(arguments.get("spaces_filter") or "").split(",") if key.strip()}
-    found = [page for page in _candidates(desk, query) if (not spaces or desk.value(PAGE, page, "space") in spaces)
+    pages = [page for page in _candidates(desk, query) if (not spaces or desk.value(PAGE, page, "space") in spaces)
              and satisfies(query.condition, partial(_holds, desk, page))]
-    found.sort(key=lambda page: -_updated(desk, page))
+    pages.sort(key=lambda page: -_updated(desk, page))
     for field, falls in reversed(query.order):
-        found.sort(key=partial(_order_key, desk, field), reverse=falls)
+        pages.sort(key=partial(_order_key, desk, field), reverse=falls)
     fields = desk.convention(PRODUCT, "search_fields", SEARCH_FIELDS)
     limit = min(max(int(arguments.get("limit") or 10), 1), 50)
-    return _dump([_summary(desk, page, fields) for page in found[:limit]])
+    return _dump([_summary(desk, page, fields) for page in pages[:limit]])
 
 
 def _candidates(desk: CompanyDesk, query: CqlQuery) -> list[str]:
@@ -226,9 +226,9 @@ def _candidates(desk: CompanyDesk, query: CqlQuery) -> list[str]:
     if isinstance(condition, CqlClause) and condition.operator == "~" and condition.field in ("sitesearch", "text", "title"):
         words = _WORD.findall(condition.values[0].text)
         if words:
-            found = desk.with_prefix(PAGE, "title", words[0])
-            found |= desk.with_prefix(PAGE, "body", words[0]) if condition.field != "title" else set()
-            return [page for page in sorted(found, key=lambda page: (desk.value(PAGE, page, "created", 0), page))
+            pages = desk.with_prefix(PAGE, "title", words[0])
+            pages |= desk.with_prefix(PAGE, "body", words[0]) if condition.field != "title" else set()
+            return [page for page in sorted(pages, key=lambda page: (desk.value(PAGE, page, "created", 0), page))
                     if _is_visible(desk, page)]
     return list(_pages(desk))
 

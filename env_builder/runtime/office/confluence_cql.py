@@ -154,8 +154,8 @@ class _CqlParser:
         return self._tokens[self._place - 1]
 
     def _take(self, kind: str) -> str:
-        found, text = self._next()
-        self._require(found == kind)
+        token_kind, text = self._next()
+        self._require(token_kind == kind)
         return text
 
     def _is_word(self, word: str) -> bool:

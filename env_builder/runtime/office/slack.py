@@ -68,11 +68,11 @@ def _users_named(desk: CompanyDesk, name: str) -> list[str]:
 
 def _named_user(desk: CompanyDesk, name: str) -> str:
     """Return the account of a name in a filter. Errors: ProductRefusal."""
-    found = _users_named(desk, name)
-    by_login = [user for user in found if desk.value(ACCOUNT, user, "name") == name.strip().lstrip("<@")]
-    for users in (by_login, found):
-        if len(users) == 1:
-            return users[0]
+    users = _users_named(desk, name)
+    by_login = [user for user in users if desk.value(ACCOUNT, user, "name") == name.strip().lstrip("<@")]
+    for choice in (by_login, users):
+        if len(choice) == 1:
+            return choice[0]
     raise _refusal(f'user "{name.strip()}" not found')
 
 
@@ -436,8 +436,8 @@ class _SearchTest:
 
 def channels_list(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     """Answer the conversations of some kinds that the person can see, by name; by size if asked for."""
-    asked = {kind.strip() for kind in str(arguments.get("channel_types") or "").split(",")} & set(_KINDS.values())
-    kinds = asked or {"public_channel", "private_channel"}
+    named = {kind.strip() for kind in str(arguments.get("channel_types") or "").split(",")} & set(_KINDS.values())
+    kinds = named or {"public_channel", "private_channel"}
     size = min(int(arguments.get("limit") or 100), 999)
     rows = sorted((_channel_row(desk, channel) for channel in _channels(desk)
                    if _kind(desk, channel) in kinds and not desk.value(CHANNEL, channel, "archived", False)),
@@ -474,10 +474,10 @@ def users_search(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     size = min(int(arguments.get("limit") or 10), 100)
     size = size if size > 0 else 10
     names = ("name", "real_name", "display_name", "email")
-    found = [user for user in desk.ids(ACCOUNT)
+    matches = [user for user in desk.ids(ACCOUNT)
              if any(query in str(desk.value(ACCOUNT, user, field) or "").lower() for field in names)][:size]
     rows = [[user, *(desk.value(ACCOUNT, user, field) or "" for field in (*names, "title")), _direct_channel(desk, user)]
-            for user in found if not desk.value(ACCOUNT, user, "deleted", False)]
+            for user in matches if not desk.value(ACCOUNT, user, "deleted", False)]
     return csv_text(USERS, rows) if rows else "No users found matching the query."
 
 
@@ -521,11 +521,11 @@ def conversations_add_message(desk: CompanyDesk, arguments: dict[str, Any]) -> s
 
 def _mentioned(desk: CompanyDesk, channel: str, text: str) -> set[str]:
     """Return the members whom a text mentions. Errors: Undecided if it mentions all and they are not known."""
-    found = _MENTION.findall(text)
-    if not found:
+    mentions = _MENTION.findall(text)
+    if not mentions:
         return set()
-    users = {user for user, _ in found if user and desk.exists(ACCOUNT, user)}
-    if any(everyone for _, everyone in found):
+    users = {user for user, _ in mentions if user and desk.exists(ACCOUNT, user)}
+    if any(everyone for _, everyone in mentions):
         return users | set(desk.value(CHANNEL, channel, "members") or ())
     if desk.value(CHANNEL, channel, "private", False) and desk.is_known(CHANNEL, channel, "members"):
         users &= set(desk.value(CHANNEL, channel, "members") or ())
@@ -576,11 +576,11 @@ def conversations_mark(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
 
 def conversations_unreads(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     """Answer what the person has not read: undecided until the episode marked all conversations; exports hold no marks."""
-    own, asked = desk.account(ACCOUNT), str(arguments.get("channel_types") or "all")
+    own, wanted = desk.account(ACCOUNT), str(arguments.get("channel_types") or "all")
     unread: list[tuple[int, str, str, str, list[str]]] = []
     for channel in _channels(desk):
         kind = _unread_kind(desk, channel)
-        if asked not in ("all", kind) or (kind == "internal" and own not in (desk.value(CHANNEL, channel, "members") or ())):
+        if wanted not in ("all", kind) or (kind == "internal" and own not in (desk.value(CHANNEL, channel, "members") or ())):
             continue
         mark = desk.value(MARK, f"{own}/{channel}", "ts")
         newest = [key for key in desk.newest_where(MESSAGE, "channel", channel) if desk.value(MESSAGE, key, "user") != own
