@@ -6,7 +6,7 @@
     not    := 'not' not | '(' or ')' | clause
     clause := field operator value | field ['not'] 'in' '(' value (',' value)* ')'
     operator := '=' | '!=' | '~' | '!~' | '>' | '>=' | '<' | '<='
-    value  := "text" | 'text' | word | function '(' [text] ')'
+    value  := "text" | 'text' | word | function '(' ["text"] ')'
 
 A query without `=`, `~`, `>`, `<`, ` AND `, ` OR ` and `currentUser()` is a simple one: `siteSearch ~ "query"`.
 In: a query. Out: a tree of clauses. Does not see: what the fields of a page are; the product's module asks for them.
@@ -143,10 +143,11 @@ class _CqlParser:
         self._require(kind == "word")
         if not self._takes_mark("("):
             return CqlValue(text)
-        argument = "" if self._takes_mark(")") else self._value().text
-        if self._tokens[self._place - 1] != ("mark", ")"):
-            self._require(self._takes_mark(")"))
-        return CqlValue(text.lower(), True, argument)
+        if self._takes_mark(")"):
+            return CqlValue(text.lower(), True)
+        kind, argument = self._next()
+        self._require(kind == "text" and self._takes_mark(")"))
+        return CqlValue(text.lower(), True, argument[1:-1])
 
     def _next(self) -> tuple[str, str]:
         self._require(self._place < len(self._tokens))
