@@ -152,7 +152,8 @@ def test_comments_and_labels() -> None:
 
 def test_markdown_is_shown_of_plain_paragraphs_alone() -> None:
     own = desk(content="markdown")
-    assert call(own, "get_page", page_id="11")["metadata"]["content"] == {"value": "Long and short\n\nRed", "format": "markdown"}
+    shown = call(own, "get_page", page_id="11")["metadata"]["content"]
+    assert shown == {"value": "Long and short\n\nRed", "format": "markdown"}
     with pytest.raises(Undecided, match="markup"):
         call(desk(at=NOON - 2 * DAY, content="markdown"), "get_page", page_id="10")
     raw = call(desk(at=NOON - 2 * DAY, content="markdown"), "get_page", page_id="10", convert_to_markdown=False)
@@ -160,7 +161,8 @@ def test_markdown_is_shown_of_plain_paragraphs_alone() -> None:
 
 
 def test_recorded_answers_teach_the_site_and_what_a_search_tells() -> None:
-    shown = [RecordedCall(0, MARA, f"confluence_{tool}", arguments, json.dumps(call(desk(urls="server"), tool, **arguments)), False)
+    own = desk(urls="server")
+    shown = [RecordedCall(0, MARA, f"confluence_{tool}", arguments, json.dumps(call(own, tool, **arguments)), False)
              for tool, arguments in (("get_page", {"page_id": "11"}), ("search", {"query": "kites"}))]
     assert learn_confluence(shown, CompanyWorld([])) == {
         "site": SITE, "urls": "server", "content": "storage", "search_fields": ["id", "title", "space", "version"]}
