@@ -7,18 +7,18 @@ calls teach nothing that exports do not tell.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from env_builder.company.calendar_habits import learn_calendar
+from env_builder.company.chat_conventions import learn_slack
 from env_builder.company.gmail_habits import learn_gmail
 from env_builder.company.jira_habits import learn_jira
+from env_builder.company.wiki_conventions import learn_confluence
 from env_builder.runtime.company import CompanyWorld
 
 _END = 2**61
@@ -56,42 +56,12 @@ def learn(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, dict[
     return {product: learnt for product, learner in LEARNERS.items() if (learnt := learner(calls, world))}
 
 
-def learn_slack(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, Any]:
-    """Return `settled`: reaction -> seconds after a message from which on answers showed it as it is at the end."""
-    last = world.at(_END)
-    ages: dict[str, list[tuple[float, bool]]] = {}
-    for call in calls:
-        for row in csv.DictReader(io.StringIO(call.content)) if call.content.startswith("MsgID,") else ():
-            reactions = last.guess("slack", f"{row['Channel']}/{row['MsgID']}", "reactions") or {}
-            shown = row["Reactions"].split("|")
-            for name, users in reactions.items():
-                ages.setdefault(name, []).append(
-                    (call.at / _SECOND - float(row["MsgID"]), f"{name}:{len(users)}" in shown))
-    settled = settled_after(ages)
-    return {"settled": settled} if settled else {}
-
-
-def settled_after(ages: Mapping[str, Iterable[tuple[float, bool]]]) -> dict[str, float]:
-    """Return the kinds of values that were always as they are at the end from some age on, with that age.
-
-    `ages`: kind -> (age in seconds, whether the value was the last one). A kind needs a few observations after the last one
-    that says otherwise, and all such kinds together many: else nothing is learnt."""
-    settled, n = {}, 0
-    for kind, observed in ages.items():
-        changed = max((age for age, is_last in observed if not is_last), default=0.0)
-        later = sorted(age for age, is_last in observed if is_last and age > changed)
-        if len(later) >= _EACH:
-            settled[kind] = later[0]
-            n += len(later)
-    oldest = max(settled.values(), default=0.0)
-    return dict.fromkeys(sorted(settled), oldest) if n >= _TOGETHER else {}
-
-
 LEARNERS: dict[str, Callable[[Sequence[RecordedCall], CompanyWorld], dict[str, Any]]] = {
-    "slack": learn_slack,
-    "jira": learn_jira,
     "calendar_events": learn_calendar,
+    "confluence": learn_confluence,
     "gmail": learn_gmail,
+    "jira": learn_jira,
+    "slack": learn_slack,
 }
 """Product -> what learns from calls."""
 

@@ -35,7 +35,7 @@ _N_WORDS = 20
 """Words of the future that are searched for."""
 
 
-class TriedCall(NamedTuple):
+class LeakProbe(NamedTuple):
     """A call that may show the future."""
 
     tool: str
@@ -77,21 +77,21 @@ def tokens_of(value: Any) -> Iterator[str]:
                 yield match[0].lower()
 
 
-def tried_calls(suite: CompanySuite, start: DeskStart, calls: Iterable[RecordedCall], words: FutureWords) -> list[TriedCall]:
+def tried_calls(suite: CompanySuite, start: DeskStart, calls: Iterable[RecordedCall], words: FutureWords) -> list[LeakProbe]:
     """Return calls that read, made of recorded ones: each once, with ids of then, and with words of later."""
     state = start.state
     class_of = {key: kind for kind in state.world.ids for key in state.world.ids[kind]}
     later = words.later(state.instant)[:_N_WORDS]
-    tried: dict[str, TriedCall] = {}
+    tried: dict[str, LeakProbe] = {}
     for call in calls:
         if call.tool not in suite.answers or call.tool in suite.writes:
             continue
         for arguments in (call.arguments, *_with_ids(call.arguments, class_of, start), *_with_words(call.arguments, later)):
-            tried.setdefault(canonical([call.tool, arguments]), TriedCall(call.tool, arguments))
+            tried.setdefault(canonical([call.tool, arguments]), LeakProbe(call.tool, arguments))
     return list(tried.values())
 
 
-def leaks_of(suite: CompanySuite, start: DeskStart, calls: Sequence[TriedCall], words: FutureWords,
+def leaks_of(suite: CompanySuite, start: DeskStart, calls: Sequence[LeakProbe], words: FutureWords,
              brought: Iterable[str] = ()) -> list[Leak]:
     """Return what the answers to calls show of the future. `brought`: texts that the work brings about, and that are in no
     record yet."""

@@ -75,6 +75,7 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
                 _sort(row, file, versions, pages, comments)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 yield bad_row(file, str(row.get("id")) if isinstance(row, dict) else "", error)
+    yield from _setting([row for row, _ in pages.values()])
     yield from named_accounts(ACCOUNT, [row for row, _ in (*pages.values(), *comments.values())])
     for key in sorted({*pages, *versions}):
         row, file = pages.get(key, ({}, files[0]))
@@ -84,6 +85,18 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
             yield from _comment(key, row, file)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             yield bad_row(file, key, error)
+
+
+def _setting(rows: list[dict[str, Any]]) -> Iterator[AppVersion]:
+    """Versions of the names of spaces, and of the site's address where a page's links have it."""
+    names = {str(row["space"]["key"]): row["space"].get("name") for row in rows
+             if isinstance(row.get("space"), dict) and row["space"].get("key")}
+    for space, name in sorted(names.items()):
+        yield AppVersion(SPACE, space, "name", name, BEGINNING)
+    sites = {links["base"] for row in rows
+             if isinstance(links := row.get("_links"), dict) and isinstance(links.get("base"), str)}
+    if len(sites) == 1:
+        yield AppVersion("setting", "confluence", "site", sites.pop(), BEGINNING)
 
 
 def _sort(row: dict[str, Any], file: ExportFile, versions: dict[str, dict[int, _PageVersion]],

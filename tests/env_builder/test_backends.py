@@ -26,7 +26,8 @@ from tests.apps import CASES, LATER, SECRET, START, THIRD_PARTY, Steps, install,
 from warehouse.errors import InputError, Missing
 
 TASK = "t" * 64
-_WITHOUT_ARGUMENTS = ("find_files", "chat_channels", "lint", "test", "list_prs", "list_issues", "list_spreadsheets")
+_WITHOUT_ARGUMENTS = ("find_files", "chat_channels", "lint", "test", "list_prs", "list_issues", "list_spreadsheets",
+                      "conversations_unreads")
 """Tools that need none."""
 KINDS = [*CASES, "composite"]
 GARBAGE: list[Any] = [

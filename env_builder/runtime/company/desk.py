@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from ..canonical import canonical
@@ -25,6 +26,8 @@ UNDECIDED = object()
 """Value that a tool writes into a field of which it only knows that it may have changed."""
 _SECOND = 1_000_000
 V = TypeVar("V")
+_WRITTEN = "$written"
+"""Of a record in the overlay: field -> instant of the write."""
 _NOTHING: dict[str, Any] = {}
 _WHEN = ("modified", "updated")
 """Fields that say when a record was written last: no part of what it is."""
@@ -159,12 +162,6 @@ class CompanyDesk:
         value: V = memory[name, entity_id]
         return value
 
-    def guess(self, entity_class: str, entity_id: str, field: str) -> Any:
-        """Return a field's value, or what a later record says where it is not known: to decide what cannot have been, never
-        for an answer."""
-        own = self._overlay.get((entity_class, entity_id), _NOTHING)
-        return own[field] if field in own else self._start.state.guess(entity_class, entity_id, field)
-
     def is_known(self, entity_class: str, entity_id: str, field: str) -> bool:
         """Return whether a field's value is known, or the record has no such field."""
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
@@ -180,12 +177,21 @@ class CompanyDesk:
             if own[field] is UNDECIDED:
                 raise Undecided(f"whether this episode changed {field!r} of {entity_class} {entity_id} is not on record")
             return own[field]
-        state = self._start.state.field(entity_class, entity_id, field)
-        if state is None:
+        state = self._start.state
+        version = state.version(entity_class, entity_id, field)
+        if version is None:
             return otherwise
-        if not state.is_known:
+        if state.instant < version.guessed_until:
             raise Undecided(f"the exports do not tell {field!r} of {entity_class} {entity_id} at this instant")
-        return state.value
+        return version.value
+
+    def last_born_where(self, entity_class: str, field: str, value: Any) -> float | None:
+        """Return when the newest record began that ever had a value in a field, in seconds; None: there is none.
+
+        It may lie after now: it tells how long a value may still have changed, and must not show in an answer."""
+        world = self._start.state.world
+        keys = world.by_value(entity_class, field).get(value)
+        return world.births[entity_class, keys[-1]] / _SECOND if keys else None
 
     def fields(self, entity_class: str, entity_id: str) -> list[str]:
         """Return the names of a record's fields, in the order in which they came, the episode's own last."""
@@ -209,9 +215,10 @@ class CompanyDesk:
         return self.last_known(entity_class, entity_id, field)
 
     def changed_at(self, entity_class: str, entity_id: str, field: str) -> float | None:
-        """Return since when a field of the start has its value, in seconds; `now` if the episode wrote it; None: no field."""
-        if field in self._overlay.get((entity_class, entity_id), _NOTHING):
-            return self.now
+        """Return since when a field has its value, in seconds; None: no field."""
+        own = self._overlay.get((entity_class, entity_id), _NOTHING)
+        if field in own:
+            return float(own[_WRITTEN][field])
         state = self._start.state.field(entity_class, entity_id, field)
         return None if state is None else state.at / _SECOND
 
@@ -231,21 +238,33 @@ class CompanyDesk:
         return [key for key in (*keys, *(key for key in self._own(entity_class) if key not in keys))
                 if self.exists(entity_class, key)]
 
-    def with_beginning(self, entity_class: str, field: str, beginning: str) -> list[str]:
-        """Return the ids of the records whose text in a field had a word with this beginning at any time, or that the episode
-        wrote: candidates, by an index. `beginning`: folded."""
-        world = self._start.state.world
-        index = world.by_word(entity_class, field)
-        keys = dict.fromkeys(key for word in world.words_from(entity_class, field, beginning) for key in index[word])
-        keys |= dict.fromkeys(self._own(entity_class))
-        return [key for key in keys if self.exists(entity_class, key)]
-
     def with_member(self, entity_class: str, field: str, member: str) -> list[str]:
         """Return the ids of the records that had a member in a list or object of a field at any time, or that the episode
         wrote: candidates, oldest first, by an index."""
         keys = self._start.state.world.by_member(entity_class, field).get(member, ())
         return [key for key in (*keys, *(key for key in self._own(entity_class) if key not in keys))
                 if self.exists(entity_class, key)]
+
+    def with_prefix(self, entity_class: str, field: str, prefix: str) -> set[str]:
+        """Return the ids of the records whose text in a field had a word that begins so at any time, or that the episode wrote:
+        candidates, by an index. `prefix`: letters and digits in any case."""
+        world = self._start.state.world
+        index = world.by_word(entity_class, field)
+        return {key for word in world.words_with(entity_class, field, prefix) for key in index[word]
+                } | set(self._own(entity_class))
+
+    def newest_where(self, entity_class: str, field: str, value: Any) -> Iterator[str]:
+        """Yield the ids of the records that have a value in a field, newest first, lazily, by an index.
+
+        Errors: as `where`."""
+        state = self._start.state
+        births = state.world.births
+        own = [key for key in self._own(entity_class) if births.get((entity_class, key), state.instant + 1) > state.instant]
+        keys = state.world.by_value(entity_class, field).get(value, ())
+        end = bisect_right(keys, state.instant, key=lambda key: births[entity_class, key])
+        for key in chain(reversed(own), (keys[place] for place in range(end - 1, -1, -1))):
+            if self.exists(entity_class, key) and self.value(entity_class, key, field) == value:
+                yield key
 
     # Writing
 
@@ -273,7 +292,8 @@ class CompanyDesk:
         """Set fields of a record, which exists from then on. A tool writes only when nothing can be refused any more."""
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
         present = _NOTHING if self.exists(entity_class, entity_id) else {PRESENT: True}
-        self._overlay = self._overlay.over({(entity_class, entity_id): {**own, **present, **values}})
+        written = {**own.get(_WRITTEN, _NOTHING), **dict.fromkeys(values, self.now)}
+        self._overlay = self._overlay.over({(entity_class, entity_id): {**own, **present, **values, _WRITTEN: written}})
 
     def remove(self, entity_class: str, entity_id: str) -> None:
         """Delete a record."""
@@ -306,7 +326,7 @@ class CompanyDesk:
         own = {} if is_start else self._overlay.get((entity_class, entity_id), _NOTHING)
         fields = {**state.values(entity_class, entity_id), **own}
         return {name: value for name, value in fields.items()
-                if name != PRESENT and name not in _WHEN and value is not UNDECIDED}
+                if name not in (PRESENT, _WRITTEN, *_WHEN) and value is not UNDECIDED}
 
     def changed(self) -> list[tuple[str, str]]:
         """Return (class, id) of the records that differ from the start."""

@@ -53,6 +53,7 @@ class PersonSight:
             "jira": self._sees_issue,
             "jira_project": lambda key: self._may_read("jira_project", key),
             "jira_comment": lambda key: self._sees_issue(str(self._state.guess("jira_comment", key, "key"))),
+            "wiki_space": lambda key: self._may_read("wiki_space", key),
             "wiki": self._sees_page,
             "wiki_comment": lambda key: self._sees_page(str(self._state.guess("wiki_comment", key, "page"))),
         }

@@ -101,7 +101,7 @@ class CompanyWorld:
         """Number of a field -> all values that it ever had."""
         self._by_value: dict[tuple[str, str], dict[Any, list[str]]] = {}
         self._by_word: dict[tuple[str, str], dict[str, list[str]]] = {}
-        self._sorted_words: dict[tuple[str, str], list[str]] = {}
+        self._vocabulary: dict[tuple[str, str], list[str]] = {}
         self._by_member: dict[tuple[str, str], dict[Any, list[str]]] = {}
         self._counts: list[int] = []
         self.memory: dict[tuple[str, str], Any] = {}
@@ -129,12 +129,14 @@ class CompanyWorld:
         """Return word (folded) -> ids of the records that had it in the text of a field at any time, oldest first."""
         return self._index(self._by_word, entity_class, field, _words)
 
-    def words_from(self, entity_class: str, field: str, beginning: str) -> list[str]:
-        """Return the words (folded) of the texts of a field that begin so."""
-        words = self._sorted_words.get((entity_class, field))
+    def words_with(self, entity_class: str, field: str, prefix: str) -> list[str]:
+        """Return the words (folded) of a field's texts that begin with a prefix."""
+        words = self._vocabulary.get((entity_class, field))
         if words is None:
-            words = self._sorted_words[entity_class, field] = sorted(self.by_word(entity_class, field))
-        return words[bisect_left(words, beginning):bisect_left(words, beginning + chr(0x10FFFF))]
+            words = self._vocabulary[entity_class, field] = sorted(self.by_word(entity_class, field))
+        start = prefix.casefold()
+        first = bisect_left(words, start)
+        return words[first:bisect_left(words, start + "\U0010ffff", first)]
 
     @property
     def span(self) -> tuple[int, int]:
@@ -187,10 +189,11 @@ class CompanyState:
 
     def exists(self, entity_class: str, entity_id: str) -> bool:
         """Return whether a record existed."""
-        slots = self.world.slots.get((entity_class, entity_id))
-        if slots is None or all(self._latest[slot] == _NONE for slot in slots.values()):
+        name = (entity_class, entity_id)
+        if self.world.births.get(name, self.instant + 1) > self.instant:
             return False
-        present = self._version(slots.get(PRESENT, _NONE))
+        slot = self.world.slots[name].get(PRESENT)
+        present = None if slot is None else self._version(slot)
         return present is None or bool(present.value)
 
     def get(self, entity_class: str, entity_id: str) -> dict[str, FieldState]:
@@ -211,6 +214,13 @@ class CompanyState:
         is_known = self.instant >= version.guessed_until
         return FieldState(entity_class, entity_id, field, version.value if is_known else None, is_known, version.at,
                           version.actor)
+
+    def version(self, entity_class: str, entity_id: str, field: str) -> VersionLike | None:
+        """Return the latest version of a field, a guess or not; None if the record had no such field."""
+        slots = self.world.slots.get((entity_class, entity_id))
+        slot = _NONE if slots is None else slots.get(field, _NONE)
+        index = _NONE if slot == _NONE else self._latest[slot]
+        return None if index == _NONE else self.world.versions[index]
 
     def values(self, entity_class: str, entity_id: str) -> dict[str, Any]:
         """Return the values of a record's fields that are known."""

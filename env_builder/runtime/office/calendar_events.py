@@ -138,7 +138,7 @@ def _event(desk: CompanyDesk, event_id: str) -> str:
 def _between(desk: CompanyDesk, begin: float, end: float, query: str) -> list[str]:
     """Return the events that overlap a stretch of time and have a text, by their beginnings, then by id."""
     own = desk.where(EVENT, "organizer", desk.address)
-    found: list[tuple[float, str]] = []
+    events: list[tuple[float, str]] = []
     for key in dict.fromkeys((*desk.with_member(EVENT, "attendees", desk.address), *own)):
         if not desk.sees(EVENT, key) or (key not in own and desk.address not in guests_of(desk, key)):
             continue
@@ -151,13 +151,13 @@ def _between(desk: CompanyDesk, begin: float, end: float, query: str) -> list[st
             continue
         texts = " ".join(str(desk.value(EVENT, key, name) or "") for name in _PLAIN) if query else ""
         if query.casefold() in texts.casefold():
-            found.append((start, key))
-    return [key for _, key in sorted(found)]
+            events.append((start, key))
+    return [key for _, key in sorted(events)]
 
 
 def guests_of(desk: CompanyDesk, key: str) -> list[str]:
     """Return the addresses of an event's guests, in their order."""
-    return sorted(desk.guess(EVENT, key, "attendees") or {})
+    return sorted(desk.last_known(EVENT, key, "attendees") or {})
 
 
 def answer_of(desk: CompanyDesk, key: str, address: str) -> str:
@@ -168,7 +168,7 @@ def answer_of(desk: CompanyDesk, key: str, address: str) -> str:
     if not desk.is_known(GUEST, guest, "answer"):
         rows = desk.convention(PRODUCT, "shown", {}).get(guest, ())
         now, begun = desk.now * 1_000_000, (desk.changed_at(GUEST, guest, "answer") or 0) * 1_000_000
-        before = [answer for at, answer in rows if begun <= at <= now][-1:] or [desk.guess(GUEST, guest, "answer")]
+        before = [answer for at, answer in rows if begun <= at <= now][-1:] or [desk.last_known(GUEST, guest, "answer")]
         after = [answer for at, answer in rows if at >= now][:1]
         if before == after:
             return str(after[0])

@@ -28,12 +28,13 @@ from .inhouse import INHOUSE, tools_from
 from .tools import OfficeTool
 
 PRODUCTS: tuple[str, ...] = (
-    "slack",
-    "drive",
-    "jira",
-    "github",
     "calendar_events",
+    "confluence",
+    "drive",
+    "github",
     "gmail",
+    "jira",
+    "slack",
 )
 """Modules of this package, each with the tools of one product."""
 VERSIONS, PEOPLE, CONVENTIONS, SCHEMAS = "versions.jsonl", "people.jsonl", "conventions.json", "schemas.jsonl"

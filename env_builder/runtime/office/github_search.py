@@ -27,7 +27,7 @@ _WORD = re.compile(r"\w+")
 SORTS = {"created": "created", "updated": "updated", "comments": "comments"}
 
 
-class SearchTerm(NamedTuple):
+class IssueTerm(NamedTuple):
     """A part of a query."""
 
     is_not: bool
@@ -39,7 +39,7 @@ class SearchTerm(NamedTuple):
 class IssueQuery(NamedTuple):
     """A query."""
 
-    terms: list[SearchTerm]
+    terms: list[IssueTerm]
     places: tuple[str, ...]
     """Fields in which words are looked for."""
     sort: str | None
@@ -50,7 +50,7 @@ def parse_query(text: str) -> IssueQuery:
     """Return what a query asks for. Errors: Undecided."""
     if re.search(r"[()]|\bOR\b|\bAND\b|\bNOT\b", text):
         raise Undecided("what a query with OR, AND, NOT or parentheses gives")
-    terms: list[SearchTerm] = []
+    terms: list[IssueTerm] = []
     places: tuple[str, ...] = ()
     sort, is_rising = None, False
     for dash, name, value in _TERM.findall(text):
@@ -63,7 +63,7 @@ def parse_query(text: str) -> IssueQuery:
         elif name and name not in _TESTS:
             raise Undecided(f"what the qualifier {name!r} means")
         else:
-            terms.append(SearchTerm(bool(dash), name, plain))
+            terms.append(IssueTerm(bool(dash), name, plain))
     return IssueQuery(terms, places or ("title", "body"), sort, is_rising)
 
 
@@ -72,7 +72,7 @@ def fits(desk: CompanyDesk, key: str, query: IssueQuery) -> bool:
     return all(_passes(desk, key, term, query) is not term.is_not for term in query.terms)
 
 
-def _passes(desk: CompanyDesk, key: str, term: SearchTerm, query: IssueQuery) -> bool:
+def _passes(desk: CompanyDesk, key: str, term: IssueTerm, query: IssueQuery) -> bool:
     if term.name:
         return _TESTS[term.name](desk, key, term.value)
     wanted = _words(term.value)

@@ -44,17 +44,17 @@ Arguments = dict[str, Any]
 def search_messages(desk: CompanyDesk, arguments: Arguments) -> str:
     """Answer `search_gmail_messages`: the ids of the latest letters that match. Errors: Undecided."""
     query = str(arguments["query"])
-    found = find_letters(desk, query, int(arguments.get("page_size") or _PAGE))
-    if not found:
+    letters = find_letters(desk, query, int(arguments.get("page_size") or _PAGE))
+    if not letters:
         return f"No messages found for '{query}'."
-    return "\n".join([f"Found {len(found)} messages:", *(f"- ID: {gmail_id(desk, letter.key)}" for letter in found)])
+    return "\n".join([f"Found {len(letters)} messages:", *(f"- ID: {gmail_id(desk, letter.key)}" for letter in letters)])
 
 
 def find_letters(desk: CompanyDesk, query: str, most: int) -> list[Letter]:
     """Return the latest letters that match a query, the latest first. Errors: Undecided."""
     rules = SearchRules(desk.now, lambda letter, label: has_label(desk, letter, label),
                         desk.convention(PRODUCT, "part_words", True), desk.convention(PRODUCT, "midnight"))
-    found: list[Letter] = []
+    chosen: list[Letter] = []
     try:
         expression = parse_query(query)
         for letter in reversed(letters(desk)):
@@ -65,12 +65,12 @@ def find_letters(desk: CompanyDesk, query: str, most: int) -> list[Letter]:
             if answer is None:
                 raise Undecided(f"whether the message {letter.key} matches {query!r} is not on record")
             if answer:
-                found.append(letter)
-            if len(found) == most:
+                chosen.append(letter)
+            if len(chosen) == most:
                 break
     except QueryProblem as problem:
         raise Undecided(str(problem)) from problem
-    return found
+    return chosen
 
 
 def show_message(desk: CompanyDesk, arguments: Arguments) -> str:

@@ -38,14 +38,14 @@ def letters(desk: CompanyDesk) -> list[Letter]:
     """Return the letters in the person's mailbox, in the order of their dates."""
     first = desk.of_start("gmail/letters", _letters_of_start)
     own = [key for key in desk.own(MAILBOX) if key.partition("|")[0] == desk.address]
-    known = {letter.key for letter in first}
-    new = [letter_of(desk, key.partition("|")[2]) for key in own if key.partition("|")[2] not in known]
+    begun = {letter.key for letter in first}
+    new = [letter_of(desk, key.partition("|")[2]) for key in own if key.partition("|")[2] not in begun]
     return [*first, *new] if new else first
 
 
 def _letters_of_start(desk: CompanyDesk) -> list[Letter]:
-    found = [letter_of(desk, key.partition("|")[2]) for key in desk.visible(MAILBOX)]
-    return sorted(found, key=lambda letter: letter.date)
+    letters = [letter_of(desk, key.partition("|")[2]) for key in desk.visible(MAILBOX)]
+    return sorted(letters, key=lambda letter: letter.date)
 
 
 def letter_of(desk: CompanyDesk, key: str) -> Letter:
@@ -139,7 +139,7 @@ def is_hidden(desk: CompanyDesk, letter: Letter) -> bool | None:
     states = [has_label(desk, letter, label) for label in ("TRASH", "SPAM")]
     if True in states:
         return True
-    last = desk.guess(MAILBOX, f"{desk.address}|{letter.key}", "labels") or ()
+    last = desk.last_known(MAILBOX, f"{desk.address}|{letter.key}", "labels") or ()
     return None if None in states and not {"TRASH", "SPAM"}.isdisjoint(last) else False
 
 
@@ -162,7 +162,7 @@ def labels_on_record(desk: CompanyDesk) -> frozenset[str]:
 
 
 def _labels_on_record(desk: CompanyDesk) -> frozenset[str]:
-    return frozenset(_folded(label) for key in desk.visible(MAILBOX) for label in desk.guess(MAILBOX, key, "labels") or ())
+    return frozenset(_folded(label) for key in desk.visible(MAILBOX) for label in desk.last_known(MAILBOX, key, "labels") or ())
 
 
 def _folded(label: str) -> str:

@@ -1,131 +1,116 @@
-"""Slack's search language, as far as it is told by words, authors, channels, days and what a message has.
+"""Slack's search language, as a declared grammar; the tool `conversations_search_messages` reads it.
 
-    query    = term*
-    term     = ["-"] (word | '"' phrase '"' | modifier ":" value)
-    modifier = from | in | before | after | on | during | has | is
+    query  := item*
+    item   := ['-'] (filter | phrase | word)
+    filter := key ':' value          key: is, in, from, with, before, after, on, during, has
+    phrase := '"' any text '"'
 
-A word matches a word of the text that begins with it, in any case; a phrase matches as it stands. Days are of UTC; `before` and
-`after` leave the day itself out. In: a query, and filters that the server takes beside it. Out: `SlackQuery`.
-Does not see, and raises Undecided: other modifiers (`to`, `with`, `creator` …), words that a stemmer makes equal.
+In: a query and the arguments `filter_*` of the server. Out: terms and filters. A word matches each word of a message that
+begins with it, in any case. Dates are days of UTC: `before` and `after` leave the day itself out; `during` also takes a month
+or a year.
+Does not see: synonyms and stems beyond the beginning of a word; `has:` other than `link`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-from ..company import CompanyDesk, ProductRefusal, Undecided
+FILTERS = ("is", "in", "from", "with", "before", "after", "on", "during", "has")
+_ITEM = re.compile(r'(?P<minus>-)?(?:(?P<key>[A-Za-z]+):(?:"(?P<quoted>[^"]*)"|(?P<value>\S+))|"(?P<phrase>[^"]*)"?'
+                   r'|(?P<word>\S+))')
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+           "december")
+_DAY_FORMS = ("%Y-%m-%d", "%Y/%m/%d", "%m-%d-%Y", "%m/%d/%Y", "%d-%m-%Y", "%d/%m/%Y", "%b %d, %Y", "%B %d, %Y", "%d %b %Y",
+              "%d %B %Y")
+_MONTH_FORMS = ("%Y %B", "%B %Y", "%Y %b", "%b %Y")
 
-_TERM = re.compile(r'(-?)(?:"([^"]*)"|([a-z]+):(?:"([^"]*)"|(\S+))|(\S+))')
-_WORDS = re.compile(r"\w+")
-_FILTERS = {"filter_in_channel": "in", "filter_in_im_or_mpim": "in", "filter_users_from": "from",
-            "filter_date_before": "before", "filter_date_after": "after", "filter_date_on": "on",
-            "filter_date_during": "during"}
+
+class InvalidSearch(ValueError):
+    """The server refuses a search; the text says why."""
 
 
-class SlackTerm(NamedTuple):
-    """One condition."""
+class SearchTerm(NamedTuple):
+    """What a message must hold, or must not hold."""
 
     kind: str
-    """`word`, `phrase`, or a modifier."""
+    """`word`, `phrase`, or the key of a filter."""
     value: str
-    is_not: bool
+    is_negated: bool = False
 
 
-class SlackQuery(NamedTuple):
-    """All conditions; a message must meet each."""
-
-    terms: tuple[SlackTerm, ...]
-
-    @property
-    def has(self) -> tuple[SlackTerm, ...]:
-        """The conditions on what a message has."""
-        return tuple(term for term in self.terms if term.kind in ("has", "is"))
-
-    def candidates(self, desk: CompanyDesk, entity_class: str) -> Iterable[str]:
-        """Return keys of messages that may match."""
-        words = [part for term in self.terms if term.kind == "word" and not term.is_not for part in _WORDS.findall(term.value)]
-        return desk.with_beginning(entity_class, "text", max(words, key=len)) if words else desk.ids(entity_class)
-
-    def in_text(self, text: str) -> bool:
-        """Return whether a text meets the conditions on words."""
-        folded = text.casefold()
-        words = _WORDS.findall(folded)
-        return all(_is_in(term, folded, words) != term.is_not for term in self.terms if term.kind in ("word", "phrase"))
-
-    def fits(self, authors: set[str], channels: set[str], at: float) -> bool:
-        """Return whether a message's author, channel and instant meet the conditions."""
-        names = {"from": {name.casefold() for name in authors if name}, "in": {name.casefold() for name in channels}}
-        day = datetime.fromtimestamp(at, UTC).date()
-        for term in self.terms:
-            if term.kind in names:
-                fits = term.value.casefold().lstrip("@#").removeprefix("<@").rstrip(">") in names[term.kind]
-            elif term.kind in _DAYS:
-                fits = _DAYS[term.kind](day, *_span(term.value))
-            else:
-                continue
-            if fits == term.is_not:
-                return False
-        return True
-
-    def has_all(self, text: str, reactions: Mapping[str, Any], has_files: bool) -> bool:
-        """Return whether a message has what is asked for: links, files, reactions (`has::eyes:`, `has:reaction`)."""
-        for term in self.has:
-            name = term.value.strip(":")
-            there = {"link": "http://" in text or "https://" in text, "reaction": bool(reactions), "file": has_files}.get(
-                name, name in reactions)
-            if there == term.is_not:
-                return False
-        return True
+def parse_search(query: str) -> list[SearchTerm]:
+    """Return the terms of a query. A key that is no filter belongs to a word."""
+    terms: list[SearchTerm] = []
+    for match in _ITEM.finditer(query):
+        negated = match["minus"] is not None
+        key = (match["key"] or "").lower()
+        if key in FILTERS:
+            terms.append(SearchTerm(key, match["value"] if match["quoted"] is None else match["quoted"], negated))
+        elif match["phrase"] is not None:
+            terms.append(SearchTerm("phrase", match["phrase"], negated))
+        else:
+            text = match["word"] if match["key"] is None else match[0].removeprefix("-" if negated else "")
+            terms.append(SearchTerm("word", text, negated))
+    return terms
 
 
-_DAYS: dict[str, Callable[[date, date, date], bool]] = {
-    "before": lambda day, first, _: day < first, "after": lambda day, _, last: day > last,
-    "on": lambda day, first, last: first <= day <= last, "during": lambda day, first, last: first <= day <= last}
+def date_terms(before: str, after: str, on: str, during: str, now: float) -> list[SearchTerm]:
+    """Return the filters of the server's date arguments, as it normalises them. Errors: InvalidSearch."""
+    if on and (during or before or after):
+        raise InvalidSearch("'on' cannot be combined with other date filters")
+    if during and (before or after):
+        raise InvalidSearch("'during' cannot be combined with 'before' or 'after'")
+    given = {"on": on, "during": during, "after": after, "before": before}
+    days = {key: _server_day(key, text, now) for key, text in given.items() if text}
+    if "after" in days and "before" in days and days["after"] > days["before"]:
+        raise InvalidSearch("'after' date is after 'before' date")
+    return [SearchTerm(key, f"{day:%Y-%m-%d}") for key, day in days.items()]
 
 
-def parse_search(text: str, filters: Mapping[str, Any]) -> SlackQuery:
-    """Return the query of a text and of the server's filters. Errors: ProductRefusal, Undecided."""
-    terms = [_term(match) for match in _TERM.finditer(text)]
-    terms += [SlackTerm(kind, str(filters[name]).strip(), is_not=False) for name, kind in _FILTERS.items() if filters.get(name)]
-    if filters.get("filter_threads_only"):
-        raise Undecided("threads alone are not searched")
-    if not terms:
-        raise ProductRefusal("Error: search query is required")
-    return SlackQuery(tuple(terms))
+def interval(text: str, now: float) -> tuple[float, float] | None:
+    """Return the beginning and the end of a day, month or year in seconds since 1970, or None if the text is no date."""
+    day = _day_of(text, now)
+    if day is not None:
+        return day.timestamp(), (day + timedelta(days=1)).timestamp()
+    today = _today(now)
+    name = text.strip().lower()
+    months = [index for index, month in enumerate(_MONTHS, 1) if len(name) >= 3 and month.startswith(name)]
+    month = next((parsed for form in _MONTH_FORMS if (parsed := _parsed(text, form))), None)
+    if month is None and len(months) == 1:
+        month = today.replace(month=months[0], day=1, year=today.year - (months[0] > today.month))
+    if month is not None:
+        return month.timestamp(), (month + timedelta(days=32)).replace(day=1).timestamp()
+    if re.fullmatch(r"[12]\d{3}", name):
+        year = today.replace(year=int(name), month=1, day=1)
+        return year.timestamp(), year.replace(year=year.year + 1).timestamp()
+    return None
 
 
-def _term(match: re.Match[str]) -> SlackTerm:
-    sign, phrase, modifier, quoted, value, word = match.groups()
-    if phrase is not None:
-        return SlackTerm("phrase", phrase.casefold(), sign == "-")
-    if modifier is not None:
-        if modifier not in (*_DAYS, "from", "in", "has", "is"):
-            raise Undecided(f"the search modifier {modifier}: is not known")
-        return SlackTerm(modifier, quoted if quoted is not None else value, sign == "-")
-    return SlackTerm("word", word.casefold(), sign == "-")
+def _server_day(key: str, text: str, now: float) -> datetime:
+    day = _day_of(text, now) or next((parsed for form in _MONTH_FORMS if (parsed := _parsed(text, form))), None)
+    if day is None:
+        raise InvalidSearch(f"invalid '{key}' date: unable to parse date: {text.strip()}")
+    return day
 
 
-def _is_in(term: SlackTerm, folded: str, words: list[str]) -> bool:
-    if term.kind == "phrase":
-        return term.value in folded
-    parts = _WORDS.findall(term.value)
-    return all(any(word.startswith(part) for word in words) for part in parts)
+def _day_of(text: str, now: float) -> datetime | None:
+    name = text.strip().lower()
+    offset = {"today": 0, "yesterday": -1, "tomorrow": 1}.get(name)
+    if (ago := re.fullmatch(r"(\d{1,5})\s+days?\s+ago", name)) is not None:
+        offset = -int(ago[1])
+    if offset is not None:
+        return _today(now) + timedelta(days=offset)
+    return next((parsed for form in _DAY_FORMS if (parsed := _parsed(text, form))), None)
 
 
-def _span(value: str) -> tuple[date, date]:
-    """Return the first and last day of `2026-03-02`, `2026-03`, or `2026`. Errors: Undecided."""
-    parts = value.split("-")
+def _today(now: float) -> datetime:
+    return datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _parsed(text: str, form: str) -> datetime | None:
     try:
-        if len(parts) == 3:
-            return (day := date.fromisoformat(value)), day
-        if len(parts) == 2:
-            first = date(int(parts[0]), int(parts[1]), 1)
-            return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-        if value.isdecimal():
-            return date(int(value), 1, 1), date(int(value), 12, 31)
-    except ValueError as error:
-        raise Undecided(f"{value!r} is no day of a search") from error
-    raise Undecided(f"{value!r} is no day of a search that can be told without today's date")
+        return datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
+    except ValueError:
+        return None
