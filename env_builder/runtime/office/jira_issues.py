@@ -166,7 +166,8 @@ class JiraDesk:
     def comment(self, key: str) -> dict[str, Any]:
         """Return a comment as issues show it."""
         value = self.desk.value
-        return {"id": key, "body": _plain_text(value(COMMENT, key, "body") or ""), "author": self.person(value(COMMENT, key, "author")),
+        return {"id": key, "body": _plain_text(value(COMMENT, key, "body") or ""),
+                "author": self.person(value(COMMENT, key, "author")),
                 "created": self.time(value(COMMENT, key, "created")), "updated": self.time(value(COMMENT, key, "updated"))}
 
     def links(self, key: str) -> list[dict[str, Any]]:

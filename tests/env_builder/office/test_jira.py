@@ -527,8 +527,8 @@ json_values = st.recursive(
     max_leaves=4,
 )
 names = st.sampled_from(
-    "issue_key jql project_key summary issue_type fields additional_fields transition_id body comment_id limit assignee".split()
-)
+    ["issue_key", "jql", "project_key", "summary", "issue_type", "fields", "additional_fields", "transition_id", "body",
+     "comment_id", "limit", "assignee"])
 
 
 @given(st.sampled_from(sorted(TOOLS)), st.dictionaries(names, json_values, max_size=6))
