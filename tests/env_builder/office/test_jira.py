@@ -528,8 +528,7 @@ json_values = st.recursive(
 )
 names = st.sampled_from(
     ["issue_key", "jql", "project_key", "summary", "issue_type", "fields", "additional_fields", "transition_id", "body",
-     "comment_id", "limit", "assignee"]
-)
+     "comment_id", "limit", "assignee"])
 
 
 @given(st.sampled_from(sorted(TOOLS)), st.dictionaries(names, json_values, max_size=6))
