@@ -95,6 +95,8 @@ def _typed(test: RowTest, described: Mapping[str, Any]) -> RowTest:
         if isinstance(test.value, (str, int)) and not isinstance(test.value, bool):
             return test._replace(value=str(test.value))
         raise Undecided(f"which key {test.value!r} is")
+    if test.value is None:
+        raise Undecided("how the tool compares where there is no value")
     affinity = described["types"].get(test.column)
     if affinity is None:
         raise Undecided(f"what the tool says of the column {test.column!r}")
@@ -120,9 +122,11 @@ def _passing(desk: CompanyDesk, tables: Tables, table: str, tests: list[RowTest]
 
 
 def passes(own: Any, test: RowTest) -> bool:
-    """Return whether a column's value passes a test; nothing passes where there is no value. Errors: Undecided."""
-    if own is None or test.value is None:
+    """Return whether a column's value passes a test. Errors: Undecided."""
+    if own is None and test.op != "ne":
         return False
+    if own is None or test.value is None:
+        raise Undecided("how the tool compares where there is no value")
     try:
         return OPERATIONS[test.op](own, test.value)
     except TypeError:

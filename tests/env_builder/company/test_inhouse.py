@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 
 from env_builder.company.inhouse import describe_tables, induce
 from env_builder.company.row_changes import StreamChange
+from env_builder.runtime.apps import Start
+from env_builder.runtime.apps.office import load
 from env_builder.runtime.company import (
     CompanyDesk,
     CompanyWorld,
@@ -39,12 +43,18 @@ class OpenSight(PersonSight):
         return True
 
 
+def read_back(learnt: dict[str, Any]) -> dict[str, Any]:
+    """Return what was learnt as an environment's file gives it."""
+    own: dict[str, Any] = json.loads(json.dumps(learnt))
+    return own
+
+
 @cache
 def induced(seed: int = 1) -> dict[str, Any]:
     yard = worked(seed)
     learnt = induce(yard.calls, yard.world(), PEOPLE, ())
     assert learnt is not None
-    return learnt
+    return read_back(learnt)
 
 
 @cache
@@ -53,7 +63,7 @@ def induced_of_store() -> dict[str, Any]:
     learnt = induce(store.calls, store.world(), PEOPLE, ())
     assert learnt is not None
     assert sorted(learnt["tools"]) == ["store.change", "store.seek", "store.show"]
-    return learnt
+    return read_back(learnt)
 
 
 def desk_of(yard: RowEngine, person: str = ADA) -> CompanyDesk:
@@ -214,3 +224,27 @@ def test_a_column_stores_numbers_by_its_type(declared: str, values: list[Any], k
     assert (table["key"], table["types"]["c"]) == (["id"], kind)
     result = stored(given_value, kind)
     assert (type(result), result) == (type(stored_value), stored_value)
+
+
+def test_an_app_offers_the_tools_of_its_file_and_undoes_what_is_unknown(tmp_path: Path) -> None:
+    yard = worked(1)
+    versions = [*yard.versions, FieldVersion("person", ADA, "name", "Ada", 0)]
+    people = [{"address": address, "accounts": accounts} for address, accounts in PEOPLE.items()]
+    for name, rows in (("versions.jsonl", [version._asdict() for version in versions]), ("people.jsonl", people)):
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "conventions.json").write_text("{}")
+    (tmp_path / "inhouse.json").write_text(json.dumps(induced()))
+    app = load(tmp_path, {"name": "yard", "app": "company", "user": ADA, "products": []})
+    assert app.answers == frozenset(induced()["tools"])
+    episode = app.reset(Start("2023-11-20T00:00:00Z"))
+    arguments = {"entity": "job", "number": "J-0003"}
+    assert episode.call("yard_lookup", arguments) == (*yard.answer(ADA, "yard_lookup", arguments), "derived")
+    assert episode.call("yard_lookup", {"entity": "job", "number": "J-7777"}).is_error
+    before = episode.difference()
+    assert episode.call("yard_hours", {"number": "J-0003", "hours": "many"}).tier == "unknown"
+    assert episode.difference() == before
+    other = episode.fork()
+    assert other.call("yard_hours", {"number": "J-0003", "hours": 8}).content == yard.answer(
+        ADA, "yard_hours", {"number": "J-0003", "hours": 8})[0]
+    assert "db/jobs/J-0003" in other.difference()["documents"]
+    assert episode.difference() == before
