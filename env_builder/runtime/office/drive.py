@@ -45,13 +45,13 @@ def search_files(desk: CompanyDesk, arguments: Arguments) -> str:
     """Answer `search_drive_files`. Errors: Undecided."""
     query = str(arguments["query"])
     test = _structured(query) if _STRUCTURED.search(query) else _has_name(query)
-    found = sorted((key for key in _files(desk) if test(desk, key)), key=lambda key: (_name(desk, key), key))
-    for key in found:
+    matching = sorted((key for key in _files(desk) if test(desk, key)), key=lambda key: (_name(desk, key), key))
+    for key in matching:
         desk.must_know_rights(FILE, key)
-    if not found:
+    if not matching:
         return f"No files found for '{query}'."
-    found = found[:int(arguments.get("page_size") or _PAGE)]
-    return "\n".join([f"Found {len(found)} files:", *(_line(desk, key) for key in found)])
+    matching = matching[:int(arguments.get("page_size") or _PAGE)]
+    return "\n".join([f"Found {len(matching)} files:", *(_line(desk, key) for key in matching)])
 
 
 def _files(desk: CompanyDesk) -> list[str]:
@@ -178,8 +178,8 @@ def modify_values(desk: CompanyDesk, arguments: Arguments) -> str:
         raise ProductRefusal(f"Error: Invalid JSON format for values: {error}") from error
     if not isinstance(values, list) or not values or not all(isinstance(row, list) for row in values):
         raise ProductRefusal("Error: Either 'values' must be provided or 'clear_values' must be True.")
-    if (block.top, block.left) == (block.bottom, block.right):   # a single cell is where the block begins
-        block = block._replace(bottom=block.top + len(values) - 1, right=block.left + max(map(len, values)) - 1)
+    if (block.top, block.first_column) == (block.bottom, block.last_column):   # a single cell is where the block begins
+        block = block._replace(bottom=block.top + len(values) - 1, last_column=block.first_column + max(map(len, values)) - 1)
     count = write_range(desk, key, block, values)
     return (f"Successfully updated range '{text}' in spreadsheet {key} for {desk.address}. Updated: {count} cells, "
             f"{len(values)} rows, {max(map(len, values))} columns.")

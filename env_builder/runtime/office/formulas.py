@@ -44,15 +44,15 @@ class _Block(NamedTuple):
 
     tab: str
     top: int
-    left: int
+    first_column: int
     bottom: int
-    right: int
+    last_column: int
 
     def cells(self) -> Iterator[tuple[str, int, int]]:
-        if (self.bottom - self.top + 1) * (self.right - self.left + 1) > _MOST_CELLS:
+        if (self.bottom - self.top + 1) * (self.last_column - self.first_column + 1) > _MOST_CELLS:
             raise Undecided("the range has more cells than are worked out")
         for row in range(self.top, self.bottom + 1):
-            for column in range(self.left, self.right + 1):
+            for column in range(self.first_column, self.last_column + 1):
                 yield self.tab, row, column
 
 
@@ -128,9 +128,9 @@ class Formulas:
         """Return the value of an operand that is one cell."""
         if not isinstance(value, _Block):
             return value
-        if (value.top, value.left) != (value.bottom, value.right):
+        if (value.top, value.first_column) != (value.bottom, value.last_column):
             raise Undecided("a range where one value is expected")
-        return self.cell(value.tab, value.top, value.left)
+        return self.cell(value.tab, value.top, value.first_column)
 
     def number(self, value: Value | _Block) -> Decimal:
         """Return a number. Errors: FormulaError, Undecided."""
@@ -165,23 +165,23 @@ def _criterion(wanted: Value) -> Callable[[Value], bool]:
     """Return the test of COUNTIF's criterion."""
     text = _number_text(wanted) if isinstance(wanted, Decimal) else str(wanted)
     match = re.match(r"<>|<=|>=|[<>=]", text)
-    sign, right = (match[0], text[match.end():]) if match else ("=", text)
-    if _NUMBER.fullmatch(right):
-        number = Decimal(right)
+    sign, last_operand = (match[0], text[match.end():]) if match else ("=", text)
+    if _NUMBER.fullmatch(last_operand):
+        number = Decimal(last_operand)
         return lambda value: _compare(value, sign, number) if isinstance(value, Decimal) else sign == "<>"
     if sign in ("=", "<>"):
-        wild = "".join({"*": ".*", "?": "."}.get(each, re.escape(each)) for each in right)
+        wild = "".join({"*": ".*", "?": "."}.get(each, re.escape(each)) for each in last_operand)
         pattern = re.compile(wild, re.IGNORECASE | re.DOTALL)
         return lambda value: (isinstance(value, str) and pattern.fullmatch(value) is not None) is (sign == "=")
     raise Undecided(f"the criterion {text!r} compares texts")
 
 
-def _compare(left: Value, sign: str, right: Value) -> bool:
-    if isinstance(left, Decimal) and isinstance(right, Decimal):
-        order = (left > right) - (left < right)
-    elif isinstance(left, str) and isinstance(right, str):
-        order = (left.casefold() > right.casefold()) - (left.casefold() < right.casefold())
-    elif sign in ("=", "<>") and "" not in (left, right):
+def _compare(first_operand: Value, sign: str, last_operand: Value) -> bool:
+    if isinstance(first_operand, Decimal) and isinstance(last_operand, Decimal):
+        order = (first_operand > last_operand) - (first_operand < last_operand)
+    elif isinstance(first_operand, str) and isinstance(last_operand, str):
+        order = (first_operand.casefold() > last_operand.casefold()) - (first_operand.casefold() < last_operand.casefold())
+    elif sign in ("=", "<>") and "" not in (first_operand, last_operand):
         return sign == "<>"
     else:
         raise Undecided("values of two kinds are compared")
@@ -216,38 +216,38 @@ class _FormulaParser:
         return None
 
     def comparison(self) -> Value | _Block:
-        left = self._joined()
+        first_operand = self._joined()
         while (sign := self._sign("=", "<>", "<=", ">=", "<", ">")) is not None:
-            right = self._joined()
-            left = _compare(self._formulas.single(left), sign, self._formulas.single(right))
-        return left
+            last_operand = self._joined()
+            first_operand = _compare(self._formulas.single(first_operand), sign, self._formulas.single(last_operand))
+        return first_operand
 
     def _joined(self) -> Value | _Block:
-        left = self._sum()
+        first_operand = self._sum()
         while self._sign("&"):
-            parts = [self._formulas.single(each) for each in (left, self._sum())]
-            left = "".join(_number_text(part) if isinstance(part, Decimal) else str(part) for part in parts)
-        return left
+            parts = [self._formulas.single(each) for each in (first_operand, self._sum())]
+            first_operand = "".join(_number_text(part) if isinstance(part, Decimal) else str(part) for part in parts)
+        return first_operand
 
     def _sum(self) -> Value | _Block:
-        left = self._product()
+        first_operand = self._product()
         while (sign := self._sign("+", "-")) is not None:
-            right = self._formulas.number(self._product())
-            left = self._formulas.number(left) + (right if sign == "+" else -right)
-        return left
+            last_operand = self._formulas.number(self._product())
+            first_operand = self._formulas.number(first_operand) + (last_operand if sign == "+" else -last_operand)
+        return first_operand
 
     def _product(self) -> Value | _Block:
-        left = self._power()
+        first_operand = self._power()
         while (sign := self._sign("*", "/")) is not None:
-            right = self._formulas.number(self._power())
-            left = _calculated(self._formulas.number(left), sign, right)
-        return left
+            last_operand = self._formulas.number(self._power())
+            first_operand = _calculated(self._formulas.number(first_operand), sign, last_operand)
+        return first_operand
 
     def _power(self) -> Value | _Block:
-        left = self._unary()
+        first_operand = self._unary()
         while self._sign("^"):
-            left = _calculated(self._formulas.number(left), "^", self._formulas.number(self._unary()))
-        return left
+            first_operand = _calculated(self._formulas.number(first_operand), "^", self._formulas.number(self._unary()))
+        return first_operand
 
     def _unary(self) -> Value | _Block:
         sign = self._sign("+", "-")
@@ -291,11 +291,11 @@ class _FormulaParser:
                 raise Undecided("the arguments of a function do not end")
 
 
-def _calculated(left: Decimal, sign: str, right: Decimal) -> Decimal:
+def _calculated(first: Decimal, sign: str, second: Decimal) -> Decimal:
     try:
-        return left * right if sign == "*" else left / right if sign == "/" else left ** right
+        return first * second if sign == "*" else first / second if sign == "/" else first ** second
     except (DivisionByZero, InvalidOperation) as error:
-        if sign == "/" and not right:
+        if sign == "/" and not second:
             raise FormulaError("#DIV/0!") from error
         raise FormulaError("#NUM!") from error
 

@@ -1,7 +1,7 @@
 """Tabs of workbooks: ranges in A1 notation, reading with formulas worked out, writing of cells.
 
 In: a desk, a file's id, texts of ranges. Out: rows as the Sheets API answers them (empty cells at the end of a row, and empty
-rows at the end, are left out), and written rows.
+rows at the end, are first_column out), and written rows.
 Sees: cells as texts (fields `!<tab>` of `sheet`). Does not see: named ranges, formats.
 """
 
@@ -24,9 +24,9 @@ class CellRange(NamedTuple):
 
     tab: str
     top: int
-    left: int
+    first_column: int
     bottom: int
-    right: int
+    last_column: int
 
 
 def tabs_of(desk: CompanyDesk, file: str) -> list[str]:
@@ -51,12 +51,12 @@ def parse_range(desk: CompanyDesk, file: str, text: str) -> CellRange:
     names = [name for name in tabs if name.casefold() == tab.casefold()] if mark else tabs[:1]
     if match is None or not names or not cells:
         raise ProductRefusal(f"Error: Unable to parse range: {text}")
-    left, top, right, bottom = match.groups()
+    first_column, top, last_column, bottom = match.groups()
     if ":" not in cells:
-        if left is None or top is None:
+        if first_column is None or top is None:
             raise ProductRefusal(f"Error: Unable to parse range: {text}")
-        right, bottom = left, top
-    columns = sorted((column_number(left) if left else 1, column_number(right) if right else _LAST))
+        last_column, bottom = first_column, top
+    columns = sorted((column_number(first_column) if first_column else 1, column_number(last_column) if last_column else _LAST))
     rows = sorted((int(top) if top else 1, int(bottom) if bottom else _LAST))
     return CellRange(names[0], rows[0], columns[0], rows[1], columns[1])
 
@@ -71,7 +71,7 @@ def read_range(desk: CompanyDesk, file: str, block: CellRange) -> Rows:
         cells = [] if name is None else rows if name == block.tab else rows_of_tab(desk, file, name)
         return _cell(cells, row, column)
 
-    shown = [[shown_value(text, block.tab, cell_text) for text in row[block.left - 1:block.right]]
+    shown = [[shown_value(text, block.tab, cell_text) for text in row[block.first_column - 1:block.last_column]]
              for row in rows[block.top - 1:block.bottom]]
     return trimmed(shown)
 
@@ -89,12 +89,13 @@ def trimmed(rows: Rows) -> Rows:
 
 def write_range(desk: CompanyDesk, file: str, block: CellRange, values: list[list[Any]]) -> int:
     """Write values from the range's first cell on; a null leaves its cell. Return how many cells were written."""
-    if len(values) > block.bottom - block.top + 1 or max(map(len, values), default=0) > block.right - block.left + 1:
+    height, width = block.bottom - block.top + 1, block.last_column - block.first_column + 1
+    if len(values) > height or max(map(len, values), default=0) > width:
         raise ProductRefusal("Error: Requested writing within range, but tried writing outside of it.")
     rows = [list(row) for row in rows_of_tab(desk, file, block.tab)]
     count = 0
     for row, line in enumerate(values, start=block.top):
-        for column, value in enumerate(line, start=block.left):
+        for column, value in enumerate(line, start=block.first_column):
             if value is None:
                 continue
             rows += [[] for _ in range(row - len(rows))]
@@ -107,7 +108,7 @@ def write_range(desk: CompanyDesk, file: str, block: CellRange, values: list[lis
 
 def clear_range(desk: CompanyDesk, file: str, block: CellRange) -> None:
     """Empty the cells of a range."""
-    rows = [[("" if block.top <= row <= block.bottom and block.left <= column <= block.right else text)
+    rows = [[("" if block.top <= row <= block.bottom and block.first_column <= column <= block.last_column else text)
              for column, text in enumerate(line, start=1)]
             for row, line in enumerate(rows_of_tab(desk, file, block.tab), start=1)]
     _put(desk, file, block.tab, rows)
