@@ -26,7 +26,7 @@ _NAMES = ("", "gmail", "mail", "message", "msg", "email", "id")
 _MARKS = ("", "/", ":", "-", "|")
 _SENT = re.compile(r"Message ID: (\w+)\s*$")
 _SHOWN = re.compile(r"Subject: (.*)\nFrom: +(.*)\n(?:.*\n)*?\n?--- BODY ---\n(.*)", re.DOTALL)
-_LISTED_ID = re.compile(r"^- ID: (\w+)", re.MULTILINE)
+_LISTED = re.compile(r"^- ID: (\w+)", re.MULTILINE)
 _PACIFIC = 8 * 3600
 _LINKED = ("create_event", "modify_event", "get_events", "list_spreadsheets")
 """Tools whose answers have a link at the public server."""
@@ -133,7 +133,7 @@ def _reading_of_searches(calls: Iterable[MailCall], world: CompanyWorld, learnt:
             if len({str(answer) for answer in answers.values()}) < 2:
                 continue
             for reading, answer in answers.items():
-                is_right = answer == _LISTED_ID.findall(call.content)
+                is_right = answer == _LISTED.findall(call.content)
                 fits[reading] += is_right
                 fails[reading] += not is_right
         right = [reading for reading in readings if fits[reading] and not fails[reading]]

@@ -52,6 +52,8 @@ class _Copy(NamedTuple):
     thread: str | None
     content: bytes
     where: str
+    own_id: str | None = None
+    """Of the message in this mailbox, as Gmail's API has it."""
 
 
 def claims(file: ExportFile, siblings: frozenset[str]) -> bool:
@@ -90,6 +92,9 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
                 if (copy.owner, key) not in placed:
                     placed.add((copy.owner, key))
                     yield mail.place(copy)
+                    if copy.own_id is not None:
+                        yield AppVersion(MAILBOX, f"{copy.owner}|{key}", "id", copy.own_id, mail.at, 0, mail.sender, BEGINNING,
+                                         mail.record)
             except _ERRORS as error:
                 yield bad_row(file, copy.where, error)
     for mail in parsed.values():
@@ -111,7 +116,7 @@ def _copies(file: ExportFile) -> Iterator[_Copy]:
         owner = _owner_of(file, [])
         for row in rows:
             labels = [str(label) for label in row.get("labelIds") or ()]
-            yield _Copy(owner, labels, row.get("threadId"), _from_json(row), str(row["id"]))
+            yield _Copy(owner, labels, row.get("threadId"), _from_json(row), str(row["id"]), str(row["id"]))
         return
     if b"\r\n" in file.content[:1000]:
         file = file._replace(content=file.content.replace(b"\r\n", b"\n"))

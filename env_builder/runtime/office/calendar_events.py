@@ -138,7 +138,7 @@ def _event(desk: CompanyDesk, event_id: str) -> str:
 def _between(desk: CompanyDesk, begin: float, end: float, query: str) -> list[str]:
     """Return the events that overlap a stretch of time and have a text, by their beginnings, then by id."""
     own = desk.where(EVENT, "organizer", desk.address)
-    events: list[tuple[float, str]] = []
+    matching: list[tuple[float, str]] = []
     for key in dict.fromkeys((*desk.with_member(EVENT, "attendees", desk.address), *own)):
         if not desk.sees(EVENT, key) or (key not in own and desk.address not in guests_of(desk, key)):
             continue
@@ -151,8 +151,8 @@ def _between(desk: CompanyDesk, begin: float, end: float, query: str) -> list[st
             continue
         texts = " ".join(str(desk.value(EVENT, key, name) or "") for name in _PLAIN) if query else ""
         if query.casefold() in texts.casefold():
-            events.append((start, key))
-    return [key for _, key in sorted(events)]
+            matching.append((start, key))
+    return [key for _, key in sorted(matching)]
 
 
 def guests_of(desk: CompanyDesk, key: str) -> list[str]:

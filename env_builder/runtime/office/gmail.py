@@ -35,7 +35,7 @@ from .tools import OfficeTool
 SERVER = "google-workspace-mcp"
 _PAGE = 10
 _BATCH = 100
-_NO_TEXT = "[No text/plain body found]"
+_NO_TEXT = "[No text/plain body matching]"
 _SPECIAL = frozenset('()<>[]:;@\\,."')
 _OPEN_IN_TRASH = ("in:trash", "in:spam", "in:anywhere", "label:trash", "label:spam")
 Arguments = dict[str, Any]
@@ -44,17 +44,17 @@ Arguments = dict[str, Any]
 def search_messages(desk: CompanyDesk, arguments: Arguments) -> str:
     """Answer `search_gmail_messages`: the ids of the latest letters that match. Errors: Undecided."""
     query = str(arguments["query"])
-    letters = find_letters(desk, query, int(arguments.get("page_size") or _PAGE))
-    if not letters:
+    matching = find_letters(desk, query, int(arguments.get("page_size") or _PAGE))
+    if not matching:
         return f"No messages found for '{query}'."
-    return "\n".join([f"Found {len(letters)} messages:", *(f"- ID: {gmail_id(desk, letter.key)}" for letter in letters)])
+    return "\n".join([f"Found {len(matching)} messages:", *(f"- ID: {gmail_id(desk, letter.key)}" for letter in matching)])
 
 
 def find_letters(desk: CompanyDesk, query: str, most: int) -> list[Letter]:
     """Return the latest letters that match a query, the latest first. Errors: Undecided."""
     rules = SearchRules(desk.now, lambda letter, label: has_label(desk, letter, label),
                         desk.convention(PRODUCT, "part_words", True), desk.convention(PRODUCT, "midnight"))
-    chosen: list[Letter] = []
+    matching: list[Letter] = []
     try:
         expression = parse_query(query)
         for letter in reversed(letters(desk)):
@@ -65,12 +65,12 @@ def find_letters(desk: CompanyDesk, query: str, most: int) -> list[Letter]:
             if answer is None:
                 raise Undecided(f"whether the message {letter.key} matches {query!r} is not on record")
             if answer:
-                chosen.append(letter)
-            if len(chosen) == most:
+                matching.append(letter)
+            if len(matching) == most:
                 break
     except QueryProblem as problem:
         raise Undecided(str(problem)) from problem
-    return chosen
+    return matching
 
 
 def show_message(desk: CompanyDesk, arguments: Arguments) -> str:

@@ -246,8 +246,8 @@ def _has_text(text: str, value: str, part_words: bool | None) -> bool | None:
         return False
     if value.endswith("*"):
         return re.search(rf"(?<!\w){re.escape(value.rstrip('*'))}", text) is not None or part_words
-    word = re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text)
-    return True if word is not None or not _WORDS.search(value) else part_words
+    whole = re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text)
+    return True if whole is not None or not _WORDS.search(value) else part_words
 
 
 def _agreed(answers: set[bool]) -> bool | None:

@@ -38,14 +38,14 @@ def letters(desk: CompanyDesk) -> list[Letter]:
     """Return the letters in the person's mailbox, in the order of their dates."""
     first = desk.of_start("gmail/letters", _letters_of_start)
     own = [key for key in desk.own(MAILBOX) if key.partition("|")[0] == desk.address]
-    begun = {letter.key for letter in first}
-    new = [letter_of(desk, key.partition("|")[2]) for key in own if key.partition("|")[2] not in begun]
+    keys = {letter.key for letter in first}
+    new = [letter_of(desk, key.partition("|")[2]) for key in own if key.partition("|")[2] not in keys]
     return [*first, *new] if new else first
 
 
 def _letters_of_start(desk: CompanyDesk) -> list[Letter]:
-    letters = [letter_of(desk, key.partition("|")[2]) for key in desk.visible(MAILBOX)]
-    return sorted(letters, key=lambda letter: letter.date)
+    loaded = [letter_of(desk, key.partition("|")[2]) for key in desk.visible(MAILBOX)]
+    return sorted(loaded, key=lambda letter: letter.date)
 
 
 def letter_of(desk: CompanyDesk, key: str) -> Letter:

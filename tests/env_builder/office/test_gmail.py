@@ -19,7 +19,7 @@ from env_builder.runtime.office.gmail_query import (
     parse_query,
     write_query,
 )
-from tests.small_company import ADA, BEN, CLEO, NOON, desk_of, is_open, mail_of, world_of
+from tests.small_company import ADA, BEN, CLEO, NOON, desk_of, fields_of, is_open, mail_of, world_of
 
 IDS = {"gmail": {"known_ids": {"a1": "<1@x>", "a2": "<2@x>", "a3": "<3@x>", "a4": "<4@x>"}}}
 MAILS = world_of(
@@ -99,11 +99,7 @@ def test_a_message_shows_its_subject_sender_and_text() -> None:
 
 
 def test_messages_of_others_and_of_the_future_are_not_found() -> None:
-    desk = (
-        desk_of(MAILS, CLEO, conventions=IDS)
-        if any(key.startswith(CLEO) for key in MAILS.ids["mailbox"])
-        else desk_of(MAILS, BEN, conventions=IDS)
-    )
+    desk = desk_of(MAILS, BEN, conventions=IDS)
     for message_id in ("a1", "a4", "zz"):
         with pytest.raises(ProductRefusal, match="not found"):
             ask(desk, "get_gmail_message_content", message_id=message_id)
@@ -113,6 +109,12 @@ def test_an_id_that_nobody_knows_leaves_the_call_open() -> None:
     assert is_open(TOOLS, desk_of(MAILS), "get_gmail_message_content", message_id="a1")
     assert is_open(TOOLS, desk_of(MAILS), "search_gmail_messages", query="rye")
     assert ask(desk_of(MAILS), "search_gmail_messages", query="oats") == "No messages found for 'oats'."
+
+
+def test_an_id_that_the_export_states_needs_no_calls() -> None:
+    world = world_of(mail_of("<1@x>", -5, BEN, [ADA], "Oats"), fields_of("mailbox", f"{ADA}|<1@x>", -5, id="g7"))
+    assert found("oats", desk_of(world)) == ["g7"]
+    assert ask(desk_of(world), "get_gmail_message_content", message_id="g7").startswith("Subject: Oats")
 
 
 def test_mail_reaches_colleagues_and_goes_into_the_thread_that_it_answers() -> None:
