@@ -4,7 +4,8 @@ In: records `wiki` (pages), `wiki_comment`, `wiki_space`, `wiki_user` of a desk.
 Conventions (learnt from recorded answers, `learn_confluence`): `site`: the address of the site; `urls`: `cloud` or `server`;
 `content`: the format in which a page's text is shown, `storage` (without evidence) or `markdown`; `echoes`: whether a write
 shows the text; `search_fields`: what a search tells of a page. Text is in storage format; of Markdown only plain paragraphs
-are converted, the rest is undecided.
+are converted, the rest is undecided. Without recorded answers these are assumptions: texts in storage format (the public server
+converts them), the four fields of a search (it shows all), a refusal of a missing page as an error (it answers an object).
 Does not see: attachments, restrictions of single pages, emoji and widths, ids of labels: exports of content have none.
 """
 

@@ -8,6 +8,8 @@ An export tells no times of reactions, and often none of topics. The last ones o
 reactions a day after the last message of the thread (`settled`: other seconds, where recorded answers show enough), topics two
 weeks after the channel began. Before that the answer is unknown. A search leaves out a message whose last text does not match,
 although an edit may have taken the word away.
+These are assumptions, not evidence: both times, and without recorded answers the rolling window, empty cursors (the public
+server fills them), channels by name (it sorts by size), ids of channels in a search (it shows names), no `DMChannelID`.
 A message may mention people (`<@U…>`, `<!channel>`, `<!here>`, `<!everyone>`): each mention of one of the conversation's
 members is a record `slack_mention`, which Slack shows to that person.
 Does not see: read marks before the episode, user groups, contents of attached files, muted channels: the exports have none.
