@@ -4,7 +4,8 @@ In: records `wiki` (pages), `wiki_comment`, `wiki_space`, `wiki_user` of a desk.
 Conventions (learnt from recorded answers, `learn_confluence`): `site`: the address of the site; `urls`: `cloud` or `server`;
 `content`: the format in which a page's text is shown, `storage` (without evidence) or `markdown`; `echoes`: whether a write
 shows the text; `search_fields`: what a search tells of a page. Text is in storage format; of Markdown only plain paragraphs
-are converted, the rest is undecided.
+are converted, the rest is undecided. Without recorded answers these are assumptions: texts in storage format (the public server
+converts them), the four fields of a search (it shows all), a refusal of a missing page as an error (it answers an object).
 Does not see: attachments, restrictions of single pages, emoji and widths, ids of labels: exports of content have none.
 """
 
@@ -20,6 +21,7 @@ from typing import Any
 
 from ..company import CompanyDesk, ProductRefusal, Undecided
 from .confluence_cql import CqlClause, CqlQuery, CqlValue, InvalidCql, parse_query, satisfies
+from .tables import count_of
 from .tools import OfficeTool
 
 SERVER = "mcp-atlassian-confluence"
@@ -188,7 +190,7 @@ def _titled(desk: CompanyDesk, title: str, space: str, only_visible: bool = True
 def get_page_children(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     """Answer the pages below a page, oldest first."""
     parent = _visible_page(desk, arguments.get("parent_id"))
-    limit, start = int(arguments.get("limit") or 25), int(arguments.get("start") or 0)
+    limit, start = count_of(arguments.get("limit"), 25), count_of(arguments.get("start"), 0)
     with_content = bool(arguments.get("include_content")) or "body" in str(arguments.get("expand") or "")
     children = [page for page in desk.where(PAGE, "parent", parent) if _is_visible(desk, page)][start:start + limit]
     fields = ("id", "title", "type", "created", "updated", "url", "space", "version", "attachments")
@@ -216,7 +218,7 @@ def search(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     for field, falls in reversed(query.order):
         pages.sort(key=partial(_order_key, desk, field), reverse=falls)
     fields = desk.convention(PRODUCT, "search_fields", SEARCH_FIELDS)
-    limit = min(max(int(arguments.get("limit") or 10), 1), 50)
+    limit = min(max(count_of(arguments.get("limit"), 10), 1), 50)
     return _dump([_summary(desk, page, fields) for page in pages[:limit]])
 
 

@@ -8,6 +8,8 @@ An export tells no times of reactions, and often none of topics. The last ones o
 reactions a day after the last message of the thread (`settled`: other seconds, where recorded answers show enough), topics two
 weeks after the channel began. Before that the answer is unknown. A search leaves out a message whose last text does not match,
 although an edit may have taken the word away.
+These are assumptions, not evidence: both times, and without recorded answers the rolling window, empty cursors (the public
+server fills them), channels by name (it sorts by size), ids of channels in a search (it shows names), no `DMChannelID`.
 A message may mention people (`<@U…>`, `<!channel>`, `<!here>`, `<!everyone>`): each mention of one of the conversation's
 members is a record `slack_mention`, which Slack shows to that person.
 Does not see: read marks before the episode, user groups, contents of attached files, muted channels: the exports have none.
@@ -22,7 +24,7 @@ from typing import Any
 
 from ..company import CompanyDesk, ProductRefusal, Undecided
 from .slack_search import InvalidSearch, SearchTerm, date_terms, interval, parse_search
-from .tables import csv_text, decode_cursor, encode_cursor
+from .tables import count_of, csv_text, decode_cursor, encode_cursor
 from .tools import OfficeTool
 
 SERVER = "slack-mcp-server"
@@ -184,7 +186,8 @@ def _page(desk: CompanyDesk, arguments: dict[str, Any]) -> tuple[int, str]:
     limit = str(arguments.get("limit") or "")
     if not limit or limit[-1] not in _UNITS:
         try:
-            return (int(limit) if limit else 50) or 100, ""
+            count = int(limit) if limit else 50
+            return min(count, 999) if count > 0 else 100, ""
         except ValueError:
             raise _refusal(f'invalid numeric limit: "{limit}"') from None
     if not limit[:-1].isdecimal() or not int(limit[:-1]):
@@ -280,7 +283,7 @@ def conversations_search_messages(desk: CompanyDesk, arguments: dict[str, Any]) 
         raise _refusal("no_query")
     if (link := _PERMALINK.fullmatch(str(arguments.get("search_query") or "").strip())) is not None:
         return _linked_message(desk, link[1], f"{link[2]}.{link[3]}")
-    size = min(max(int(arguments.get("limit") or 20), 1), 100)
+    size = min(max(count_of(arguments.get("limit"), 20), 1), 100)
     page = _page_number(str(arguments.get("cursor") or ""))
     tests = [_SearchTest(desk, term) for term in terms]
     wanted = page * size
@@ -438,7 +441,8 @@ def channels_list(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     """Answer the conversations of some kinds that the person can see, by name; by size if asked for."""
     named = {kind.strip() for kind in str(arguments.get("channel_types") or "").split(",")} & set(_KINDS.values())
     kinds = named or {"public_channel", "private_channel"}
-    size = min(int(arguments.get("limit") or 100), 999)
+    size = min(count_of(arguments.get("limit"), 100), 999)
+    size = size if size > 0 else 100
     rows = sorted((_channel_row(desk, channel) for channel in _channels(desk)
                    if _kind(desk, channel) in kinds and not desk.value(CHANNEL, channel, "archived", False)),
                   key=lambda row: (row[1], row[0]))
@@ -471,7 +475,7 @@ def users_search(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     query = str(arguments.get("query") or "").strip().lower()
     if not query:
         raise _refusal("query is required")
-    size = min(int(arguments.get("limit") or 10), 100)
+    size = min(count_of(arguments.get("limit"), 10), 100)
     size = size if size > 0 else 10
     names = ("name", "real_name", "display_name", "email")
     matches = [user for user in desk.ids(ACCOUNT)
@@ -592,9 +596,9 @@ def conversations_unreads(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
             keys = [key for key in keys if own in _mentioned(desk, channel, desk.value(MESSAGE, key, "text"))]
         if keys:
             unread.append((_PRIORITY.index(kind), channel, kind, mark, keys))
-    unread = sorted(unread, key=lambda each: each[0])[:int(arguments.get("max_channels") or 50)]
+    unread = sorted(unread, key=lambda each: each[0])[:count_of(arguments.get("max_channels"), 50)]
     if arguments.get("include_messages", True):
-        size = int(arguments.get("max_messages_per_channel") or 10)
+        size = count_of(arguments.get("max_messages_per_channel"), 10)
         return _messages(desk, [key for *_, keys in unread for key in keys[:size]])
     return csv_text(UNREADS, [[channel, _channel_name(desk, channel), kind, len(keys), mark, _ts_of(keys[0])]
                               for _, channel, kind, mark, keys in unread])

@@ -1,4 +1,4 @@
-"""CSV and base64 as Go's servers write them."""
+"""CSV, base64 and numbers of arguments as public servers of tools take and write them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ _SPECIAL = frozenset(',"\r\n')
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as Go's `encoding/csv` writes it: a cell is quoted only where it must be, lines end with a line feed."""
     return "".join(",".join(map(_cell, row)) + "\n" for row in (header, *rows))
+
+
+def count_of(value: object, otherwise: int) -> int:
+    """Return an argument that is a number or the text of one; `otherwise` for anything else."""
+    try:
+        return int(float(str(value)))
+    except (ValueError, OverflowError):
+        return otherwise
 
 
 def encode_cursor(text: str) -> str:
