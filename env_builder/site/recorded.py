@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
@@ -143,7 +144,7 @@ def lost_requests(session: PageSession) -> frozenset[int]:
             login, began = typed, None
         elif typed is None and login is not None and request.location is None:
             page = session.page(place)
-            if page is None or not asks_for_login(page):
+            if request.status != HTTPStatus.UNAUTHORIZED and (page is None or not asks_for_login(page)):
                 began = None
             elif began is None:
                 began = place

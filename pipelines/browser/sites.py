@@ -52,7 +52,9 @@ def environment_of(library: Library, name: str) -> Row | None:
     tasks = library.read(folder / "tasks.jsonl", lambda path: list(rows_of(path))) or []
     tools = library.read(folder / "tools.jsonl", lambda path: list(rows_of(path))) or []
     work = work_of(library, row["of_what"]) if row["kind"] == "site" else []
-    return {**row, "tools": tools, "tasks": tasks[:LISTED], "n_listed": min(LISTED, len(tasks)), "work": work,
+    apps = (library.read(folder / "manifest.json", document_of) or {}).get("apps", [])
+    expiry = next((app["expiry"] for app in apps if "expiry" in app), None)
+    return {**row, "tools": tools, "tasks": tasks[:LISTED], "n_listed": min(LISTED, len(tasks)), "work": work, "expiry": expiry,
             "audit": document_of(library.out / "rewards" / name / "audit.json")}
 
 

@@ -94,6 +94,7 @@ def test_the_environment_of_a_site_is_listed_with_its_tasks_and_judged_work(serv
         assert row["task_id"] is None or f"/task?id={row['task_id']}" in text
     assert text.count('<span class="chip good">right</span>') == 12 and text.count('<span class="chip bad">wrong</span>') == 1
     assert "browser_click" in text and "files_move" in text
+    assert "changes nothing here: no request of somebody who was not logged in" in text
 
 
 def test_a_session_says_who_asked_what_was_wrong_and_shows_its_pages(server: Server, out: Path) -> None:
