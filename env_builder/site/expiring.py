@@ -9,9 +9,11 @@ site whose next request is the first to meet a lost login: an assumption, which 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from env_builder.runtime.site.trees import encode
 from env_builder.site.parsing import collapse
@@ -56,6 +58,31 @@ def _requests(session: PageSession, path_of: PathOf, closed: Container[str]) -> 
                 place not in lost or place - 1 not in lost):
             pause = (request.at - session.requests[place - 1].at).total_seconds()
             yield _LoggedInRequest(pause, place in lost)
+
+
+class LoginTarget(NamedTuple):
+    """Where somebody was led who was not logged in."""
+
+    pattern: str
+    """`{next}`: the address that was asked for; `{path}`: its path alone."""
+    tells_them_apart: bool
+    """The address had a query, so both differ."""
+
+
+def login_target(url: str, location: str) -> LoginTarget:
+    """Return where a redirect leads, in terms of the address that was asked for; without a query it counts as whole."""
+    path, _, query = url.partition("?")
+    address, mark, back = location.partition("?")
+    for text, name in ((quote(url), "{next}"), (url, "{next}"), (path, "{path}")):
+        if text in back:
+            return LoginTarget(f"{address}{mark}{back.replace(text, name)}", bool(query))
+    return LoginTarget(location, bool(query))
+
+
+def usual_target(targets: Sequence[LoginTarget]) -> str:
+    """Return the pattern that most redirects have; of those whose address had a query, if there are any."""
+    telling = [each.pattern for each in targets if each.tells_them_apart] or [each.pattern for each in targets]
+    return Counter(telling).most_common(1)[0][0]
 
 
 def refusals_of(sessions: Iterable[PageSession], path_of: PathOf) -> dict[str, list[Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import zip_longest
@@ -24,7 +24,7 @@ from env_builder.runtime.canonical import canonical
 from env_builder.runtime.site.browser import SiteBrowser
 from extractors.formats.correction import ROLES
 from pipelines.browser.changes import MOST, differences, loaded
-from pipelines.browser.framed import framed
+from pipelines.browser.framed import FramedPage, framed
 from pipelines.browser.trajectories import TaskTrajectory, key_of
 from pipelines.playing import Move, Room, graded, load, played
 
@@ -214,8 +214,8 @@ def _browser(room: Room) -> SiteBrowser | None:
     return next((each.browser for each in getattr(state, "states", [state]) if isinstance(each, SiteState)), None)
 
 
-def _page(room: Room) -> Callable[[], str] | None:
-    """Return what makes the HTML of the page that is shown; None where none is."""
+def _page(room: Room) -> Callable[[Mapping[str, str]], FramedPage] | None:
+    """Return what makes the page that is shown, given style sheets by path; None where none is."""
     browser = _browser(room)
     page = browser.page if browser is not None else None
     return None if browser is None or page is None else partial(framed, page, browser.view(page))

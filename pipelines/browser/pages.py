@@ -149,8 +149,9 @@ class Browser:
         at = min(_whole(query.get("step", "0")) or len(steps), len(steps))
         make = steps[at - 1]["page"] if steps else None
         images = {step["place"]: image for step in steps[:at] if (image := screenshot(step["recorded"]))}
+        sheets = sites.sheets_of_room(self.library, task["service"])
         return {"template": "replay", "task": task, "way": way, "messages": messages, "steps": steps[:at], "at": at,
-                "frame": make() if make is not None else None, "images": images, "n_steps": len(steps), "play": play,
+                "frame": make(sheets) if make is not None else None, "images": images, "n_steps": len(steps), "play": play,
                 "grade": comparing.grade(way, play),
                 "ways": trajectories.trajectories_of(self.library, task["room"], task)}
 

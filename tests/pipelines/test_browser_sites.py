@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from env_builder.runtime.site.trees import Element
 from env_builder.site.parsing import parse
 from pipelines.browser import editing
+from pipelines.browser.frame_styles import LINK
 from pipelines.browser.framed import framed_text, screenshot
-from pipelines.browser.guard import POLICY
+from pipelines.browser.guard import POLICY, policy
 from pipelines.browser.library import Library
 from pipelines.running.run import run
 from pipelines.settings import Settings
@@ -60,7 +61,8 @@ def server(out: Path) -> Iterator[Server]:
 
 def page(server: Server, path: str) -> str:
     status, headers, text = server.ask(path)
-    assert status == 200 and headers["content-security-policy"] == POLICY, (path, text)
+    frame_styles = [re.findall("<style>(.*?)</style>", each, re.DOTALL)[0] for each in frames(text)]
+    assert status == 200 and headers["content-security-policy"] == policy(frame_styles), (path, text)
     return text
 
 
@@ -128,7 +130,7 @@ def test_a_solution_is_replayed_page_by_page_beside_files_and_messages(server: S
     moved = page(server, f"/replay?id={task}&way=solution&step={last_step(out, task, 'files_move')}")
     assert "files:file/srv/2026-01/102.pdf" in moved and len(frames(moved)) == 1
     clicked = page(server, f"/replay?id={task}&way=solution&step={last_step(out, task, 'browser_click')}")
-    assert "It acts on <b>link &#34;" in clicked and "<u>" in frames(clicked)[0]
+    assert "It acts on <b>link &#34;" in clicked and f"<a {LINK}" in frames(clicked)[0]
     whole = page(server, f"/replay?id={task}&way=solution")
     assert "chat:message/" in whole and "reward 1" in whole and len(frames(whole)) == 1
     assert server.ask(f"/compare?id={task}&with=solution")[0] == 200
@@ -168,10 +170,10 @@ def test_what_is_typed_stands_in_the_page_and_a_password_does_not(server: Server
 
 
 def test_a_hostile_page_is_words_alone() -> None:
-    document = framed_text(parse(HOSTILE))
-    for word in ("evil", "alert", "sesame", "t0ken", "style=", "<img", "<svg", "href", "action", "autofocus", "plain-el"):
+    document = framed_text(parse(HOSTILE)).html
+    for word in ("evil", "alert", "sesame", "t0ken", " style=", "<img", "<svg", "href", "action", "autofocus", "plain-el"):
         assert word not in document, word
-    for word in ("A&lt;b&gt;", "[a cat]", "<u><a>go</a></u>", 'value="tea"', "Send", "odd"):
+    for word in ("A&lt;b&gt;", "[a cat]", f'<a {LINK}="">go</a>', 'value="tea"', "Send", "odd"):
         assert word in document, word
 
 
@@ -185,11 +187,11 @@ ATTRIBUTES = st.dictionaries(
 @given(st.recursive(st.sampled_from(("<script>x</script>", "a & b", "")), lambda below: st.builds(
     Element, NAMES, ATTRIBUTES, st.lists(below, max_size=4)), max_leaves=20))
 def test_no_tree_makes_a_frame_act_or_load(below: Element | str) -> None:
-    document = parse(framed_text(Element("html", {}, [Element("body", {}, [below])])))
+    document = parse(framed_text(Element("html", {}, [Element("body", {}, [below])])).html)
     body = next(each for each in document.elements() if each.tag == "body")
     for element in body.elements():
         assert element.tag not in ("iframe", "img", "object", "script", "style", "svg", "template", "x-y", "xmp")
-        assert not element.attributes.keys() & {"action", "href", "id", "onclick", "src", "srcdoc", "style"}
+        assert not element.attributes.keys() & {"action", "href", "onclick", "src", "srcdoc", "style"}
 
 
 def test_an_answer_that_is_an_image_is_shown_as_one() -> None:
@@ -214,3 +216,54 @@ def test_pages_of_a_site_are_accessible_run_nothing_and_fit_a_phone(server: Serv
         tab.frame_locator("iframe").locator("body").wait_for()
         tab.context.close()
     assert said == []
+
+
+SHEET = """@charset "utf-8"; @import url(https://evil.example/a.css); @font-face { font-family: x; src: url(/x.woff) }
+/* url(https://evil.example/b) */
+.box { background: url("https://evil.example/c.png") red; color: url(data:image/png;base64,aa) }
+a[href^="x"], a:link { color: green } @media print { .box { display: none } } .late { content: "</style><script>"; """
+STYLED = """<link rel=stylesheet href="/static/own.css?v=3"><link rel=stylesheet href="other.css" media="print">
+<link rel=stylesheet href="/missing.css"><style>p { color: blue }</style>
+<p class=box id=here style="color: red; background: url(https://evil.example/d)">Words <a href=/x>lead</a></p>"""
+
+
+def test_a_frame_has_recorded_styles_that_load_nothing() -> None:
+    shown = framed_text(parse(STYLED), "/pages/one", {"/static/own.css": SHEET, "/pages/other.css": ".box { color: pink }"})
+    assert shown.n_sheets == 2 and "evil" not in shown.html and "url(/x" not in shown.html and "@import" not in shown.html
+    assert "url(data:image/png;base64,aa)" in shown.style and f"a[{LINK}]" in shown.style and "[href" not in shown.style
+    assert "@media print { .box { color: pink } }" in shown.style and "p { color: blue }" in shown.style
+    assert "color: red" in shown.style and 'class="box"' in shown.html and 'id="here"' in shown.html
+    assert re.findall("<style>(.*?)</style>", shown.html, re.DOTALL) == [shown.style], "no sheet ends the element"
+
+
+@given(st.text("@import url('\"){}[]/*\\<>style;:hrefdata,\r\n\0\u202e", max_size=60))
+def test_no_sheet_changes_what_is_hashed_or_ends_the_style(text: str) -> None:
+    page = parse('<link rel=stylesheet href="/s.css"><p style="x">Words</p>')
+    shown = framed_text(page, "/", {"/s.css": text})
+    styles = [each for each in parse(shown.html).elements() if each.tag == "style"]
+    assert ["".join(map(str, each.children)) for each in styles] == [shown.style]
+    assert "Words" in shown.html and not any(each.tag == "script" for each in parse(shown.html).elements())
+
+
+def test_the_policy_of_a_page_names_the_styles_of_its_frames_alone() -> None:
+    assert policy() == POLICY and policy(["a"]) != policy(["b"])
+    assert policy(["a"]).replace(" 'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='", "") == POLICY
+
+
+@pytest.mark.slow
+def test_a_browser_shows_a_frame_in_its_styles_and_asks_nobody_for_anything(server: Server, browser: Browser) -> None:  # noqa: F811
+    sheets = {"/static/own.css": SHEET + ' } @import url("http://127.0.0.1:1/e.css"); .box { background: \\75rl(/leak.png) }'}
+    shown = framed_text(parse(STYLED + "<script>document.title = 'ran'</script>"), "/pages/one", sheets)
+    document = (f'<meta http-equiv="Content-Security-Policy" content="{policy([shown.style]).split("; frame-anc")[0]}">'
+                f'<iframe sandbox srcdoc="{html.escape(shown.html)}"></iframe>')
+    asked: list[str] = []
+    tab = browser.new_page()
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.route("**/framed", lambda route: route.fulfill(body=document, content_type="text/html"))
+    tab.goto(f"http://127.0.0.1:{server.port}/framed")
+    words = tab.frame_locator("iframe").locator("p")
+    words.wait_for()
+    assert [words.evaluate("each => getComputedStyle(each).color"),
+            words.locator("a").evaluate("each => getComputedStyle(each).color")] == ["rgb(255, 0, 0)", "rgb(0, 128, 0)"]
+    assert [url for url in asked if url.startswith("http")] == [f"http://127.0.0.1:{server.port}/framed"]
+    tab.close()

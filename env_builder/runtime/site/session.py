@@ -39,7 +39,8 @@ class SiteAccess(NamedTuple):
     users: Mapping[str, str]
     """Login -> user, as recorded visits name people."""
     login_pages: Mapping[str, str]
-    """Template of a page's path that only people who are logged in see -> where it leads others; `{next}` is what was asked."""
+    """Template of a page's path that only people who are logged in see -> where it leads others; `{next}` is the address that
+    was asked for, `{path}` its path."""
     login_routes: frozenset[str]
     """Templates of paths at which people log in."""
     login_fields: frozenset[str] = frozenset()
@@ -304,7 +305,8 @@ class SiteSession(SitePort):
 
 def _led(target: str, request: PortRequest) -> PortAnswer:
     """Return the way to the login, from where it leads back to what was asked for."""
-    return PortAnswer(302, "induced", location=target.replace("{next}", quote(urlsplit(request.url).path)))
+    location = target.replace("{next}", quote(request.url)).replace("{path}", quote(urlsplit(request.url).path))
+    return PortAnswer(302, "induced", location=location)
 
 
 def write_text(laws: FormLaws, post: Post) -> str:

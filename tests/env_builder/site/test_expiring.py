@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from env_builder.runtime.apps import Start
 from env_builder.runtime.apps.site import SiteApp, SiteState, load
 from env_builder.runtime.site.port import PortRequest
 from env_builder.site.app import SiteContent, write_app
+from env_builder.site.expiring import login_target, usual_target
 from env_builder.site.recorded import page_sessions
 from extractors.routes import templates
 from tests.env_builder.site.cards import CardSite, Recorder
@@ -185,3 +187,17 @@ def test_a_refusal_at_once_is_shown_as_it_was_recorded(tmp_path: Path) -> None:
     states = [site.reset(START._replace(expiry=seed)) for seed in range(10)]
     pages = [page for state in states for page in visits(site, state)]
     assert any("Who is there?" in page for page in pages) and not all("Who is there?" in page for page in pages)
+
+
+@given(st.sampled_from(("/in?next={}", "/in?a=b&back={}&c=d")), st.text("abc/", min_size=1), st.text("abc=&", max_size=9))
+def test_a_login_leads_back_to_the_address_or_its_path(pattern: str, path: str, query: str) -> None:
+    url = f"/{path}?{query}" if query else f"/{path}"
+    for asked, name in ((quote(url), "{next}"), (f"/{path}", "{path}")):
+        target = login_target(url, pattern.format(asked))
+        assert target.tells_them_apart == bool(query)
+        if query:
+            assert target.pattern == pattern.format(name)
+    plain, whole = login_target("/d", pattern.format("/d")), login_target("/d?e=f", pattern.format("/d"))
+    assert usual_target([plain, plain, whole]) == pattern.format("{path}"), "who asks with a query tells them apart"
+    assert login_target("/", "/in").pattern == "/in", "what is asked for is in the query alone"
+    assert usual_target([plain, plain]) == pattern.format("{next}")
