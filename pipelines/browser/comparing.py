@@ -25,6 +25,7 @@ from env_builder.runtime.site.browser import SiteBrowser
 from extractors.formats.correction import ROLES
 from pipelines.browser.changes import MOST, differences, loaded
 from pipelines.browser.framed import FramedPage, framed
+from pipelines.browser.picturing import StepPicture, pictures
 from pipelines.browser.trajectories import TaskTrajectory, key_of
 from pipelines.playing import Move, Room, graded, load, played
 
@@ -174,6 +175,8 @@ class Replayer:
         self._lock = threading.Lock()
         self._key: tuple[str, str] | None = None
         self._environment: Environment | None = None
+        self._pictures: dict[tuple[str, str], list[StepPicture | None]] = {}
+        """Of the trajectory that Chromium played last."""
 
     def play(self, path: Path, task_id: str, way: TaskTrajectory) -> tuple[list[Row], Row]:
         """(messages that the task opens with, {"steps", "grade", "end", "is_same_room"}). Raises EnvironmentBroken,
@@ -181,7 +184,7 @@ class Replayer:
         with self._lock:
             digest = (path / "manifest.json").read_text("utf-8")
             if self._key != (str(path), digest):
-                self._environment = load(path, None)
+                self._environment, self._pictures = load(path, None), {}
                 self._key = str(path), digest
             assert self._environment is not None
             environment, observation = self._environment, self._environment.reset(task_id, seed=0)
@@ -191,6 +194,16 @@ class Replayer:
             return observation.messages, {
                 **_played(Room(environment, observation), way.moves),
                 "is_same_room": rolled in (None, json.loads(digest)["content_digest"])}
+
+    def pictures(self, task_id: str, way: TaskTrajectory, sheets: Mapping[str, str]) -> list[StepPicture | None]:
+        """Return Chromium's picture after each move of what was played last. Raises Unavailable where there is no Chromium."""
+        with self._lock:
+            key = task_id, way.name
+            if key not in self._pictures and self._environment is not None:
+                start = task_id, way.about.get("seed", 0), way.about.get("perturbations", ())
+                shown, served = (self._environment.replaying(*start) for _ in range(2))
+                self._pictures = {key: pictures(shown, served, way.moves, sheets)}
+            return self._pictures[key]
 
 
 def _played(room: Room, moves: Sequence[Move]) -> Row:

@@ -18,7 +18,8 @@ from pipelines.browser.shown import visible
 
 LINK, STYLED, OPENED = "data-traceroom-link", "data-traceroom-style", "data-traceroom-open"
 """Attributes of a framed page: it had an address; it had this `style`; somebody opened it, whatever its classes say."""
-_BASE = (f"html {{ background: #fff; color-scheme: light; }}\n[{LINK}] {{ color: #0645ad; text-decoration: underline; }}\n")
+_BASE = (":where(html) { background: #fff; color-scheme: light; }\n"
+         f":where([{LINK}]) {{ color: #0645ad; text-decoration: underline; }}\n")
 _LAST = f"[{OPENED}] {{ display: block !important; visibility: visible !important; opacity: 1 !important; }}"
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LOADING = re.compile(r"@(?:import|charset|namespace)\b[^;{}]*(?:;|$)|@font-face\b[^{}]*\{[^{}]*\}", re.IGNORECASE)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from env_builder import Environment
 from env_builder.runtime.site.trees import Element
 from env_builder.site.parsing import parse
 from pipelines.browser import editing
@@ -22,10 +23,12 @@ from pipelines.browser.frame_styles import LINK
 from pipelines.browser.framed import framed_text, screenshot
 from pipelines.browser.guard import POLICY, policy
 from pipelines.browser.library import Library
+from pipelines.browser.picturing import pictures
 from pipelines.running.run import run
 from pipelines.settings import Settings
 from pipelines.trying import Workbench
-from tests.browser import PHONE, browser, new_page, violations  # noqa: F401
+from tests.browser import PHONE, browser, chromium, new_page, violations  # noqa: F401
+from tests.conftest import lacking
 from tests.pipelines.test_browser import Server
 from tests.pipelines.test_site_rooms import NAME, record
 from warehouse.store import Store
@@ -267,3 +270,33 @@ def test_a_browser_shows_a_frame_in_its_styles_and_asks_nobody_for_anything(serv
             words.locator("a").evaluate("each => getComputedStyle(each).color")] == ["rgb(255, 0, 0)", "rgb(0, 128, 0)"]
     assert [url for url in asked if url.startswith("http")] == [f"http://127.0.0.1:{server.port}/framed"]
     tab.close()
+
+
+def test_a_replay_in_chromium_has_a_picture_of_each_page(server: Server, out: Path) -> None:
+    if chromium() is None:
+        lacking("no browser is there")
+    task = task_about(out, "card 102")
+    n_steps = last_step(out, task, "chat_post")
+    text = page(server, f"/replay?id={task}&way=solution&chromium=yes")
+    pictures = re.findall(r'alt="Screenshot of step (\d+)"', text)
+    rows = map(json.loads, (out / "rewards" / NAME / "solutions.jsonl").read_text().splitlines())
+    steps = next(row["steps"] for row in rows if row["task_id"] == task)
+    assert [int(each) for each in pictures] == [place for place, step in enumerate(steps, 1)
+                                                if step["tool"].startswith("browser_")] and n_steps > len(pictures) > 3
+    images = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
+    assert len(set(images)) > 3, "pages differ"
+    assert "Screenshot of step" not in page(server, f"/replay?id={task}&way=solution")
+
+
+def test_what_chromium_cannot_follow_is_drawn_from_the_page_of_the_environment(out: Path) -> None:
+    if chromium() is None:
+        lacking("no browser is there")
+    environment = Environment.load(out / "environments" / NAME)
+    task = task_about(out, "comment on card 101")
+    shown, asked = (environment.replaying(task) for _ in range(2))
+    shown.call("browser_navigate", {"url": "/login/"})
+    moves = [{"tool": "browser_type", "arguments": {"target": 'role=textbox[name="Who"]', "text": "ivo"}},
+             {"say": "one moment"}, {"tool": "browser_navigate", "arguments": {"url": "/login/"}}]
+    typed, said, later = pictures(shown, asked, moves, {})
+    assert said is None and typed is not None and later is not None, "a message shows no page"
+    assert typed.is_drawn and later.is_drawn and screenshot(typed.png) and typed.png != later.png
