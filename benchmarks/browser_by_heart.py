@@ -164,6 +164,7 @@ def play_of(environment: Environment, task_id: str, clicks: Sequence[KnownClick]
             play.n_logins += 1
             if not all(map(play.make, login)):
                 break
+            play.leave_login()
     environment.finish()
     return environment.grade().reward, play.n_logins
 
@@ -184,11 +185,21 @@ class _ClickPlay:
         self._choose = choose
         self._carry: Carry = environment.carried if isinstance(choose, Reader) else _unchanged
         self._page: list[PageElement] = []
+        self._content = ""
 
     @property
     def asks_for_login(self) -> bool:
         """Return whether the page has a field for a password."""
         return any(each.role == "textbox" and "password" in each.name.lower() for each in self._page)
+
+    def leave_login(self) -> None:
+        """Go back where the login gave a file: then the page stays."""
+        if "Downloaded file" in self._content:
+            self._show(self._environment.call("browser_navigate_back", {}).content)
+
+    def _show(self, content: str) -> None:
+        self._content = content
+        self._page = list(elements_of(content))
 
     def make(self, click: KnownClick) -> bool:
         """Make a step; return whether what it is about is on the page."""
@@ -202,7 +213,7 @@ class _ClickPlay:
                 arguments["text"] = self._environment.carried(click.arguments["text"])
         content = self._environment.call(click.tool, arguments).content
         if click.tool.startswith("browser_"):
-            self._page = list(elements_of(content))
+            self._show(content)
         return True
 
 
