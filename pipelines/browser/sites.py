@@ -26,7 +26,7 @@ _ROOMS = """
     union all select environment, 'repository', repository, n_tasks, content_digest, rewards_digest from mart.code_rooms
     order by environment"""
 _EVENTS = """
-    select * from core.events where kind in ('page', 'request') and service = $host
+    select * from core.events where kind in ('page', 'request') and service in ($host, split_part($host, ':', 1))
     and coalesce(session_id, file_id) = $id order by happened_at, event_id"""
 _AROUND = """
     select happened_at as at, format, tool, arguments, content from core.events
@@ -35,7 +35,8 @@ _AROUND = """
     and lower(split_part(name, '@', 1)) = lower(split_part($person, '@', 1)) order by happened_at, position, event_id"""
 _SHEETS = """
     select content, max(json_extract_string(value, '$.body')) as text from core.events
-    where kind = 'log' and json_extract_string(value, '$.type') = 'text/css' and content is not null and service = $host
+    where kind = 'log' and json_extract_string(value, '$.type') = 'text/css' and content is not null
+    and service in ($host, split_part($host, ':', 1))
     and json_extract_string(value, '$.body') is not null group by content order by content"""
 _AFTER = timedelta(minutes=15)
 """How long after the last request what the person did counts as part of the session."""
@@ -93,7 +94,9 @@ def find_work(library: Library, session_id: str, step: int) -> Row | None:
         return None
     events = library.rows(_EVENTS, host=work["host"], id=session_id) or library.rows(
         _EVENTS, host=work["host"], id=session_id.rpartition("~")[0])
-    requests = next((each.requests for each in page_sessions(events) if each.session_id == session_id), ())
+    sessions = [each for each in page_sessions(events) if each.session_id == session_id]
+    own = sorted(sessions, key=lambda each: each.host != work["host"])   # of two sites of one host, this one
+    requests = own[0].requests if own else ()
     if step > len(requests):
         raise Missing(f"session {session_id} has no page {step}", hint=f"it has {len(requests)}")
     at = step or min(1, len(requests))
