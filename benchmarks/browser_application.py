@@ -7,8 +7,10 @@ OUT is what `traceroom run` wrote of the portal's logs; the project of the appli
 published task, the records that the back office's pages show as of the task's start (read from the site's own pages: recorded,
 else induced) fill the application's database, with its clock at that instant; then the known solution is played in both hosts
 by roles and names of what was clicked, and again without its last call. `verdicts_equal`: of these plays, those with the same
-reward; `addresses_equal`: those whose page has the same address after each call. Plays about customers' pages, products and
-reports are counted with the reason why they are not compared. Does not see: notes that orders had before, requests of scripts.
+reward; `addresses_equal`: those whose page has the same address after each call; `application_journals_equal`: those that ask
+for the same, in the same order, values of anti-forgery fields aside. Plays about customers' pages, products and
+reports are counted with the reason why they are not compared. Does not see: notes that orders had before, requests of
+scripts.
 With DATA, the folder of the logs, the same plays run in Chromium too, over the induced site: `chromium_documents_equal` are
 those after which the same documents have changed, which is what a verdict reads. Prints one JSON object on its last line.
 """
@@ -35,6 +37,8 @@ from env_builder import Environment
 from env_builder.runtime.apps import Start
 from env_builder.runtime.apps.site import SiteApp
 from env_builder.runtime.records import Task
+from env_builder.runtime.site.browser import SiteBrowser
+from env_builder.runtime.site.port import PortAnswer, PortRequest, SitePort
 from env_builder.runtime.site.trees import Element
 from env_builder.site.application import Application
 from env_builder.site.chromium import ChromiumHost
@@ -43,6 +47,7 @@ from pipelines.settings import Settings
 
 PROJECT = Path(__file__).parent / "portal_application"
 PASSWORD = "sesame"
+_TOKEN = re.compile("csrf|token", re.IGNORECASE)
 _NUMBER = re.compile(r"/dashboard/orders/(\d+)/")
 Row = dict[str, Any]
 
@@ -55,6 +60,21 @@ class HostPlay(NamedTuple):
     """Of the page after each call."""
     refused: list[str]
     """Calls that were refused."""
+    journal: list[Any]
+    """Requests: method, address and form."""
+
+
+class JournalPort(SitePort):
+    """A port that writes down what it is asked for."""
+
+    def __init__(self, port: SitePort) -> None:
+        self._port = port
+        self.journal: list[Any] = []
+
+    def ask(self, request: PortRequest) -> PortAnswer:
+        form = [(name, "" if _TOKEN.search(name) else value) for name, value in request.form or ()]
+        self.journal.append((request.method, request.url, form))
+        return self._port.ask(request)
 
 
 class PortalRecords:
@@ -180,13 +200,16 @@ class ComparedHosts:
                 (folder / "records.json").write_text(json.dumps(records))
                 self._fill(folder)
                 for calls, kind in ((clicks, pairs), (clicks[:-1], wrong)):
-                    kind.append((self._played(task, calls), self._play(task, calls, folder)))
+                    kind.append((self._played(task, calls)._replace(journal=self._journal(task, calls)),
+                                 self._play(task, calls, folder)))
                     if (differing := _differing(*kind[-1])) is not None:
                         print(f"{task.goal.splitlines()[0]}: {differing}")
         return {"application_plays": sum(reasons.values()) + len(pairs), "application_plays_compared": len(pairs),
                 "verdicts_equal": _share(sum(one.reward == two.reward for one, two in pairs + wrong), len(pairs + wrong)),
                 "addresses_equal": _share(sum(one.addresses == two.addresses for one, two in pairs + wrong),
                                           len(pairs + wrong)),
+                "application_journals_equal": _share(sum(one.journal == two.journal for one, two in pairs + wrong),
+                                                     len(pairs + wrong)),
                 "paid_by_application": sum(two.reward == 1.0 for _, two in pairs),
                 "unfinished_paid_by_application": sum(two.reward == 1.0 for _, two in wrong),
                 "calls_refused_by_application": sum(len(two.refused) for _, two in pairs),
@@ -224,9 +247,9 @@ class ComparedHosts:
         command = ["env", *(f"{name}={value}" for name, value in variables.items()), str(self._python), "-m", "django",
                    "runserver", "{port}", "--noreload", "--insecure"]
         with Application(command, folder, self._site.origin, logins).started() as running:
-            self._site.application = running.port
+            self._site.application = port = JournalPort(running.port)
             try:
-                return self._played(task, clicks)
+                return self._played(task, clicks)._replace(journal=port.journal)
             finally:
                 self._site.application = None
 
@@ -242,12 +265,23 @@ class ComparedHosts:
             if result.is_error:
                 refused.append(f"{click.tool}: {result.content[:120]}")
         environment.finish()
-        return HostPlay(environment.grade().reward, addresses, refused)
+        return HostPlay(environment.grade().reward, addresses, refused, [])
+
+    def _journal(self, task: Task, clicks: Sequence[KnownClick]) -> list[Any]:
+        """Return what the same play asks the induced site for."""
+        state = self._site.reset(Start(task.starts_at, frozenset(task.session_ids), 0))
+        port = JournalPort(state.port)
+        browser = SiteBrowser(port, self._site.origin, shelf=state.shelf)
+        for click in clicks:
+            if click.tool.startswith("browser_"):
+                browser.call(click.tool, with_selector(click))
+        return port.journal
 
 
 def _differing(own: HostPlay, real: HostPlay) -> str | None:
     if own.reward == real.reward and own.addresses == real.addresses:
-        return None
+        asks = next((f"{one} | {two}" for one, two in zip(own.journal, real.journal, strict=False) if one != two), None)
+        return asks if own.journal != real.journal else None
     place = next((f"{one} | {two}" for one, two in zip(own.addresses, real.addresses, strict=False) if one != two), "")
     return f"{own.reward} | {real.reward} {place} {real.refused[:1]}"
 

@@ -140,29 +140,81 @@ def _read(wanted: PageElement, alike: Sequence[PageElement], row: str) -> str | 
     return chosen[0].ref if chosen else None
 
 
+MOST_LOGINS = 20
+"""Logins of a play that loses them again and again."""
 CLICKERS: dict[str, Choose] = {"refs": by_ref, "names": by_name, "paths": by_path, "rows": by_row}
 
 
 def reward_of(environment: Environment, task_id: str, clicks: Sequence[KnownClick], choose: Choose, seed: int,
               perturbations: Sequence[str] = PERTURBATIONS) -> float | None:
     """Return what a play is worth after a randomised reset."""
+    return play_of(environment, task_id, clicks, choose, seed, perturbations)[0]
+
+
+def play_of(environment: Environment, task_id: str, clicks: Sequence[KnownClick], choose: Choose, seed: int,
+            perturbations: Sequence[str] = PERTURBATIONS) -> tuple[float | None, int]:
+    """Return what a play is worth, and how often it logged in again: a reader does where a page asks for it."""
     environment.reset(task_id, seed=seed, perturbations=perturbations)
-    carry: Carry = environment.carried if isinstance(choose, Reader) else _unchanged
-    page: list[PageElement] = []
-    for click in clicks:
-        arguments = {**carry(dict(click.arguments))}
-        if "target" in arguments:
-            ref = choose(click.element, page, carry) if click.element is not None else None
-            if ref is None:
+    play = _ClickPlay(environment, choose)
+    for place, click in enumerate(clicks):
+        if not play.make(click):
+            break
+        login = login_of_play(clicks[:place + 1])
+        while login and isinstance(choose, Reader) and play.asks_for_login and play.n_logins < MOST_LOGINS:
+            play.n_logins += 1
+            if not all(map(play.make, login)):
                 break
+            play.leave_login()
+    environment.finish()
+    return environment.grade().reward, play.n_logins
+
+
+def login_of_play(clicks: Sequence[KnownClick]) -> Sequence[KnownClick]:
+    """Return the steps of the first login, the name, the password and what sends them; none before all were made."""
+    place = next((place for place, click in enumerate(clicks) if click.element is not None and "text" in click.arguments
+                  and "password" in click.element.name.lower()), None)
+    return () if place is None or place + 2 > len(clicks) else clicks[place - 1:place + 2]
+
+
+class _ClickPlay:
+    """A play of known steps, as far as it has come."""
+
+    def __init__(self, environment: Environment, choose: Choose) -> None:
+        self.n_logins = 0
+        self._environment = environment
+        self._choose = choose
+        self._carry: Carry = environment.carried if isinstance(choose, Reader) else _unchanged
+        self._page: list[PageElement] = []
+        self._content = ""
+
+    @property
+    def asks_for_login(self) -> bool:
+        """Return whether the page has a field for a password."""
+        return any(each.role == "textbox" and "password" in each.name.lower() for each in self._page)
+
+    def leave_login(self) -> None:
+        """Go back where the login gave a file: then the page stays."""
+        if "Downloaded file" in self._content:
+            self._show(self._environment.call("browser_navigate_back", {}).content)
+
+    def _show(self, content: str) -> None:
+        self._content = content
+        self._page = list(elements_of(content))
+
+    def make(self, click: KnownClick) -> bool:
+        """Make a step; return whether what it is about is on the page."""
+        arguments = {**self._carry(dict(click.arguments))}
+        if "target" in arguments:
+            ref = self._choose(click.element, self._page, self._carry) if click.element is not None else None
+            if ref is None:
+                return False
             arguments["target"] = ref
             if click.element is not None and "password" in click.element.name.lower() and "text" in arguments:
-                arguments["text"] = environment.carried(click.arguments["text"])
-        content = environment.call(click.tool, arguments).content
+                arguments["text"] = self._environment.carried(click.arguments["text"])
+        content = self._environment.call(click.tool, arguments).content
         if click.tool.startswith("browser_"):
-            page = list(elements_of(content))
-    environment.finish()
-    return environment.grade().reward
+            self._show(content)
+        return True
 
 
 def _unchanged(value: Any) -> Any:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from browser_by_heart import CLICKERS, Reader, known_clicks, reward_of
+from browser_by_heart import CLICKERS, Reader, known_clicks, play_of, reward_of
 
 from env_builder import Environment
 from env_builder.runtime.canonical import digest
@@ -31,6 +31,7 @@ from warehouse.store import Store
 Figures = dict[str, Any]
 Step = dict[str, Any]
 SEEDS = (1, 2, 3)
+EXPIRY_SEEDS = 20
 _PASSWORD = re.compile(r"password", re.IGNORECASE)
 
 
@@ -43,7 +44,7 @@ def tasks(data: Path) -> Figures:
         figures = _verdicts(out, truth) | _audit(out) | passwords(data / "logs", out)
         for name in sorted(path.name for path in (out / "environments").glob("site-*")):
             room = PublishedRoom(out, name)
-            figures |= room.by_heart() | room.speed() | room.filing(_held_out(out, truth)) | room.variants()
+            figures |= room.by_heart() | room.expiry() | room.speed() | room.filing(_held_out(out, truth)) | room.variants()
         return figures
 
 
@@ -141,6 +142,16 @@ class PublishedRoom:
         known = sum(self.reward(task_id, steps) == 1.0 for task_id, steps in self.solutions.items())
         return {"known_solutions_paid": known, "by_heart": max(shares[name] for name in CLICKERS),
                 **{f"by_heart_{name}": shares[name] for name in CLICKERS}, "solved_by_reading": shares["reading"]}
+
+    def expiry(self) -> Figures:
+        """Return plays in which the login ran out, and the share of these that whoever reads and logs in again still solves."""
+        results = []
+        for task_id in sorted(self.solutions):
+            clicks = known_clicks(self.environment, task_id, self.solutions[task_id])
+            plays = (play_of(self.environment, task_id, clicks, Reader(self.synonyms), seed, ("expiry",))
+                     for seed in range(EXPIRY_SEEDS))
+            results += [reward == 1.0 for reward, n_logins in plays if n_logins]
+        return {"expiry_plays": len(results), "expiry_solved": round(sum(results) / max(len(results), 1), 3)}
 
     def speed(self) -> Figures:
         """Return calls of known solutions a second of the processor, in whole episodes whose pages were shown before."""

@@ -37,6 +37,8 @@ line 2</textarea><input type=range name=r aria-label=Range><input type=date name
 <form action=/turned method=post><input type=hidden name=w value=2><button>Turned</button></form>
 <form action=/up method=post enctype=multipart/form-data><input type=file name=up aria-label=Up multiple>
 <button>Send</button></form>
+<form method=post><input type=hidden name=again value=1><button>Again</button></form>
+<form><button name=got value=1>Getting</button></form>
 <details><summary>More</summary><a href=/inside>Inside</a></details>
 </body></html>"""
 _HOME = parse(HOME)

@@ -292,7 +292,8 @@ class Environment:
             there = "see Environment.tasks" if self.tasks else "in an image tasks.jsonl is mounted, or a host hands it over"
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, {there}")
         fresh = self._perturbations.seed if "fresh" in self._perturbations.switches else None
-        self._begin(task, Start(task.starts_at, frozenset(task.session_ids), fresh, self._perturbations.layout, task.task_id))
+        self._begin(task, Start(task.starts_at, frozenset(task.session_ids), fresh, self._perturbations.layout, task.task_id,
+                                self._perturbations.expiry))
         self._limits = limits or task.limits
         opening = [*map(dict, task.opening)]
         if self._perturbations.switches and not set(RELABELLINGS).isdisjoint(self._perturbations.switches):

@@ -103,6 +103,11 @@ class Perturbations:
         return any(_text(each["content"], arguments) == content for each in self._rows.get(tool, {}).get("faults", ()))
 
     @property
+    def expiry(self) -> int | None:
+        """Return the seed of when sessions of apps run out; None: they do not."""
+        return self.seed if "expiry" in self.switches else None
+
+    @property
     def layout(self) -> int | None:
         """Return the seed of how pages are laid out; None: as recorded."""
         return self.seed if "shuffled" in self.switches else None

@@ -1,14 +1,15 @@
 """Write the app of a site: what its recorded sessions teach, and for each task's session what it was answered in which state.
 
 In: sessions of pages, the bytes of downloads by hash, who begins which task. Out: the folder of an app of the kind `site`:
-what `learning.write_site` writes, laws of forms, who may log in (with passwords of the environment's own), recorded answers by
-state, and files. Does not see: pages as people without a login see them, where every recorded session logged in first.
+what `learning.write_site` writes, laws of forms, who may log in (with passwords of the environment's own) and how logins run
+out, recorded answers by state, and files. Does not see: pages as people without a login see them, where every recorded
+session logged in first.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -21,6 +22,7 @@ from env_builder.runtime.site.form_ledger import SESSION, FormLaws, Post, change
 from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.session import advanced, login_text, question_of, write_text
+from env_builder.site.expiring import LoginTarget, learn_expiry, login_target, refusals_of, usual_target
 from env_builder.site.form_laws import accepted, form_before, learn_laws
 from env_builder.site.layouts import learn_layout
 from env_builder.site.learning import RecordedAnswer, SiteLearner, write_site
@@ -81,12 +83,25 @@ class LearntSite:
             if login_of(request) is not None and (path := self._path("POST", request.url)) is not None:
                 fields[path].update(password_fields(request))
         routes = set(fields)
+        login_pages, refusals = self._login_pages(routes), refusals_of(self.sessions, self._path)
         secret = digest(" ".join(session.session_id for session in self.sessions))
         return {"users": dict(sorted(logins.items())), "login_routes": sorted(routes),
                 "login_fields": sorted({name for names in fields.values() for name in names}),
                 "login_only": sorted(self._login_only()),
                 "passwords": {login: digest(f"{secret} {login}")[:10] for login in sorted(logins)},
-                "login_pages": dict(sorted(self._login_pages(routes).items()))}
+                "login_pages": dict(sorted(login_pages.items())), "login_posts": self._login_posts(routes),
+                "refusals": refusals, "expiry": learn_expiry(self.sessions, self._path, {*login_pages, *refusals})}
+
+    def _login_posts(self, login_routes: set[str]) -> dict[str, str]:
+        """Return template of a path -> where forms led that were sent when the login had run out."""
+        targets: dict[str, list[LoginTarget]] = defaultdict(list)
+        for session in self.sessions:
+            for request in (session.requests[place] for place in sorted(lost_requests(session))):
+                path = self._path("POST", request.url)
+                if request.method == "POST" and path is not None and path not in login_routes and request.location and (
+                        self._path("GET", urlsplit(request.location).path) in login_routes):
+                    targets[path].append(login_target(request.url, request.location))
+        return {path: usual_target(each) for path, each in sorted(targets.items())}
 
     def _login_only(self) -> Iterator[str]:
         """Yield the templates of paths whose every page asks for a login: who is led there was refused."""
@@ -100,20 +115,20 @@ class LearntSite:
 
     def _login_pages(self, login_routes: set[str]) -> dict[str, str]:
         """Return template of a path -> where people who are not logged in are led; only where every one of them was."""
-        targets: dict[str, Counter[str]] = defaultdict(Counter)
+        targets: dict[str, list[LoginTarget]] = defaultdict(list)
         shown: set[str] = set()
         for session in self.sessions:
-            for request in session.requests:
-                if login_of(request) is not None:
-                    break
+            lost, is_out = lost_requests(session), True
+            for place, request in enumerate(session.requests):
+                is_out = is_out and login_of(request) is None
                 path = self._path(request.method, request.url)
-                if path is None or request.method != "GET":
+                if path is None or request.method != "GET" or not (is_out or place in lost):
                     continue
                 if request.location and self._path("GET", urlsplit(request.location).path) in login_routes:
-                    targets[path][request.location.replace(urlsplit(request.url).path, "{next}")] += 1
-                else:
+                    targets[path].append(login_target(request.url, request.location))
+                elif is_out and request.status != HTTPStatus.UNAUTHORIZED:
                     shown.add(path)
-        leading = {path: counts.most_common(1)[0][0] for path, counts in sorted(targets.items()) if path not in shown}
+        leading = {path: usual_target(each) for path, each in sorted(targets.items()) if path not in shown}
         others = {path for session in self.sessions for request in session.requests
                   if request.method == "GET" and (path := self._path("GET", request.url)) is not None}
         first = {path.strip("/").partition("/")[0]: target for path, target in leading.items()}

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,19 @@ class ChromiumHost:
         if self._browser is None:
             raise ValueError("the host was not started: use it in a with statement")
         return ChromiumBrowser(self._browser, port, origin, **options)
+
+    def draw(self, html: str, width: int = 1280, height: int = 720) -> str:
+        """Return a picture (PNG in base64) of a page that runs and loads nothing."""
+        if self._browser is None:
+            raise ValueError("the host was not started: use it in a with statement")
+        context = self._browser.new_context(
+            viewport={"width": width, "height": height}, java_script_enabled=False, offline=True)
+        try:
+            page = context.new_page()
+            page.set_content(html)
+            return b64encode(page.screenshot()).decode()
+        finally:
+            context.close()
 
 
 class ChromiumBrowser:
@@ -354,8 +368,6 @@ class ChromiumBrowser:
         return f"### Result\nFound {len(numbers)} match{'es' if len(numbers) != 1 else ''} for {shown}:\n\n{windows}"
 
     def _screenshot(self, arguments: Mapping[str, Any]) -> str:
-        from base64 import b64encode
-
         kind = arguments.get("type", "png")
         if "target" in arguments:
             return b64encode(self._locate(arguments["target"]).screenshot(type=kind)).decode()

@@ -14,11 +14,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from env_builder.runtime.site.trees import Element
 from env_builder.site.parsing import parse
+from env_builder.site.ports import SitePorts
 
 _IS_TOKEN = re.compile(r"token|csrf|xsrf|nonce|sectok|viewstate|captcha", re.IGNORECASE).search
 SECRET = "[secret]"
@@ -143,7 +145,7 @@ def lost_requests(session: PageSession) -> frozenset[int]:
             login, began = typed, None
         elif typed is None and login is not None and request.location is None:
             page = session.page(place)
-            if page is None or not asks_for_login(page):
+            if request.status != HTTPStatus.UNAUTHORIZED and (page is None or not asks_for_login(page)):
                 began = None
             elif began is None:
                 began = place
@@ -192,11 +194,14 @@ def _is_before_login(request: RecordedRequest, login: RecordedRequest) -> bool:
     return request.path == login.path or urlsplit(request.location or "").path == login.path
 
 
-def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP) -> list[PageSession]:
+def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP,
+                  sites: SitePorts | None = None) -> list[PageSession]:
     """Return the sessions of events (rows of `core.events`, of the kinds `page` and `request`), by host and beginning.
 
-    A session that no id names is called by its file; of several in one file, the second ends in `~2`."""
+    `sites`: which ports of a host are one site, where other events than these tell. A session that no id names is called by
+    its file; of several in one file, the second ends in `~2`."""
     events = sorted((row for row in events if row["happened_at"] is not None), key=lambda row: row["happened_at"])
+    sites = sites or SitePorts(events)
     users: dict[str, set[str]] = defaultdict(set)
     for row in events:
         if row["session_id"] is None and row["name"]:
@@ -210,12 +215,12 @@ def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP) -> 
     for row in events:
         request = _request(row)
         if request is not None and row["session_id"] is None:
-            _note_login(elsewhere[str(row["file_id"]), False], row, request)
+            _note_login(elsewhere[str(row["file_id"]), False], sites.site(row), request)
         elif request is not None:
-            _note_login(elsewhere[str(row["session_id"]), True], row, request)
+            _note_login(elsewhere[str(row["session_id"]), True], sites.site(row), request)
         if request is not None and not way.is_part(row, request):
             is_stated = row["session_id"] is not None
-            host, name = str(row["service"]), row["name"]
+            host, name = sites.site(row), row["name"]
             if not name and len(of_file := users.get(str(row["file_id"]), set())) == 1 and not is_stated:
                 name = next(iter(of_file))   # what somebody asked for before they said who they are
             session_id = str(row["session_id"] if is_stated else row["file_id"])
@@ -224,13 +229,15 @@ def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP) -> 
             if name:
                 identities.setdefault(key, name)
             address = urlsplit(row["content"] or "")
-            if address.hostname == host:
+            if address.hostname == row["service"]:
                 origins[host][f"{address.scheme}://{address.netloc.rpartition('@')[2]}"] += 1
     sessions: list[PageSession] = []
     numbers: Counter[tuple[str, str]] = Counter()
     for key in sorted(grouped, key=lambda each: (min(request.at for request in grouped[each]), each)):
         origin = origins[key.host].most_common(1)[0][0] if origins[key.host] else None
         ordered = sorted(grouped[key], key=lambda each: each.at)
+        if origin is not None:
+            ordered = [_under(origin, each, sites) for each in ordered]
         for requests in [ordered] if key.is_stated else _sittings(ordered, gap):
             numbers[key.host, key.session_id] += 1
             n = numbers[key.host, key.session_id]
@@ -244,9 +251,17 @@ def page_sessions(events: Iterable[Mapping[str, Any]], gap: timedelta = GAP) -> 
     return sorted(sessions, key=lambda each: (each.host, each.requests[0].at, each.session_id))
 
 
-def _note_login(logins: dict[str, set[str]], row: Mapping[str, Any], request: RecordedRequest) -> None:
+def _note_login(logins: dict[str, set[str]], host: str, request: RecordedRequest) -> None:
     if (login := login_of(request)) is not None and request.location:
-        logins[str(row["service"])].add(login)
+        logins[host].add(login)
+
+
+def _under(origin: str, request: RecordedRequest, sites: SitePorts) -> RecordedRequest:
+    """Return a request of a site that answers on several ports, as if it did on one."""
+    service = urlsplit(origin).hostname or ""
+    return request._replace(
+        location=sites.under(origin, service, request.location) if request.location else request.location,
+        html=sites.under(origin, service, request.html) if request.html else request.html)
 
 
 class _WayThroughHosts:

@@ -93,7 +93,7 @@ class SiteRoom:
         """Return the apps of the environment."""
         source = self._source
         people = {piece.session.session_id: piece.person for piece in source.pieces if piece.person}
-        options: Row = {"origin": source.origin}
+        options: Row = {"origin": source.origin, "expiry": self._access["expiry"]}
         apps = []
         if source.files is not None:
             options["downloads"] = {"app": FILES, "folder": self._folders.pattern}

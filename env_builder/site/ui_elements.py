@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from env_builder.runtime.site.session import one_form
 from env_builder.site.played_work import PlayedWork
 from env_builder.site.playing import PlayedCall
+from env_builder.site.ports import SitePorts, port_of
 from env_builder.site.recorded import PageSession
 
 _ACTS = {"browser_click": (("click", "check"), ("submit",)), "browser_type": (("type", "input", "change"),),
@@ -43,14 +44,16 @@ class UiEvent(NamedTuple):
     element: Mapping[str, Any]
 
 
-def ui_events(rows: Iterable[Mapping[str, Any]], host: str) -> list[UiEvent]:
-    """Return the events of a host, in order. `rows`: of `core.events`, with an xpath among their arguments."""
+def ui_events(rows: Iterable[Mapping[str, Any]], host: str, sites: SitePorts | None = None) -> list[UiEvent]:
+    """Return the events of a host, in order. `rows`: of `core.events`, with an xpath among their arguments; `sites`: which
+    ports of a host are one site."""
+    sites = sites or SitePorts(())
     events = []
     for row in rows:
         facts = json.loads(row["arguments"] or "{}")
         url = facts.get("url")
         match = re.match(r"\w+://([^/?#:]+)(?::\d+)?([^#]*)", url) if isinstance(url, str) else None
-        if match is None or match[1] != host or row["happened_at"] is None or not facts.get("xpath"):
+        if match is None or sites.named(match[1], port_of(url)) != host or row["happened_at"] is None or not facts.get("xpath"):
             continue
         element = {name: facts[name] for name in _KEPT if facts.get(name) not in (None, "")}
         value = facts.get("value")

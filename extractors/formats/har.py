@@ -85,7 +85,7 @@ def tell_entry(record: LogRecord, number: int, entry: Row, emit: Emit) -> None:
     content = response.get("content") or {}
     answer: Row = {"status": response.get("status") or None}   # 0: it was blocked or given up
     if _kind(request, response, entry) in _PAGES:
-        answer = _page(response)
+        answer = _page(response) | _port(request["url"])
     elif "text" in content:
         answer["body"] = _body(content)
     lossy = _lost(response)
@@ -111,6 +111,12 @@ def _page(response: Row) -> Row:
     if content.get("text"):
         page["body"] = _body(content)
     return {name: value for name, value in page.items() if value is not None}
+
+
+def _port(url: str) -> Row:
+    """Return the port of an address if it is none that the scheme has by itself."""
+    port = urlsplit(url).port
+    return {} if port in (None, 80, 443) else {"port": port}
 
 
 def _lost(response: Row) -> list[str]:

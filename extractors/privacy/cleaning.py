@@ -3,7 +3,9 @@
 Event ids stay. Equal texts are cleaned once. What people said is searched again with the names of its session, for misspelt
 ones: a rare word within one edit (Damerau 1964) of a name of five letters or more, found by deletions (SymSpell).
 
-Does not see: two mistakes in one word, short names."""
+A name of two or three letters that somebody does things under is replaced where it is all the text of an element of a page.
+
+Does not see: two mistakes in one word, short names, such names within other texts of pages."""
 
 from __future__ import annotations
 
@@ -25,6 +27,8 @@ _TEXTS = ("content", "arguments", "value", "name", "session_id", "call_id", "req
 _TOKENS = ("prompt_token_ids", "completion_token_ids", "logprobs", "token_ids")
 """Of a model's usage: they spell the text that was there before."""
 _SPOKEN_KINDS = ("message", "reasoning", "feedback")
+_BLANK = r"(?:\s|\\[nrt])*"
+"""Spaces in a page, also as JSON writes them."""
 _FIVE = re.compile(r"(?<![\w.#$€£-])\d{5}(?:-\d{4})?(?![\w-]|\.\d)")
 
 
@@ -52,6 +56,7 @@ class Cleaner:
         columns["name"] = self._identities(events, columns["name"])
         columns["arguments"] = self._logins(events["arguments"], columns["arguments"])
         columns["content"] = self._mentioned(events["content"], columns["content"])
+        columns["value"] = self._on_pages(columns["value"])
         columns["tool"] = columns["tool"].zip_with(on_paths, events["tool"])
         made = events.with_columns(**columns)
         if events["usage"].null_count() < events.height:
@@ -106,6 +111,18 @@ class Cleaner:
         pairs = set(zip(before.filter(has_one), cleaned.filter(has_one), strict=True))
         made = {clean: replaced(text, clean) for text, clean in sorted(pairs)}
         return cleaned.replace(made)
+
+    def _on_pages(self, cleaned: pl.Series) -> pl.Series:
+        """Return answers in which short logins are as elsewhere, where one is all the text of an element of a page."""
+        logins = sorted(self._people.logins - self._people.tools)
+        if not logins:
+            return cleaned
+        alone = re.compile(rf"(>{_BLANK})({'|'.join(map(re.escape, logins))})(?={_BLANK}<)")
+        has_one = cleaned.str.contains(r"</", literal=True).fill_null(False)
+        made = {text: alone.sub(lambda match: match[1] + self._pseudonyms.of("id", match[2]), text)
+                for text in cleaned.filter(has_one).unique()}
+        made = {text: clean for text, clean in made.items() if clean != text}
+        return cleaned.replace(made) if made else cleaned
 
     def texts(self, texts: pl.Series) -> pl.Series:
         different = texts.drop_nulls().unique()

@@ -72,7 +72,9 @@ _NOTHING = words_in(
 _FEW = 3
 """Different texts in which a misspelt name may stand."""
 PersonFact = tuple[str, str]
-"""Kind, value; of the kind `word`, a word of a name; of `own`, an id too short to be looked for."""
+"""Kind, value; of the kind `word`, a word of a name; of `own`, an id too short to be looked for; of `login`, a name too short
+for that."""
+LOGIN = "login"
 
 
 class People:
@@ -94,6 +96,8 @@ class People:
         """Names in scripts that join words, as they are written."""
         self.short: set[str] = set()
         """Ids of persons that are anybody's where no field or path says so."""
+        self.logins = {login for each in finding.identities if _is_short_login(login := each.partition("@")[0])}
+        """Names of who did something, also before an @, that are too short to be looked for in texts."""
         self.tools = {*finding.tools, *(value.lower() for value in policy.keep.values)}
         self.rare = {word for word, n in finding.words.items() if n <= _FEW}
         self.facts: set[PersonFact] = set()
@@ -121,22 +125,29 @@ class People:
             if identity_kind := kind_of_identity(identity):
                 self._take(identity_kind, identity)
         for kind, value in sorted(before):
-            if kind in ("word", OWN):
-                (self.words if kind == "word" else self.short).add(value)
-            elif kind == "full":
-                first, _, last = value.partition(" ")
-                self.full.add((first, last))
-            else:
-                self._take(kind, value)
+            self._take_fact(kind, value)
         self._drop_words(finding, others)
         if self.short and "id" not in policy.fields:
             self.fields.setdefault("id", OWN)
         self._take_split_names(finding)
         self.facts.update(("word", word) for word in self.words)
+        self.facts.update((LOGIN, name) for name in self.logins)
         self.facts.update(("full", " ".join(pair)) for pair in self.full)
         self.doubtful = {word for word in self.words if is_household(word) or word in STREETS
                          or _is_vague(word, judge, word in sure) or (word in others and not is_given(word))}
         """Words of names that are something else too."""
+
+    def _take_fact(self, kind: str, value: str) -> None:
+        """Take in what is known from before."""
+        if kind == LOGIN:
+            self.logins.add(value)
+        elif kind in ("word", OWN):
+            (self.words if kind == "word" else self.short).add(value)
+        elif kind == "full":
+            first, _, last = value.partition(" ")
+            self.full.add((first, last))
+        else:
+            self._take(kind, value)
 
     def _drop_words(self, finding: Finding, others: set[str]) -> None:
         """Take back ids that are words of other fields, but for logins: who did something, and a field of ids has it."""
@@ -263,6 +274,13 @@ class People:
         self.words.update(
             part for word in words for part in _WORD.findall(word)
             if len(part) > 1 and not is_plain(part) and part not in TITLES and part not in self.tools)
+
+
+def _is_short_login(name: str) -> bool:
+    """Return whether somebody is called so, by a few letters that are no common word."""
+    lower = lowered(name)
+    return (1 < len(name) < _SHORTEST and name.isalpha() and not is_plain(lower) and not is_household(lower)
+            and kind_of_identity(name) is not None)
 
 
 def _is_vague(word: str, judge: Judge, is_sure: bool) -> bool:

@@ -18,7 +18,8 @@ from starlette.types import ASGIApp
 
 from pipelines.browser import corrections, editing, reviews, shown
 from pipelines.browser.exports import LISTS, exported
-from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, AccessGuard, Guarded
+from pipelines.browser.framed import FramedPage
+from pipelines.browser.guard import COOKIE, ENTER, FIELD, HEADERS, STYLE, AccessGuard, Guarded, policy
 from pipelines.browser.pages import PAGES, Browser
 from pipelines.inspection.list_files import FORMATS
 from pipelines.settings import account_name
@@ -78,10 +79,13 @@ def _exported(browser: Browser) -> Endpoint:
 def _page(guard: AccessGuard, request: Request, template: str, status: int = 200, **values: Any) -> Response:
     may_write = guard.holds(request.cookies)
     here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    return shown.page(
+    answer = shown.page(
         template, status, **values, may_write=may_write, here=here, path=request.url.path, form_field=FIELD,
         form_token=guard.form_token(request.cookies) if may_write else "",
         author=request.cookies.get(AUTHOR, "") or ("" if guard.exposed else account_name("")))
+    answer.headers["content-security-policy"] = policy(
+        each.style for each in values.values() if isinstance(each, FramedPage))
+    return answer
 
 
 def _entered(guard: AccessGuard) -> Endpoint:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import zip_longest
@@ -24,7 +24,8 @@ from env_builder.runtime.canonical import canonical
 from env_builder.runtime.site.browser import SiteBrowser
 from extractors.formats.correction import ROLES
 from pipelines.browser.changes import MOST, differences, loaded
-from pipelines.browser.framed import framed
+from pipelines.browser.framed import FramedPage, framed
+from pipelines.browser.picturing import StepPicture, pictures
 from pipelines.browser.trajectories import TaskTrajectory, key_of
 from pipelines.playing import Move, Room, graded, load, played
 
@@ -174,6 +175,8 @@ class Replayer:
         self._lock = threading.Lock()
         self._key: tuple[str, str] | None = None
         self._environment: Environment | None = None
+        self._pictures: dict[tuple[str, str], list[StepPicture | None]] = {}
+        """Of the trajectory that Chromium played last."""
 
     def play(self, path: Path, task_id: str, way: TaskTrajectory) -> tuple[list[Row], Row]:
         """(messages that the task opens with, {"steps", "grade", "end", "is_same_room"}). Raises EnvironmentBroken,
@@ -181,7 +184,7 @@ class Replayer:
         with self._lock:
             digest = (path / "manifest.json").read_text("utf-8")
             if self._key != (str(path), digest):
-                self._environment = load(path, None)
+                self._environment, self._pictures = load(path, None), {}
                 self._key = str(path), digest
             assert self._environment is not None
             environment, observation = self._environment, self._environment.reset(task_id, seed=0)
@@ -191,6 +194,16 @@ class Replayer:
             return observation.messages, {
                 **_played(Room(environment, observation), way.moves),
                 "is_same_room": rolled in (None, json.loads(digest)["content_digest"])}
+
+    def pictures(self, task_id: str, way: TaskTrajectory, sheets: Mapping[str, str]) -> list[StepPicture | None]:
+        """Return Chromium's picture after each move of what was played last. Raises Unavailable where there is no Chromium."""
+        with self._lock:
+            key = task_id, way.name
+            if key not in self._pictures and self._environment is not None:
+                start = task_id, way.about.get("seed", 0), way.about.get("perturbations", ())
+                shown, served = (self._environment.replaying(*start) for _ in range(2))
+                self._pictures = {key: pictures(shown, served, way.moves, sheets)}
+            return self._pictures[key]
 
 
 def _played(room: Room, moves: Sequence[Move]) -> Row:
@@ -214,8 +227,8 @@ def _browser(room: Room) -> SiteBrowser | None:
     return next((each.browser for each in getattr(state, "states", [state]) if isinstance(each, SiteState)), None)
 
 
-def _page(room: Room) -> Callable[[], str] | None:
-    """Return what makes the HTML of the page that is shown; None where none is."""
+def _page(room: Room) -> Callable[[Mapping[str, str]], FramedPage] | None:
+    """Return what makes the page that is shown, given style sheets by path; None where none is."""
     browser = _browser(room)
     page = browser.page if browser is not None else None
     return None if browser is None or page is None else partial(framed, page, browser.view(page))

@@ -1,22 +1,26 @@
-"""A page of a site as HTML for a frame that shows it and does nothing: no script, no style, no address, nothing loaded.
+"""A page of a site as HTML for a frame that shows it and does nothing: no script, no address, nothing loaded.
 
-In: a page as an episode's browser holds it, or the HTML that a session recorded. Out: HTML with the elements and attributes of
-`_KEPT` alone; a picture is its text in brackets, and a field holds what was typed. The frame is sandboxed besides, and the page
-around it loads nothing (`guard.POLICY`). Sees: the page's structure and words. Does not see: how styles would arrange it.
+In: a page as an episode's browser holds it, or the HTML that a session recorded, and style sheets that were recorded. Out: HTML
+with the elements and attributes of `_KEPT` alone, and one `<style>` (`frame_styles.py`), which the page's policy names by its
+hash (`guard.policy`). A picture is its text in brackets, and a field holds what was typed. The frame is sandboxed besides.
+Does not see: pictures, fonts, what a script would make of the page.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
+from typing import NamedTuple
 
 from env_builder.runtime.site import forms
 from env_builder.runtime.site.flat import FlatPage
 from env_builder.runtime.site.shown_pages import ShownPage
 from env_builder.runtime.site.snapshot import PageView
 from env_builder.runtime.site.trees import Element, Node, render
+from pipelines.browser.frame_styles import LINK, OPENED, STYLED, frame_style
+from pipelines.browser.shown import visible
 
 _DROPPED = frozenset({
     "applet", "audio", "base", "canvas", "embed", "frame", "frameset", "head", "iframe", "link", "math", "meta", "noscript",
@@ -29,25 +33,41 @@ _ELEMENTS = frozenset({
     "select", "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "textarea", "tfoot", "th", "thead",
     "time", "tr", "u", "ul", "var"})
 _KEPT = frozenset({
-    "alt", "checked", "colspan", "cols", "dir", "disabled", "label", "lang", "max", "min", "multiple", "open", "placeholder",
-    "readonly", "reversed", "rows", "rowspan", "scope", "selected", "size", "start", "type", "value"})
+    "alt", "checked", "class", "colspan", "cols", "dir", "disabled", "hidden", "id", "label", "lang", "max", "min", "multiple",
+    "open", "placeholder", "readonly", "reversed", "role", "rows", "rowspan", "scope", "selected", "size", "start",
+    "type", "value"})
+_SPOKEN = re.compile(r"aria-[a-z]+").fullmatch
+"""Attributes that style sheets speak of, and that lead nowhere."""
 _IMAGES = (("png", "iVBORw0KGgo"), ("jpeg", "/9j/"))
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}").fullmatch
 Change = Callable[[int, Element], Element | None]
+NO_SHEETS: Mapping[str, str] = {}
 
 
-def framed(page: ShownPage, view: PageView) -> str:
-    """Return the HTML of a page as it stands in a browser, with what was typed and chosen."""
+class FramedPage(NamedTuple):
+    """What a frame shows."""
+
+    html: str
+    style: str
+    """The text of its `<style>`, for the policy."""
+    n_sheets: int
+    """Recorded style sheets that it has."""
+
+
+def framed(page: ShownPage, view: PageView, sheets: Mapping[str, str] = NO_SHEETS) -> FramedPage:
+    """Return a page as it stands in a browser, with what was typed, chosen and opened. `sheets`: CSS by path."""
     flat, look = view.page, view.look
 
     def changed(number: int, copy: Element) -> Element | None:
+        if page.opened.get(number):
+            copy.attributes[OPENED] = ""
         return None if look.removed[number] else _edited(flat, page, number, copy)
 
-    return _document(flat, changed)
+    return _document(flat, changed, page.address, sheets)
 
 
-def framed_text(root: Element) -> str:
-    """Return the HTML of a recorded page. What stands in fields of passwords is left out."""
+def framed_text(root: Element, address: str = "/", sheets: Mapping[str, str] = NO_SHEETS) -> FramedPage:
+    """Return a recorded page. What stands in fields of passwords is left out."""
     flat = FlatPage(root)
 
     def changed(number: int, copy: Element) -> Element | None:
@@ -55,7 +75,7 @@ def framed_text(root: Element) -> str:
             copy.attributes.pop("value", None)
         return copy
 
-    return _document(flat, changed)
+    return _document(flat, changed, address, sheets)
 
 
 def screenshot(content: str | None) -> str | None:
@@ -67,14 +87,18 @@ def screenshot(content: str | None) -> str | None:
     return None
 
 
-def _document(flat: FlatPage, changed: Change) -> str:
+def _document(flat: FlatPage, changed: Change, address: str, sheets: Mapping[str, str]) -> FramedPage:
     body = flat.first("body")
     nodes = _copied(flat, 0 if body is None else body, changed)
-    top = Element("body", {}, nodes[0].children) if len(nodes) == 1 and isinstance(nodes[0], Element) else Element(
-        "body", {}, nodes)
-    lang = flat.attributes[0].get("lang") or "en"
-    return (f'<!DOCTYPE html><html lang="{escape(lang)}"><head><meta charset="utf-8">'
-            f'<meta name="color-scheme" content="light"><title>{escape(flat.title)}</title></head>{render(top)}</html>')
+    top = Element("body", {}, nodes)
+    if len(nodes) == 1 and isinstance(first := nodes[0], Element):
+        top = Element("body", first.attributes if first.tag == "body" else {}, first.children)
+    lang, classes = flat.attributes[0].get("lang") or "en", flat.attributes[0].get("class", "")
+    style, n_sheets = frame_style(flat, address, sheets)
+    html = (f'<!DOCTYPE html><html lang="{escape(lang)}" class="{escape(classes)}"><head><meta charset="utf-8">'
+            f'<meta name="color-scheme" content="light"><title>{escape(flat.title)}</title><style>{style}</style></head>'
+            f'{render(top)}</html>')
+    return FramedPage(visible(html), style, n_sheets)
 
 
 def _copied(flat: FlatPage, number: int, changed: Change) -> list[Node]:
@@ -85,15 +109,16 @@ def _copied(flat: FlatPage, number: int, changed: Change) -> list[Node]:
     if tag == "img":
         alt = flat.attributes[number].get("alt", "")
         return [f"[{alt}]"] if alt else []
-    kept = {name: value for name, value in flat.attributes[number].items() if name in _KEPT}
+    own = flat.attributes[number]
+    kept = {name: value for name, value in own.items() if name in _KEPT or _SPOKEN(name)}
+    kept |= {LINK: ""} if tag in ("a", "area") and "href" in own else {}
+    kept |= {STYLED: str(number)} if own.get("style") else {}
     copy = changed(number, Element(tag, kept))
     if copy is None or (tag == "input" and forms.kind_of(flat, number) == "hidden"):
         return []
     if not copy.children:
         for child in flat.children[number]:
             copy.children += [child] if isinstance(child, str) else _copied(flat, child, changed)
-    if tag == "a" and "href" in flat.attributes[number]:
-        return [Element("u", {}, [copy])]
     return [copy] if tag in _ELEMENTS else copy.children
 
 

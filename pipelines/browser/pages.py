@@ -155,8 +155,15 @@ class Browser:
         at = min(_whole(query.get("step", "0")) or len(steps), len(steps))
         make = steps[at - 1]["page"] if steps else None
         images = {step["place"]: image for step in steps[:at] if (image := screenshot(step["recorded"]))}
+        sheets = sites.sheets_of_room(self.library, task["service"])
+        in_chromium = bool(query.get("chromium")) and task.get("of_room") == "site"
+        taken = self.replayer.pictures(task["task_id"], way, sheets) if in_chromium else []
+        images |= {place: image for place, each in enumerate(taken[:at], 1) if each and (image := screenshot(each.png))}
+        drawn = {place for place, each in enumerate(taken, 1) if each is not None and each.is_drawn}
         return {"template": "replay", "task": task, "way": way, "messages": messages, "steps": steps[:at], "at": at,
-                "frame": make() if make is not None else None, "images": images, "n_steps": len(steps), "play": play,
+                "frame": make(sheets) if make is not None else None, "images": images, "drawn": drawn,
+                "chromium": "yes" if in_chromium else "",
+                "n_steps": len(steps), "play": play,
                 "grade": comparing.grade(way, play),
                 "ways": trajectories.trajectories_of(self.library, task["room"], task)}
 

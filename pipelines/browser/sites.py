@@ -11,11 +11,12 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from env_builder.runtime.files import rows_of
 from env_builder.site.parsing import parse
 from env_builder.site.recorded import RecordedRequest, page_sessions
-from pipelines.browser.framed import framed_text
+from pipelines.browser.framed import FramedPage, framed_text
 from pipelines.browser.library import Library, checks_of, document_of, find_task, published_checks
 from warehouse.errors import Missing, Unavailable
 
@@ -25,13 +26,18 @@ _ROOMS = """
     union all select environment, 'repository', repository, n_tasks, content_digest, rewards_digest from mart.code_rooms
     order by environment"""
 _EVENTS = """
-    select * from core.events where kind in ('page', 'request') and service = $host
+    select * from core.events where kind in ('page', 'request') and service in ($host, split_part($host, ':', 1))
     and coalesce(session_id, file_id) = $id order by happened_at, event_id"""
 _AROUND = """
     select happened_at as at, format, tool, arguments, content from core.events
     where (format in ('file_audit', 'slack') or json_extract_string(arguments, '$.xpath') is not null)
     and happened_at between $first and $last
     and lower(split_part(name, '@', 1)) = lower(split_part($person, '@', 1)) order by happened_at, position, event_id"""
+_SHEETS = """
+    select content, max(json_extract_string(value, '$.body')) as text from core.events
+    where kind = 'log' and json_extract_string(value, '$.type') = 'text/css' and content is not null
+    and service in ($host, split_part($host, ':', 1))
+    and json_extract_string(value, '$.body') is not null group by content order by content"""
 _AFTER = timedelta(minutes=15)
 """How long after the last request what the person did counts as part of the session."""
 LISTED = 200
@@ -52,7 +58,9 @@ def environment_of(library: Library, name: str) -> Row | None:
     tasks = library.read(folder / "tasks.jsonl", lambda path: list(rows_of(path))) or []
     tools = library.read(folder / "tools.jsonl", lambda path: list(rows_of(path))) or []
     work = work_of(library, row["of_what"]) if row["kind"] == "site" else []
-    return {**row, "tools": tools, "tasks": tasks[:LISTED], "n_listed": min(LISTED, len(tasks)), "work": work,
+    apps = (library.read(folder / "manifest.json", document_of) or {}).get("apps", [])
+    expiry = next((app["expiry"] for app in apps if "expiry" in app), None)
+    return {**row, "tools": tools, "tasks": tasks[:LISTED], "n_listed": min(LISTED, len(tasks)), "work": work, "expiry": expiry,
             "audit": document_of(library.out / "rewards" / name / "audit.json")}
 
 
@@ -86,13 +94,15 @@ def find_work(library: Library, session_id: str, step: int) -> Row | None:
         return None
     events = library.rows(_EVENTS, host=work["host"], id=session_id) or library.rows(
         _EVENTS, host=work["host"], id=session_id.rpartition("~")[0])
-    requests = next((each.requests for each in page_sessions(events) if each.session_id == session_id), ())
+    sessions = [each for each in page_sessions(events) if each.session_id == session_id]
+    own = sorted(sessions, key=lambda each: each.host != work["host"])   # of two sites of one host, this one
+    requests = own[0].requests if own else ()
     if step > len(requests):
         raise Missing(f"session {session_id} has no page {step}", hint=f"it has {len(requests)}")
     at = step or min(1, len(requests))
     shown = requests[at - 1] if requests else None
     room = next((row["environment"] for row in rooms(library) if row["of_what"] == work["host"]), None)
-    page, problem = _page(shown)
+    page, problem = _page(shown, sheets_of(library, work["host"]))
     around = _around(library, work["person"], requests)
     ends = requests[at].at if at < len(requests) else None
     return {"work": work, "requests": requests, "at": at, "shown": shown, "page": page, "problem": problem, "room": room,
@@ -128,12 +138,23 @@ def _element(act: str, facts: Row) -> str:
     return " ".join(filter(None, (act, str(facts.get("tag", "")).lower(), name, str(facts["xpath"]))))
 
 
-def _page(request: RecordedRequest | None) -> tuple[str | None, str]:
-    """Return the HTML of a recorded page, or why it is missing."""
+def sheets_of(library: Library, host: str) -> dict[str, str]:
+    """Return the recorded style sheets of a host, by path."""
+    rows = library.once(f"sheets of {host}", lambda: library.rows(_SHEETS, host=host))
+    return {urlsplit(row["content"]).path: row["text"] for row in rows}
+
+
+def sheets_of_room(library: Library, name: str) -> dict[str, str]:
+    """Return the recorded style sheets of the site of an environment, by path."""
+    return sheets_of(library, next((row["of_what"] for row in rooms(library) if row["environment"] == name), ""))
+
+
+def _page(request: RecordedRequest | None, sheets: dict[str, str]) -> tuple[FramedPage | None, str]:
+    """Return a recorded page, or why it is missing."""
     if request is None or request.html is None:
         return None, "" if request is None else "This request was not answered with a page."
     try:
-        return framed_text(parse(request.html)), ""
+        return framed_text(parse(request.html), request.url, sheets), ""
     except Unavailable as error:
         return None, str(error)
 

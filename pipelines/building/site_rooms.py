@@ -28,6 +28,7 @@ from env_builder.site.agreement import WorkKinds, WorkVerdict
 from env_builder.site.app import LearntSite, SiteContent, write_app
 from env_builder.site.perturbing import perturbations_of_pages
 from env_builder.site.played_work import PlayedWork
+from env_builder.site.ports import SitePorts, port_of
 from env_builder.site.recorded import PageSession, page_sessions
 from env_builder.site.rooms import SiteRoom, SiteRoomSource
 from env_builder.site.ui_elements import UiElements, ui_events
@@ -68,16 +69,19 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
         office = OfficeLogs(store.read(_OF_FORMAT, format="slack"), store.read(_OF_FORMAT, format="file_audit"),
                             store.read(_INTERFACE), stored_files(settings))
         gap = timedelta(minutes=settings.configured.sessions.gap_minutes)
-        sessions = page_sessions(pages.iter_rows(named=True), gap)
+        sites = SitePorts(pages.iter_rows(named=True))
+        sessions = page_sessions(pages.iter_rows(named=True), gap, sites)
+        of_pages = pl.Series([sites.site(row) for row in pages.iter_rows(named=True)], dtype=pl.String)
         hosts = sorted({session.host for session in sessions})
         names = names_of(hosts)
         corrections = corrections_of(corrections_of_kind(store, "check"))
         for host in hosts:
             own = [session for session in sessions if session.host == host]
-            sheets = {url: text for service, url, text in store.read(_SHEETS).iter_rows() if service == host}
-            measured = perturbations_of_pages(pages.filter(pl.col("service") == host))
+            sheets = {url: text for service, url, text in store.read(_SHEETS).iter_rows()
+                      if sites.named(service, port_of(url)) == host}
+            measured = perturbations_of_pages(pages.filter(of_pages == host))
             try:
-                logs = SiteLogs(host, f"site-{names[host]}", own, sheets, measured, privacy.stated(store), corrections)
+                logs = SiteLogs(host, f"site-{names[host]}", own, sheets, measured, privacy.stated(store), corrections, sites)
                 rows.add(logs, office, settings)
             except Unavailable as error:
                 progress.warn(STAGE, f"{host}: {error}")
@@ -161,6 +165,8 @@ class SiteLogs(NamedTuple):
     """As manifests state it."""
     corrections: Corrections
     """What persons changed of checks."""
+    sites: SitePorts
+    """Which ports of the host are this site."""
 
 
 class _SiteRows:
@@ -176,7 +182,7 @@ class _SiteRows:
 
     def add(self, logs: SiteLogs, office: OfficeLogs, settings: Settings) -> None:
         """Add a site with its sessions. Errors: Unavailable where pages cannot be parsed here."""
-        host, name, sessions, sheets, measured, policy, corrections = logs
+        host, name, sessions, sheets, measured, policy, corrections, sites = logs
         progress.tell(STAGE, 0, len(sessions), host)
         draft = Path(settings.out) / ".drafts" / name
         shutil.rmtree(draft, ignore_errors=True)
@@ -210,7 +216,7 @@ class _SiteRows:
         self._note(host, pieces, verdicts, played, holding)
         if corrections:
             self.others.append(_decisions_on(corrections, room, [*played, *variants]))
-        elements = UiElements(ui_events(office.interface.iter_rows(named=True), host), site.sessions)
+        elements = UiElements(ui_events(office.interface.iter_rows(named=True), host, sites), site.sessions)
         self.steps += [row for work in played if work.calls for row in _steps(host, work, room.goal(work), elements)]
         if verified is not None and holding:
             digests = room.write([each for each in [*played, *variants] if each.task_id in holding], draft / "environment",

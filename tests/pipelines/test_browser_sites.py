@@ -15,16 +15,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from env_builder import Environment
 from env_builder.runtime.site.trees import Element
 from env_builder.site.parsing import parse
 from pipelines.browser import editing
+from pipelines.browser.frame_styles import LINK
 from pipelines.browser.framed import framed_text, screenshot
-from pipelines.browser.guard import POLICY
+from pipelines.browser.guard import POLICY, policy
 from pipelines.browser.library import Library
+from pipelines.browser.picturing import pictures
 from pipelines.running.run import run
 from pipelines.settings import Settings
 from pipelines.trying import Workbench
-from tests.browser import PHONE, browser, new_page, violations  # noqa: F401
+from tests.browser import PHONE, browser, chromium, new_page, violations  # noqa: F401
+from tests.conftest import lacking
 from tests.pipelines.test_browser import Server
 from tests.pipelines.test_site_rooms import NAME, record
 from warehouse.store import Store
@@ -60,7 +64,8 @@ def server(out: Path) -> Iterator[Server]:
 
 def page(server: Server, path: str) -> str:
     status, headers, text = server.ask(path)
-    assert status == 200 and headers["content-security-policy"] == POLICY, (path, text)
+    frame_styles = [re.findall("<style>(.*?)</style>", each, re.DOTALL)[0] for each in frames(text)]
+    assert status == 200 and headers["content-security-policy"] == policy(frame_styles), (path, text)
     return text
 
 
@@ -94,6 +99,7 @@ def test_the_environment_of_a_site_is_listed_with_its_tasks_and_judged_work(serv
         assert row["task_id"] is None or f"/task?id={row['task_id']}" in text
     assert text.count('<span class="chip good">right</span>') == 12 and text.count('<span class="chip bad">wrong</span>') == 1
     assert "browser_click" in text and "files_move" in text
+    assert "changes nothing here: no request of somebody who was not logged in" in text
 
 
 def test_a_session_says_who_asked_what_was_wrong_and_shows_its_pages(server: Server, out: Path) -> None:
@@ -127,7 +133,7 @@ def test_a_solution_is_replayed_page_by_page_beside_files_and_messages(server: S
     moved = page(server, f"/replay?id={task}&way=solution&step={last_step(out, task, 'files_move')}")
     assert "files:file/srv/2026-01/102.pdf" in moved and len(frames(moved)) == 1
     clicked = page(server, f"/replay?id={task}&way=solution&step={last_step(out, task, 'browser_click')}")
-    assert "It acts on <b>link &#34;" in clicked and "<u>" in frames(clicked)[0]
+    assert "It acts on <b>link &#34;" in clicked and f"<a {LINK}" in frames(clicked)[0]
     whole = page(server, f"/replay?id={task}&way=solution")
     assert "chat:message/" in whole and "reward 1" in whole and len(frames(whole)) == 1
     assert server.ask(f"/compare?id={task}&with=solution")[0] == 200
@@ -167,10 +173,10 @@ def test_what_is_typed_stands_in_the_page_and_a_password_does_not(server: Server
 
 
 def test_a_hostile_page_is_words_alone() -> None:
-    document = framed_text(parse(HOSTILE))
-    for word in ("evil", "alert", "sesame", "t0ken", "style=", "<img", "<svg", "href", "action", "autofocus", "plain-el"):
+    document = framed_text(parse(HOSTILE)).html
+    for word in ("evil", "alert", "sesame", "t0ken", " style=", "<img", "<svg", "href", "action", "autofocus", "plain-el"):
         assert word not in document, word
-    for word in ("A&lt;b&gt;", "[a cat]", "<u><a>go</a></u>", 'value="tea"', "Send", "odd"):
+    for word in ("A&lt;b&gt;", "[a cat]", f'<a {LINK}="">go</a>', 'value="tea"', "Send", "odd"):
         assert word in document, word
 
 
@@ -184,11 +190,11 @@ ATTRIBUTES = st.dictionaries(
 @given(st.recursive(st.sampled_from(("<script>x</script>", "a & b", "")), lambda below: st.builds(
     Element, NAMES, ATTRIBUTES, st.lists(below, max_size=4)), max_leaves=20))
 def test_no_tree_makes_a_frame_act_or_load(below: Element | str) -> None:
-    document = parse(framed_text(Element("html", {}, [Element("body", {}, [below])])))
+    document = parse(framed_text(Element("html", {}, [Element("body", {}, [below])])).html)
     body = next(each for each in document.elements() if each.tag == "body")
     for element in body.elements():
         assert element.tag not in ("iframe", "img", "object", "script", "style", "svg", "template", "x-y", "xmp")
-        assert not element.attributes.keys() & {"action", "href", "id", "onclick", "src", "srcdoc", "style"}
+        assert not element.attributes.keys() & {"action", "href", "onclick", "src", "srcdoc", "style"}
 
 
 def test_an_answer_that_is_an_image_is_shown_as_one() -> None:
@@ -213,3 +219,84 @@ def test_pages_of_a_site_are_accessible_run_nothing_and_fit_a_phone(server: Serv
         tab.frame_locator("iframe").locator("body").wait_for()
         tab.context.close()
     assert said == []
+
+
+SHEET = """@charset "utf-8"; @import url(https://evil.example/a.css); @font-face { font-family: x; src: url(/x.woff) }
+/* url(https://evil.example/b) */
+.box { background: url("https://evil.example/c.png") red; color: url(data:image/png;base64,aa) }
+a[href^="x"], a:link { color: green } @media print { .box { display: none } } .late { content: "</style><script>"; """
+STYLED = """<link rel=stylesheet href="/static/own.css?v=3"><link rel=stylesheet href="other.css" media="print">
+<link rel=stylesheet href="/missing.css"><style>p { color: blue }</style>
+<p class=box id=here style="color: red; background: url(https://evil.example/d)">Words <a href=/x>lead</a></p>"""
+
+
+def test_a_frame_has_recorded_styles_that_load_nothing() -> None:
+    shown = framed_text(parse(STYLED), "/pages/one", {"/static/own.css": SHEET, "/pages/other.css": ".box { color: pink }"})
+    assert shown.n_sheets == 2 and "evil" not in shown.html and "url(/x" not in shown.html and "@import" not in shown.html
+    assert "url(data:image/png;base64,aa)" in shown.style and f"a[{LINK}]" in shown.style and "[href" not in shown.style
+    assert "@media print { .box { color: pink } }" in shown.style and "p { color: blue }" in shown.style
+    assert "color: red" in shown.style and 'class="box"' in shown.html and 'id="here"' in shown.html
+    assert re.findall("<style>(.*?)</style>", shown.html, re.DOTALL) == [shown.style], "no sheet ends the element"
+
+
+@given(st.text("@import url('\"){}[]/*\\<>style;:hrefdata,\r\n\0\u202e", max_size=60))
+def test_no_sheet_changes_what_is_hashed_or_ends_the_style(text: str) -> None:
+    page = parse('<link rel=stylesheet href="/s.css"><p style="x">Words</p>')
+    shown = framed_text(page, "/", {"/s.css": text})
+    styles = [each for each in parse(shown.html).elements() if each.tag == "style"]
+    assert ["".join(map(str, each.children)) for each in styles] == [shown.style]
+    assert "Words" in shown.html and not any(each.tag == "script" for each in parse(shown.html).elements())
+
+
+def test_the_policy_of_a_page_names_the_styles_of_its_frames_alone() -> None:
+    assert policy() == POLICY and policy(["a"]) != policy(["b"])
+    assert policy(["a"]).replace(" 'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='", "") == POLICY
+
+
+@pytest.mark.slow
+def test_a_browser_shows_a_frame_in_its_styles_and_asks_nobody_for_anything(server: Server, browser: Browser) -> None:  # noqa: F811
+    sheets = {"/static/own.css": SHEET + ' } @import url("http://127.0.0.1:1/e.css"); .box { background: \\75rl(/leak.png) }'}
+    shown = framed_text(parse(STYLED + "<script>document.title = 'ran'</script>"), "/pages/one", sheets)
+    document = (f'<meta http-equiv="Content-Security-Policy" content="{policy([shown.style]).split("; frame-anc")[0]}">'
+                f'<iframe sandbox srcdoc="{html.escape(shown.html)}"></iframe>')
+    asked: list[str] = []
+    tab = browser.new_page()
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.route("**/framed", lambda route: route.fulfill(body=document, content_type="text/html"))
+    tab.goto(f"http://127.0.0.1:{server.port}/framed")
+    words = tab.frame_locator("iframe").locator("p")
+    words.wait_for()
+    assert [words.evaluate("each => getComputedStyle(each).color"),
+            words.locator("a").evaluate("each => getComputedStyle(each).color")] == ["rgb(255, 0, 0)", "rgb(0, 128, 0)"]
+    assert [url for url in asked if url.startswith("http")] == [f"http://127.0.0.1:{server.port}/framed"]
+    tab.close()
+
+
+def test_a_replay_in_chromium_has_a_picture_of_each_page(server: Server, out: Path) -> None:
+    if chromium() is None:
+        lacking("no browser is there")
+    task = task_about(out, "card 102")
+    n_steps = last_step(out, task, "chat_post")
+    text = page(server, f"/replay?id={task}&way=solution&chromium=yes")
+    pictures = re.findall(r'alt="Screenshot of step (\d+)"', text)
+    rows = map(json.loads, (out / "rewards" / NAME / "solutions.jsonl").read_text().splitlines())
+    steps = next(row["steps"] for row in rows if row["task_id"] == task)
+    assert [int(each) for each in pictures] == [place for place, step in enumerate(steps, 1)
+                                                if step["tool"].startswith("browser_")] and n_steps > len(pictures) > 3
+    images = re.findall(r'src="data:image/png;base64,([^"]+)"', text)
+    assert len(set(images)) > 3, "pages differ"
+    assert "Screenshot of step" not in page(server, f"/replay?id={task}&way=solution")
+
+
+def test_what_chromium_cannot_follow_is_drawn_from_the_page_of_the_environment(out: Path) -> None:
+    if chromium() is None:
+        lacking("no browser is there")
+    environment = Environment.load(out / "environments" / NAME)
+    task = task_about(out, "comment on card 101")
+    shown, asked = (environment.replaying(task) for _ in range(2))
+    shown.call("browser_navigate", {"url": "/login/"})
+    moves = [{"tool": "browser_type", "arguments": {"target": 'role=textbox[name="Who"]', "text": "ivo"}},
+             {"say": "one moment"}, {"tool": "browser_navigate", "arguments": {"url": "/login/"}}]
+    typed, said, later = pictures(shown, asked, moves, {})
+    assert said is None and typed is not None and later is not None, "a message shows no page"
+    assert typed.is_drawn and later.is_drawn and screenshot(typed.png) and typed.png != later.png

@@ -44,6 +44,8 @@ class Start(NamedTuple):
     """Seed of the order in which an app shows what has none; None: as recorded."""
     task_id: str | None = None
     """The task, where an app holds something for it alone."""
+    expiry: int | None = None
+    """Seed of when sessions of an app run out; None: they do not."""
 
 
 class FileDelivery(NamedTuple):

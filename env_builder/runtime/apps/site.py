@@ -22,6 +22,7 @@ from ..origins import origin_text
 from ..records import Result
 from ..site.browser import SiteBrowser
 from ..site.browser_tools import WINDOWLESS
+from ..site.expiry import SiteExpiry
 from ..site.form_ledger import FormLaws
 from ..site.layout import ArrangedSite, LayoutRules, PageLayout
 from ..site.model import InducedPages
@@ -31,12 +32,14 @@ from ..site.session import SiteAccess, SiteSession, one_form
 from ..site.shown_pages import ViewShelf
 from ..site.snapshot import SPOKEN
 from ..site.styling import Styles
+from ..site.trees import Element, decode
 from . import App, AppState, DeliveringState, DownloadFolder, FileDelivery, Name, Start
 
 WRITES = frozenset({"browser_click", "browser_type", "browser_press_key", "browser_handle_dialog"})
 """Tools that may send a form."""
 MOST_LAYOUTS = 64
 """Seeds whose pages are kept."""
+_NO_EXPIRY = {"why_not": "the environment was built before logins could run out"}
 _NO_CLOCK = datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -55,7 +58,9 @@ class SiteApp(App):
         self.laws = FormLaws(rows_of(folder / "form_laws.jsonl"))
         plain = json.loads((folder / "access.json").read_text("utf-8"))
         self.access = SiteAccess(plain["passwords"], plain["users"], plain["login_pages"], frozenset(plain["login_routes"]),
-                                 frozenset(plain["login_fields"]), frozenset(plain["login_only"]))
+                                 frozenset(plain["login_fields"]), frozenset(plain["login_only"]),
+                                 plain.get("login_posts", {}), _refusals(plain.get("refusals", {})))
+        self._expiry: Mapping[str, Any] = plain.get("expiry", _NO_EXPIRY)
         self._styles = json.loads((folder / "styles.json").read_text("utf-8"))
         self.shelf = ViewShelf(Styles(self._styles))
         self._shelves = {(1280, 720): self.shelf}
@@ -78,7 +83,9 @@ class SiteApp(App):
     def reset(self, start: Start) -> SiteState:
         at = datetime.fromisoformat(start.instant) if start.instant else _NO_CLOCK
         recorded = self._recorded.get(next(iter(start.session_ids)), {}) if len(start.session_ids) == 1 else {}
-        session = SiteSession(self.pages, self.laws, self.access, recorded, at, partial(self.file, start), self.application)
+        expiry = SiteExpiry.of(self._expiry, start.expiry) if start.expiry is not None else None
+        session = SiteSession(self.pages, self.laws, self.access, recorded, at, partial(self.file, start), self.application,
+                              expiry)
         task_id = start.task_id if self.occasions.of(start.task_id) else None
         if start.layout is None:
             return SiteState(self, session, None, start.seed or 0, None, task_id)
@@ -221,6 +228,11 @@ class SiteState(DeliveringState):
 
     def names_known(self, tool: str, key: str) -> bool | None:
         return False if (tool, key) in self._harmless else None
+
+
+def _refusals(rows: Mapping[str, Any]) -> dict[str, tuple[int, Element]]:
+    trees = ((path, status, decode(page)[0]) for path, (status, page) in rows.items())
+    return {path: (status, tree) for path, status, tree in trees if isinstance(tree, Element)}
 
 
 def load(folder: Path, row: Mapping[str, Any]) -> SiteApp:

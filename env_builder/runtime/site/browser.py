@@ -418,7 +418,7 @@ class SiteBrowser:
         method = own.get("formmethod", attributes.get("method", "")).strip().lower()
         if method == "dialog":
             return
-        action = own.get("formaction") or attributes.get("action", "").strip() or page.address.partition("#")[0]
+        action = own.get("formaction") or attributes.get("action", "").strip() or page.address
         address = self._on_site(self._base(page), action)
         pairs = forms.entries(flat, page.edits, form, submitter)
         in_new = self._in_new_tab(flat, own.get("formtarget", attributes.get("target")))

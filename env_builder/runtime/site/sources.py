@@ -37,6 +37,8 @@ _LONGEST = 40
 """A value of more characters is no word that another text repeats."""
 _LEAST_ROW = 20
 """Characters of the least list with a row that links."""
+_LONGEST_PATH = 2_000
+"""Characters of a path on the site, which is one word."""
 _SHORTEST = 2
 """A value of fewer characters stands in too many texts to say that it came from the request."""
 
@@ -60,6 +62,11 @@ class OtherVisits(Protocol):
 
     def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
         """Return the last answer of a route and kind that has a place, and this value in another one."""
+
+
+def _is_path(text: str) -> bool:
+    """Return whether a text is a path on the site, which is one word however long it is."""
+    return text[0] == "/" and len(text) <= _LONGEST_PATH and not any(map(str.isspace, text))
 
 
 class SourceContext:
@@ -96,7 +103,7 @@ class SourceContext:
         url = self.request.url
         look = next((visit.values for visit in reversed(self.own) if visit.is_page and visit.url == url), {})
         return {f"look {place}": text.strip() for place, text in look.items()
-                if place != KIND and text and len(text) <= _LONGEST and text[0] != "["}
+                if place != KIND and text and text[0] != "[" and (len(text) <= _LONGEST or _is_path(text))}
 
     @cached_property
     def _of_request(self) -> dict[str, str]:

@@ -102,6 +102,10 @@ class Recorder:
         """Let the site forget the session."""
         self._user = None
 
+    def pause(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += timedelta(seconds=seconds)
+
     def begin(self, who: str, ask: str | None = None) -> None:
         """Begin a session; `ask`: what somebody asks for before it."""
         self.now += timedelta(hours=3)

@@ -60,6 +60,8 @@ PLAYS: dict[str, Sequence[Call]] = {
                   ("browser_handle_dialog", {"accept": True}), HOME, click("link", "Asking"),
                   ("browser_handle_dialog", {"accept": True})],
     "links": [click("link", "Odd"), BACK, click("link", "Here"), BACK, click("link", "Top"), click("link", "Moved")],
+    "forms that lead to their own page": [
+        click("link", "Here"), click("button", "Again"), HOME, click("link", "Here"), click("button", "Getting"), BACK],
     "a file": [click("link", "File"), click("link", "Script"), click("link", "Missing"), BACK],
     "a new tab": [click("link", "New"), ("browser_tabs", {"action": "select", "index": 1}), click("link", "Back"),
                   ("browser_tabs", {"action": "close"})],

@@ -75,6 +75,19 @@ def test_the_page_before_is_where_a_form_leads_back_to() -> None:
     assert text(learnt(training), visit("new", 61, None, "/add", route="add", is_write=True), own) == "/shelf/77"
 
 
+def test_a_form_leads_to_the_address_that_its_own_page_held_however_long() -> None:
+    def login(session: str, minute: int, address: str) -> VisitOfSession:
+        return replace(visit(session, minute, None, "/in", route="in"), values={KIND: "200 page", "1/value": address})
+
+    training = []
+    for number in range(5):
+        training += [login(f"s{number}", 10 * number, f"/shelf/{number}"),
+                     visit(f"s{number}", 10 * number + 1, f"/shelf/{number}", "/in", route="taken", is_write=True)]
+    for long in ("/shelf/77?page=2", f"/shelf/77?title={'x' * 60}&page=2"):
+        request = visit("new", 91, None, "/in", route="taken", is_write=True)
+        assert text(learnt(training), request, login("new", 90, long)) == long
+
+
 def test_what_changes_from_session_to_session_is_as_the_own_session_had_it() -> None:
     training = [visit(f"s{n}", 10 * n + look, f"basket {n}", f"/box/{look}") for n in range(6) for look in range(4)]
     own = visit("new", 90, "basket new", "/box/0")

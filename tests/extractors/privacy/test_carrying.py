@@ -229,3 +229,21 @@ def test_a_short_login_is_who_writes_in_a_chat_and_a_key_s_neighbour_is_nobody()
     made = Cleaner(People(finding, Policy()), MADE).events(rows).to_dicts()
     assert json.loads(made[1]["arguments"])["body"] == {"act": "in", "who": made[0]["name"], "password": "[secret]"}
     assert made[0]["name"] != "ivo" and made[2]["arguments"] == call
+
+
+def test_a_short_login_is_another_where_it_is_all_the_text_of_an_element() -> None:
+    page = json.dumps({"body": "<p> bo\n</p><b>rut</b><td>BO</td><p>bo came</p><i>its</i><a title=bo>it</a>"})
+    rows = events(("row_change", page), ("row_change", "no page: > bo <"))
+    named = events(("business", "x"), ("business", "y"), ("business", "z")).with_columns(
+        name=pl.Series(["bo", "rut@example.com", "it"]), event_id=pl.Series(["n0", "n1", "n2"]))
+    finding = Finding()
+    finding.see(rows)
+    finding.see(named)
+    for people in (People(finding, Policy()), People(Finding(), Policy(), People(finding, Policy()).facts)):
+        body, other = Cleaner(people, MADE).events(rows)["value"]
+        assert json.loads(body)["body"] == (
+            f"<p> {MADE.of('id', 'bo')}\n</p><b>{MADE.of('id', 'rut')}</b><td>BO</td><p>bo came</p><i>its</i>"
+            "<a title=bo>it</a>"), "what is a word, or within a text, stays"
+        assert other == "no page: > bo <"
+    assert Cleaner(People(finding, Policy()), MADE).events(named)["name"].to_list()[:2] == [
+        MADE.of("id", "bo"), f"{MADE.of('id', 'rut')}@example.com"], "as where they do something"
