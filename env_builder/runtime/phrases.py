@@ -1,0 +1,68 @@
+"""Exchange phrases among each other, wherever one stands as a whole: in sentences, names of links, fields and addresses.
+
+In: classes of phrases of several words, a seed's order of each. Out: texts with each phrase in another one's place, and back.
+No phrase may hold another, or end as one begins: then two of them never overlap in any text, and what was exchanged comes back
+exactly. `separable` chooses those. Words may stand apart by a space, by `+` or by `%20`, alike in the whole phrase.
+Does not see: a phrase that is cut, written in other letters, or escaped in another way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+_WORDS = re.compile(r"(?=[^ ]+ )[0-9A-Za-z](?: ?[0-9A-Za-z.,:;!?()/#-])*(?<=[0-9A-Za-z])")
+"""Words that no way of writing escapes."""
+_GAPS = (" ", "+", "%20")
+
+
+def is_phrase(text: str) -> bool:
+    """Whether a text is several words, written with nothing that is escaped somewhere."""
+    return _WORDS.fullmatch(text) is not None
+
+
+def separable(phrases: Iterable[str]) -> set[str]:
+    """Return phrases that neither overlap with another, nor with themselves, nor are a part of one: those with fewest
+    conflicts first."""
+    texts = sorted({phrase for phrase in phrases if is_phrase(phrase)})
+    beginnings: dict[str, set[str]] = {}
+    for text in texts:
+        for end in range(1, len(text)):
+            if not text[end].isalnum():
+                beginnings.setdefault(text[:end], set()).add(text)
+    conflicts: dict[str, set[str]] = {text: set() for text in texts}
+    for text in texts:
+        ends = (text[begin:] for begin in range(1, len(text)) if not text[begin - 1].isalnum())
+        others = {other for end in ends for other in beginnings.get(end, ())}
+        others |= {other for other in texts if other in text and other != text and re.search(
+            rf"(?<![^\W_]){re.escape(other)}(?![^\W_])", text)}
+        for other in others:
+            conflicts[text].add(other)
+            conflicts[other].add(text)
+    kept: set[str] = set()
+    for text in sorted(texts, key=lambda each: (len(conflicts[each]), each)):
+        if text not in conflicts[text] and conflicts[text].isdisjoint(kept):
+            kept.add(text)
+    return kept
+
+
+class PhraseExchange:
+    """How one seed exchanges phrases."""
+
+    def __init__(self, pairs: Mapping[str, str]) -> None:
+        """`pairs`: phrase -> the one in its place, a permutation of separable phrases."""
+        self._pairs = {False: dict(pairs), True: {there: here for here, there in pairs.items()}}
+        longest = sorted(pairs, key=lambda phrase: (-len(phrase), phrase))
+        written = [re.escape(phrase.replace(" ", gap)) for phrase in longest for gap in _GAPS]
+        self._pattern = re.compile(
+            rf"(?:(?<![^\W_])|(?<=\\[nrt])|(?<=%20))({'|'.join(written)})(?![^\W_])") if written else None
+
+    def shown(self, text: str, back: bool = False) -> str:
+        """Return a text as the agent sees it; `back`: as the environment has it."""
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: self._other(match[1], back), text)
+
+    def _other(self, written: str, back: bool) -> str:
+        gap = next(each for each in _GAPS if each in written)
+        return self._pairs[back][written.replace(gap, " ")].replace(" ", gap)
