@@ -68,7 +68,7 @@ def learn_names(sessions: Sequence[PageSession], routes: SiteRoutes, texts: Iter
                        years=() if pages.has_short_years else pages.years, slugs=_classes([slugs]),
                        ids=short.ids, stems=short.stems, counting=short.counting,
                        phrases=_classes(learn_phrases(sessions, routes, KnownTexts(
-                           texts, asked or {}, constants, {word for each in words for word in each}))))
+                           texts, asked or {}, constants | pages.labels, {word for each in words for word in each}))))
 
 
 class SitePages:

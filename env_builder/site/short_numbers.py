@@ -2,8 +2,8 @@
 
 In: sessions of pages, routes, names that stay. Out: `ShortNumbers`: ids of two digits (of up to four, where a word stands
 before them without a gap, or where they are quantities elsewhere) in the varying segments of paths that people asked for or
-pages link to, and in queries whose pages have them in their headings; and the contexts (`of {}`,
-`{} days`) in which such a number stands where nothing around leads to what has it. Around is the row, the list item or the link, and the page's own address.
+pages link to, and in queries whose pages have them in their headings; and the contexts (`of {}`, `{} days`) in which such a
+number stands where nothing around leads to what has it. Around is the row, the list item or the link, and the own address.
 Abstains: from a number that counts without any context, as a cell or a text of its own does, that somebody set in a form, or
 that stays in the names given. Does not see: ids of one digit, numbers in words, what the choices of a list count.
 """
