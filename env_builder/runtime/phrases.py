@@ -2,7 +2,8 @@
 
 In: classes of phrases of several words, a seed's order of each. Out: texts with each phrase in another one's place, and back.
 No phrase may hold another, or end as one begins: then two of them never overlap in any text, and what was exchanged comes back
-exactly. `separable` chooses those. Words may stand apart by a space, by `+` or by `%20`, alike in the whole phrase.
+exactly. `separable` chooses those. A phrase may be written in small letters, as people search. Words may stand apart by a
+space, by `+` or by `%20`, alike in the whole phrase.
 Does not see: a phrase that is cut, written in other letters, or escaped in another way.
 """
 
@@ -22,9 +23,10 @@ def is_phrase(text: str) -> bool:
 
 
 def separable(phrases: Iterable[str]) -> set[str]:
-    """Return phrases that neither overlap with another, nor with themselves, nor are a part of one: those with fewest
-    conflicts first."""
-    texts = sorted({phrase for phrase in phrases if is_phrase(phrase)})
+    """Return phrases that neither overlap with another, nor with themselves, nor are a part of one, in small letters too: those
+    with fewest conflicts first."""
+    written = {phrase.lower(): phrase for phrase in sorted(phrases) if is_phrase(phrase)}
+    texts = sorted(written)
     beginnings: dict[str, set[str]] = {}
     for text in texts:
         for end in range(1, len(text)):
@@ -43,7 +45,7 @@ def separable(phrases: Iterable[str]) -> set[str]:
     for text in sorted(texts, key=lambda each: (len(conflicts[each]), each)):
         if text not in conflicts[text] and conflicts[text].isdisjoint(kept):
             kept.add(text)
-    return kept
+    return {written[text] for text in kept}
 
 
 class PhraseExchange:
@@ -51,7 +53,8 @@ class PhraseExchange:
 
     def __init__(self, pairs: Mapping[str, str]) -> None:
         """`pairs`: phrase -> the one in its place, a permutation of separable phrases."""
-        self._pairs = {False: dict(pairs), True: {there: here for here, there in pairs.items()}}
+        pairs = {one.lower(): other.lower() for one, other in pairs.items()} | dict(pairs)
+        self._pairs = {False: pairs, True: {there: here for here, there in pairs.items()}}
         longest = sorted(pairs, key=lambda phrase: (-len(phrase), phrase))
         written = [re.escape(phrase.replace(" ", gap)) for phrase in longest for gap in _GAPS]
         self._pattern = re.compile(

@@ -1,11 +1,12 @@
 """Learn which phrases of a site may be exchanged as wholes: titles of what links lead to, and what asks gave people to type.
 
 In: sessions of pages, routes, asks and messages, values that asks gave by field, texts of templates, words that are exchanged
-by themselves. Out: classes of phrases of several words: names of links to entities of one route, and texts that one field was
-sent; classes with a phrase in common are one. A name of many entities says what the link does, and stays.
+by themselves. Out: classes of phrases of several words: names of links to entities of one route in one kind of element, and
+texts that one field was sent; classes with a phrase in common are one. A name of many entities says what the link does.
 Phrases of a class hold the same ones of the words that people searched: a search finds as much as before.
-Abstains: from phrases that templates hold, that hold a word which is exchanged by itself, and of which somebody wrote a part.
-Does not see: phrases with signs that are escaped somewhere (quotes, accents), searches of several words.
+Abstains: from phrases that templates hold, that hold a word which is exchanged by itself, that stand in the address too, and
+of which somebody wrote a part.
+Does not see: phrases with signs that are escaped somewhere (quotes, accents).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from env_builder.runtime.phrases import is_phrase, separable
+from env_builder.runtime.site.layout import step_of
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.trees import Element
 from env_builder.site.recorded import PageSession
@@ -28,6 +30,7 @@ _LEAST_SHARED, _PART_LETTERS, _SOUGHT_LETTERS = 3, 7, 4
 """... entities; letters of two words in a row, and of a word that was searched, which are a part of a phrase."""
 _MOST_PHRASES = 600
 """Of one site; the others stay."""
+_NO_WORD = re.compile(r"[^a-z0-9]+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -52,8 +55,11 @@ def learn_phrases(sessions: Sequence[PageSession], routes: SiteRoutes, known: Kn
               for group in groups]
     titles = {text for group in groups for text in group}
     phrases = separable(titles)
-    phrases -= set(_written_in_part(titles, known.texts))
-    chosen, searched = set(sorted(phrases)[:_MOST_PHRASES]), _searched(sessions)
+    queries = _queries(sessions)
+    phrases -= set(_written_in_part(titles, [*known.texts, *(value for value in queries if " " in value)]))
+    chosen = set(sorted(phrases)[:_MOST_PHRASES])
+    searched = frozenset(
+        word for value in queries if " " not in value for word in _words(value) if len(word) >= _SOUGHT_LETTERS)
     classes: dict[tuple[int, frozenset[str]], set[str]] = defaultdict(set)
     for number, group in enumerate(_joined([group & chosen for group in groups])):
         for text in group:
@@ -62,29 +68,39 @@ def learn_phrases(sessions: Sequence[PageSession], routes: SiteRoutes, known: Kn
 
 
 def _names_of_entities(sessions: Sequence[PageSession], routes: SiteRoutes) -> list[set[str]]:
-    """Return by route the names of links to its entities, but for those of many."""
-    entities: dict[str, dict[str, set[tuple[str, ...]]]] = defaultdict(lambda: defaultdict(set))
+    """Return the names of links to the entities of a route that stand in one kind of element, but for those of many."""
+    entities: dict[tuple[str, str], dict[str, set[tuple[str, ...]]]] = defaultdict(lambda: defaultdict(set))
+    addressed: set[str] = set()
+    """Names that stand in the address, too."""
     about: dict[str, tuple[str, tuple[str, ...]] | None] = {}
     for session in sessions:
         for place, request in enumerate(session.requests):
             page = session.page(place) if request.status < 400 else None
-            for element in page.elements() if page is not None else ():
-                if element.tag != "a" or "href" not in element.attributes:
-                    continue
+            for parent, element in _links(page) if page is not None else ():
                 name = _shown(element)
                 if is_phrase(name):
                     path = urlsplit(urljoin(request.url, element.attributes["href"])).path
+                    if _NO_WORD.sub("-", name.lower()) in _NO_WORD.sub("-", path.lower()):
+                        addressed.add(name)
                     if path not in about:
                         about[path] = _about(routes, path)
                     target = about[path]
                     if target is not None:
-                        entities[target[0]][name].add(target[1])
+                        entities[target[0], step_of(parent)][name].add(target[1])
     groups = []
     for _, names in sorted(entities.items()):
         n_entities = len(set().union(*names.values()))
         groups.append({name for name, own in names.items() if len(own) <= max(_LEAST_SHARED, _MOST_SHARED * n_entities)
-                       and len(own) < n_entities})
+                       and len(own) < n_entities and name not in addressed})
     return groups
+
+
+def _links(page: Element) -> Iterator[tuple[Element, Element]]:
+    """Yield the links of a page, each with what it stands in."""
+    for parent in page.elements():
+        for child in parent.children:
+            if isinstance(child, Element) and child.tag == "a" and "href" in child.attributes:
+                yield parent, child
 
 
 def _about(routes: SiteRoutes, path: str) -> tuple[str, tuple[str, ...]] | None:
@@ -99,17 +115,16 @@ def _shown(element: Element) -> str:
     return " ".join(" ".join(texts).split())
 
 
-def _searched(sessions: Sequence[PageSession]) -> frozenset[str]:
-    """Return the words of queries of one word."""
-    values = {value for session in sessions for request in session.requests if "?" in request.url
-              for _, value in parse_qsl(urlsplit(request.url).query)}
-    return frozenset(word for value in values if len(value.split()) == 1
-                     for word in _words(value) if len(word) >= _SOUGHT_LETTERS)
+def _queries(sessions: Sequence[PageSession]) -> set[str]:
+    """Return the values of queries."""
+    return {" ".join(value.split()) for session in sessions for request in session.requests if "?" in request.url
+            for _, value in parse_qsl(urlsplit(request.url).query)}
 
 
 def _written_in_part(phrases: set[str], texts: Iterable[str]) -> Iterator[str]:
     """Yield phrases of which a part was written without the whole."""
-    whole = re.compile("|".join(re.escape(each) for each in sorted(phrases, key=lambda each: (-len(each), each))) or r"(?!)")
+    whole = re.compile("|".join(re.escape(each) for each in sorted(phrases, key=lambda each: (-len(each), each))) or r"(?!)",
+                       re.IGNORECASE)
     parts = {part for text in texts for part in _parts(whole.sub("\n", text))}
     yield from (phrase for phrase in phrases if not parts.isdisjoint(_parts(phrase)))
 

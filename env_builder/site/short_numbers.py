@@ -82,6 +82,8 @@ class _Occurrences:
         self._bound: Counter[str] = Counter()
         self._unbound: Counter[str] = Counter()
         """By context: numbers of what is led to, and others."""
+        self._n_bound: Counter[str] = Counter()
+        self._n_loose: Counter[str] = Counter()
         self._loose: list[tuple[str, tuple[str, ...]]] = []
         """Numbers that nothing leads to, with their contexts."""
         self.alone: set[str] = set()
@@ -138,7 +140,9 @@ class _Occurrences:
             number, contexts = text[begin:end], tuple(contexts_of(text, begin, end))
             if number in around:
                 self._bound.update(contexts)
+                self._n_bound[number] += 1
             else:
+                self._n_loose[number] += 1
                 self._unbound.update(contexts)
                 self._loose.append((number, contexts))
 
@@ -172,6 +176,7 @@ class _Occurrences:
         stems = self.stems
         stemmed = {number for stem in stems for number in self._stemmed[stem]}
         ids = stemmed | self._asked | {number for number in self._plain if len(number) < _FEW or number in quantities}
+        ids -= {number for number in quantities if self._n_bound[number] <= self._n_loose[number]}
         counting = set[str]()
         for number, contexts in self._loose:
             if number not in ids:

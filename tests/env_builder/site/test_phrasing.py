@@ -13,12 +13,12 @@ TITLES = ("dull lens", "grey sea", "loud bell", "warm ink")
 ROUTES = SiteRoutes({"/cards/": "/cards/", **{f"/cards/{place}": "/cards/{cards_1}" for place in range(4)}})
 
 
-def learn(texts: Sequence[str] = (), asked: Mapping[str, Sequence[str]] | None = None, query: str = "",
+def learn(texts: Sequence[str] = (), asked: Mapping[str, Sequence[str]] | None = None, query: str = "", more: str = "",
           constants: Sequence[str] = (), words: Sequence[str] = ()) -> list[list[str]]:
     rows = "".join(f"<li><a href='{place}'>{title}</a> <a href='{place}'>Look at it</a></li>"
                    for place, title in enumerate(TITLES))
     request = RecordedRequest(datetime(2026, 3, 2, tzinfo=UTC), "GET", f"/cards/{query}", None, 200, None,
-                              f"<ul>{rows}</ul><a href='/cards/'>All the cards</a>", None)
+                              f"<ul>{rows}</ul><a href='/cards/'>All the cards</a>{more}", None)
     known = KnownTexts(texts, asked or {}, set(constants), set(words))
     return sorted(sorted(each) for each in learn_phrases([PageSession("s1", "x", [request])], ROUTES, known) if each)
 
@@ -44,3 +44,8 @@ def test_phrases_are_exchanged_with_those_that_a_search_finds_too() -> None:
 
 def test_phrases_of_templates_and_words_that_are_exchanged_by_themselves_stay() -> None:
     assert learn(constants=["warm ink"], words=["bell"]) == [["dull lens", "grey sea"]]
+
+
+def test_a_title_that_its_address_has_too_stays() -> None:
+    assert learn(more="<li><a href='/cards/red-rope_12'>Red rope</a></li><li><a href='12'>Blue rope</a></li>") == [
+        sorted([*TITLES, "Blue rope"])]
