@@ -1,9 +1,9 @@
 """Play known solutions again after a randomised reset: by what was remembered of each click, and by reading the page.
 
 In: an environment, a task, its known steps. Out: rewards. A clicker by heart types what was typed, and clicks what was clicked:
-by its ref, its role and name, its path in the page, or its role and the text of its row. It is given the new password, as no
-policy can do without. A reader does the same with this episode's names in the place of the recorded ones: it looks up on the
-page what the goal names. Judges nothing by itself: an element that is not there ends the play. Used by browser_tasks.py.
+by its ref, its role and name, its path in the page, or its role and the text of its row. It is given the new login and
+password, as no policy can do without. A reader does the same with this episode's names in the place of the recorded ones: it
+looks up on the page what the goal names. Judges nothing by itself: an element that is not there ends the play. Used by browser_tasks.py.
 """
 
 from __future__ import annotations
@@ -146,17 +146,19 @@ CLICKERS: dict[str, Choose] = {"refs": by_ref, "names": by_name, "paths": by_pat
 def reward_of(environment: Environment, task_id: str, clicks: Sequence[KnownClick], choose: Choose, seed: int,
               perturbations: Sequence[str] = PERTURBATIONS) -> float | None:
     """Return what a play is worth after a randomised reset."""
-    environment.reset(task_id, seed=seed, perturbations=perturbations)
+    goal = environment.reset(task_id, seed=seed, perturbations=perturbations).messages[0]["content"]
+    given = {number for number, click in enumerate(clicks) if click.tool == "browser_type" and (
+        f"with the password {environment.carried(click.arguments['text'])}." in goal)}
     carry: Carry = environment.carried if isinstance(choose, Reader) else _unchanged
     page: list[PageElement] = []
-    for click in clicks:
+    for number, click in enumerate(clicks):
         arguments = {**carry(dict(click.arguments))}
         if "target" in arguments:
             ref = choose(click.element, page, carry) if click.element is not None else None
             if ref is None:
                 break
             arguments["target"] = ref
-            if click.element is not None and "password" in click.element.name.lower() and "text" in arguments:
+            if "text" in arguments and given & {number, number + 1}:
                 arguments["text"] = environment.carried(click.arguments["text"])
         content = environment.call(click.tool, arguments).content
         if click.tool.startswith("browser_"):
