@@ -2,8 +2,9 @@
 
 In: an environment, a task, its known steps. Out: rewards. A clicker by heart types what was typed, and clicks what was clicked:
 by its ref, its role and name, its path in the page, or its role and the text of its row. It is given the new login and
-password, as no policy can do without. A reader does the same with this episode's names in the place of the recorded ones: it
-looks up on the page what the goal names. Judges nothing by itself: an element that is not there ends the play. Used by browser_tasks.py.
+password, as no policy can do without. A reader does the same with this episode's names in the place of the recorded ones:
+it looks up on the page what the goal names. Judges nothing by itself: an element that is not there ends the play. Used by
+browser_tasks.py.
 """
 
 from __future__ import annotations
