@@ -4,16 +4,17 @@ In: classes of phrases of several words, a seed's order of each. Out: texts with
 No phrase may hold another, or end as one begins: then two of them never overlap in any text, and what was exchanged comes back
 exactly. `separable` chooses those. A phrase may be written in small letters, as people search. Words may stand apart by a
 space, by `+` or by `%20`, alike in the whole phrase.
-Does not see: a phrase that is cut, written in other letters, or escaped in another way.
+Does not see: a phrase that is cut, written in other letters, or escaped in another way. A phrase whose apostrophe a snapshot
+doubles is exchanged on the way to the agent alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-_WORDS = re.compile(r"(?=[^ ]+ )[0-9A-Za-z](?: ?[0-9A-Za-z.,:;!?()/#-])*(?<=[0-9A-Za-z])")
-"""Words that no way of writing escapes."""
+_WORDS = re.compile(r"(?=[^ ]+ )[^\W_](?: ?[\w.,:;!?()/#'@$*=-])*(?<=[^\W_])")
+"""Words that no way of writing escapes, but for the apostrophe in a quoted line of a snapshot."""
 _GAPS = (" ", "+", "%20")
 
 
@@ -48,15 +49,25 @@ def separable(phrases: Iterable[str]) -> set[str]:
     return {written[text] for text in kept}
 
 
+def _in_small_letters(pairs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the phrases with capitals in small letters, each with the next one of those."""
+    for phrase in pairs:
+        if phrase != phrase.lower():
+            other = pairs[phrase]
+            while other == other.lower():
+                other = pairs[other]
+            yield phrase.lower(), other.lower()
+
+
 class PhraseExchange:
     """How one seed exchanges phrases."""
 
     def __init__(self, pairs: Mapping[str, str]) -> None:
         """`pairs`: phrase -> the one in its place, a permutation of separable phrases."""
-        pairs = {one.lower(): other.lower() for one, other in pairs.items()} | dict(pairs)
+        pairs = dict(_in_small_letters(pairs)) | dict(pairs)
         self._pairs = {False: pairs, True: {there: here for here, there in pairs.items()}}
         longest = sorted(pairs, key=lambda phrase: (-len(phrase), phrase))
-        written = [re.escape(phrase.replace(" ", gap)) for phrase in longest for gap in _GAPS]
+        written = [re.escape(phrase.replace(" ", gap)).replace("'", "'{1,2}") for phrase in longest for gap in _GAPS]
         self._pattern = re.compile(
             rf"(?:(?<![^\W_])|(?<=\\[nrt])|(?<=%20))({'|'.join(written)})(?![^\W_])") if written else None
 
@@ -64,7 +75,12 @@ class PhraseExchange:
         """Return a text as the agent sees it; `back`: as the environment has it."""
         if self._pattern is None:
             return text
-        return self._pattern.sub(lambda match: self._other(match[1], back), text)
+        return self._pattern.sub(lambda match: self._other(match[1], back) if "''" not in match[1] else self._quoted(
+            match[1], back), text)
+
+    def _quoted(self, written: str, back: bool) -> str:
+        """Return a phrase with apostrophes as a quoted line of a snapshot has it; what comes back has none of those."""
+        return written if back else self._other(written.replace("''", "'"), back).replace("'", "''")
 
     def _other(self, written: str, back: bool) -> str:
         gap = next(each for each in _GAPS if each in written)

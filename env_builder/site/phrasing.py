@@ -6,7 +6,7 @@ texts that one field was sent; classes with a phrase in common are one. A name o
 Phrases of a class hold the same ones of the words that people searched: a search finds as much as before.
 Abstains: from phrases that templates hold, that hold a word which is exchanged by itself, that stand in the address too, and
 of which somebody wrote a part.
-Does not see: phrases with signs that are escaped somewhere (quotes, accents).
+Does not see: phrases with signs that are escaped somewhere, as quotes are.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class KnownTexts(NamedTuple):
 
 def learn_phrases(sessions: Sequence[PageSession], routes: SiteRoutes, known: KnownTexts) -> list[set[str]]:
     """Return the classes."""
-    groups = [{text for text in values if is_phrase(text)} for _, values in sorted(known.asked.items())]
+    groups = [{text for text in map(_core, values) if is_phrase(text)} for _, values in sorted(known.asked.items())]
     groups += _names_of_entities(sessions, routes)
     groups = [{text for text in group if text not in known.constants and known.words.isdisjoint(_words(text))}
               for group in groups]
@@ -77,7 +77,7 @@ def _names_of_entities(sessions: Sequence[PageSession], routes: SiteRoutes) -> l
         for place, request in enumerate(session.requests):
             page = session.page(place) if request.status < 400 else None
             for parent, element in _links(page) if page is not None else ():
-                name = _shown(element)
+                name = _core(_shown(element))
                 if is_phrase(name):
                     path = urlsplit(urljoin(request.url, element.attributes["href"])).path
                     if _NO_WORD.sub("-", name.lower()) in _NO_WORD.sub("-", path.lower()):
@@ -108,6 +108,11 @@ def _about(routes: SiteRoutes, path: str) -> tuple[str, tuple[str, ...]] | None:
     route = routes.route("GET", path or "/")
     values = tuple(routes.parameters(route, path).values()) if route is not None else ()
     return (route.path, values) if route is not None and values else None
+
+
+def _core(text: str) -> str:
+    """Return a text without signs at its ends."""
+    return text.strip(" \t\n.,:;!?()-…\"'")
 
 
 def _shown(element: Element) -> str:

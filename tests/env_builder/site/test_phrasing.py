@@ -28,8 +28,8 @@ def test_titles_are_names_of_links_to_one_entity() -> None:
 
 
 def test_what_asks_gave_joins_the_titles_it_became() -> None:
-    assert learn(asked={"new title": ["dull lens", "thin rope"], "note": ["seen again", "sent back"]}) == [
-        sorted([*TITLES, "thin rope"]), ["seen again", "sent back"]]
+    assert learn(asked={"new title": ["dull lens", "thin rope"], "note": ["Seen again.", "sent back", "alone"]}) == [
+        ["Seen again", "sent back"], sorted([*TITLES, "thin rope"])], "signs at its end are none of a phrase"
 
 
 def test_a_phrase_of_which_a_part_was_written_stays() -> None:
