@@ -45,13 +45,13 @@ _SHORT_YEAR = re.compile(r"(?<![\d/.-])(?:\d{1,2}[/.]\d{1,2}[/.]\d{2}|\d{2}-\d{2
 
 
 def learn_names(sessions: Sequence[PageSession], routes: SiteRoutes, texts: Iterable[str], templates: Any,
-                fixed: Iterable[str] = (), asked: Mapping[str, Iterable[str]] | None = None) -> NameClasses:
+                fixed: Iterable[str] = (), values_of_asks: Mapping[str, Iterable[str]] | None = None) -> NameClasses:
     """Return the classes. `texts`: asks and messages; `templates`: templates.json's value; `fixed`: addresses and paths;
-    `asked`: by field, values that asks gave."""
+    `values_of_asks`: by field, values that asks gave."""
     texts, fixed = list(texts), list(fixed)
     pages = SitePages(sessions, routes)
     constants = set(_constants(templates))
-    words = _unique_words(pages, texts, constants.union(fixed), asked or {})
+    words = _unique_words(pages, texts, constants.union(fixed), values_of_asks or {})
     runs = {run for value in pages.parameters for run in _RUN.findall(value)}
     typed = {run for text in [*pages.given, *texts] for run in _RUN.findall(text) if len(run) >= LEAST_TYPED and run.isdigit()}
     numbers: dict[tuple[int, bool], set[str]] = defaultdict(set)
@@ -68,7 +68,7 @@ def learn_names(sessions: Sequence[PageSession], routes: SiteRoutes, texts: Iter
                        years=() if pages.has_short_years else pages.years, slugs=_classes([slugs]),
                        ids=short.ids, stems=short.stems, counting=short.counting,
                        phrases=_classes(learn_phrases(sessions, routes, KnownTexts(
-                           texts, asked or {}, constants | pages.labels, {word for each in words for word in each}))))
+                           texts, values_of_asks or {}, constants | pages.labels, {word for each in words for word in each}))))
 
 
 class SitePages:
@@ -131,7 +131,7 @@ class SitePages:
                     self.has_short_years = True
 
 
-def _unique_words(pages: SitePages, texts: Sequence[str], constants: set[str], asked: Mapping[str, Iterable[str]]
+def _unique_words(pages: SitePages, texts: Sequence[str], constants: set[str], values_of_asks: Mapping[str, Iterable[str]]
                   ) -> list[set[str]]:
     """Return classes of words that stand in titles alone, and of the names of logins. `constants`: texts that stay."""
     instructive = {word for text in constants for word in _words(text)}
@@ -145,15 +145,16 @@ def _unique_words(pages: SitePages, texts: Sequence[str], constants: set[str], a
         counts = Counter(word for title in of_path[path] for word in set(_words(title)))
         most = max(2, int(MOST_SHARED * len(of_path[path])))
         groups.append({word for word, n in counts.items() if n <= most and len(word) >= LEAST_WORD} - others - elsewhere)
-    groups.append(_people(pages, constants, texts, asked))
+    groups.append(_people(pages, constants, texts, values_of_asks))
     return groups
 
 
-def _people(pages: SitePages, constants: set[str], texts: Sequence[str], asked: Mapping[str, Iterable[str]]) -> set[str]:
+def _people(pages: SitePages, constants: set[str], texts: Sequence[str], values_of_asks: Mapping[str, Iterable[str]]
+            ) -> set[str]:
     """Return the names of logins that are no words besides: a text that is a login alone names a person, and so does an ask
     that gives several of them to one field."""
     logins = {name for name in pages.logins if _PLAIN_WORD.fullmatch(name) and len(name) > 2}
-    fields = [logins.intersection(map(str.lower, values)) for values in asked.values()]
+    fields = [logins.intersection(map(str.lower, values)) for values in values_of_asks.values()]
     given = set().union(*(each for each in fields if len(each) > 1))
     sentences = [text for text in [*constants, *pages.labels] if text.strip().lower() not in logins]
     return logins - {word for text in sentences for word in _words(text)} - (

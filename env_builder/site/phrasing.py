@@ -39,7 +39,7 @@ class KnownTexts(NamedTuple):
 
     texts: Sequence[str]
     """Asks and messages."""
-    asked: Mapping[str, Iterable[str]]
+    values_of_asks: Mapping[str, Iterable[str]]
     """By field, values that asks gave."""
     constants: set[str]
     """Texts of templates."""
@@ -47,16 +47,16 @@ class KnownTexts(NamedTuple):
     """Words that are exchanged by themselves."""
 
 
-def learn_phrases(sessions: Sequence[PageSession], routes: SiteRoutes, known: KnownTexts) -> list[set[str]]:
+def learn_phrases(sessions: Sequence[PageSession], routes: SiteRoutes, written: KnownTexts) -> list[set[str]]:
     """Return the classes."""
-    groups = [{text for text in map(_core, values) if is_phrase(text)} for _, values in sorted(known.asked.items())]
+    groups = [{text for text in map(_core, values) if is_phrase(text)} for _, values in sorted(written.values_of_asks.items())]
     groups += _names_of_entities(sessions, routes)
-    groups = [{text for text in group if text not in known.constants and known.words.isdisjoint(_words(text))}
+    groups = [{text for text in group if text not in written.constants and written.words.isdisjoint(_words(text))}
               for group in groups]
     titles = {text for group in groups for text in group}
     phrases = separable(titles)
     queries = _queries(sessions)
-    phrases -= set(_written_in_part(titles, [*known.texts, *(value for value in queries if " " in value)]))
+    phrases -= set(_written_in_part(titles, [*written.texts, *(value for value in queries if " " in value)]))
     chosen = set(sorted(phrases)[:_MOST_PHRASES])
     searched = frozenset(
         word for value in queries if " " not in value for word in _words(value) if len(word) >= _SOUGHT_LETTERS)

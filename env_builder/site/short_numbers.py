@@ -41,19 +41,19 @@ class ShortNumbers(NamedTuple):
 def learn_short_numbers(sessions: Sequence[PageSession], routes: SiteRoutes, fixed: Iterable[str],
                         quantities: Iterable[str] = ()) -> ShortNumbers:
     """Return the ids and contexts. `quantities`: numbers of three digits and more that count somewhere."""
-    seen = _Occurrences(routes)
-    seen.learn_keys((request.url, page) for session in sessions for place, request in enumerate(session.requests)
+    occurrences = _Occurrences(routes)
+    occurrences.learn_keys((request.url, page) for session in sessions for place, request in enumerate(session.requests)
                     if "?" in request.url and request.status < 400 and (page := session.page(place)) is not None)
     for session in sessions:
         for place, request in enumerate(session.requests):
-            seen.read(request.url, session.page(place) if request.status < 400 else None)
+            occurrences.read(request.url, session.page(place) if request.status < 400 else None)
             if request.form and login_of(request) is None:
                 changed = changed_fields(form_before(session, place), request.form)
-                seen.alone |= {value for name, value in request.form if value.isdigit() and name in changed
-                               } - set(_numbers(request.url, seen.stems))
-    stems = frozenset(seen.stems)
-    seen.alone.update(number for text in fixed for number in _numbers(text, stems))
-    return seen.judged(frozenset(quantities))
+                occurrences.alone |= {value for name, value in request.form if value.isdigit() and name in changed
+                               } - set(_numbers(request.url, occurrences.stems))
+    stems = frozenset(occurrences.stems)
+    occurrences.alone.update(number for text in fixed for number in _numbers(text, stems))
+    return occurrences.judged(frozenset(quantities))
 
 
 def _query(url: str) -> list[tuple[str, str]]:
@@ -78,7 +78,7 @@ class _Occurrences:
         self._plain: set[str] = set()
         self._keys: set[tuple[str, str]] = set()
         """Paths, and names in their queries, whose values are ids."""
-        self._asked: set[str] = set()
+        self._in_queries: set[str] = set()
         self._bound: Counter[str] = Counter()
         self._unbound: Counter[str] = Counter()
         """By context: numbers of what is led to, and others."""
@@ -106,7 +106,7 @@ class _Occurrences:
                     if number in heads:
                         headed[urlsplit(url).path, key].add(number)
         self._keys = {each for each, numbers in headed.items() if len(numbers) >= _FEW}
-        self._asked = {number for each in self._keys for number in headed[each]}
+        self._in_queries = {number for each in self._keys for number in headed[each]}
 
     def read(self, url: str, page: Element | None) -> None:
         """Read an address and its page."""
@@ -175,7 +175,7 @@ class _Occurrences:
         """Return what is an id, and the contexts in which it is none."""
         stems = self.stems
         stemmed = {number for stem in stems for number in self._stemmed[stem]}
-        ids = stemmed | self._asked | {number for number in self._plain if len(number) < _FEW or number in quantities}
+        ids = stemmed | self._in_queries | {number for number in self._plain if len(number) < _FEW or number in quantities}
         ids -= {number for number in quantities if self._n_bound[number] <= self._n_loose[number]}
         counting = set[str]()
         for number, contexts in self._loose:
