@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 LEAST, MOST = 2, 4
 """Digits of such an id."""
-_TOKEN = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|(?<![^\W_])([A-Za-z]*?)([0-9]{2,4})(?![^\W_])", re.DOTALL)
+_TOKEN = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)|%[0-9A-Fa-f]{2}|(?:(?<![^\W_])|(?<=%20))([A-Za-z]*?)([0-9]{2,4})(?![^\W_])",
+                    re.DOTALL)
 _BEFORE = re.compile(r"([^\W\d_]*)([^\w\n\"'\\]{1,2})$")
 _AFTER = re.compile(r"([^\w\n\"'\\]{1,2})([^\W\d_]+)")
-_JOINED_BEFORE = re.compile(r"[0-9][.:/-]$|%$")
+_JOINED_BEFORE = re.compile(r"[0-9][.:/-]$")
 _JOINED_AFTER = re.compile(r"[.:/-][0-9]|,[0-9]{3}(?![0-9])")
 _THOUSANDS = re.compile(r"[0-9],$")
 _REACH = 32

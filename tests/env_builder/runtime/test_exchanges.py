@@ -78,7 +78,8 @@ def test_ids_of_few_digits_are_exchanged_where_nothing_says_that_they_count() ->
     exchange = NameExchange(CLASSES, 2)
     other = exchange.shown("28")
     assert other in ("41", "57"), "12 is a number behind the words of an address"
-    for text in ("#{}", "card {}", "card{}", "/cards/{}", "/cards/{}/edit", 'link "{}" [ref=e28]', "({})", "{}, red", '["{}"]'):
+    for text in ("#{}", "card {}", "card{}", "/cards/{}", "/cards/{}/edit", 'link "{}" [ref=e28]',
+                 "x%20{}", "card%20{}&", "({})", "{}, red", '["{}"]'):
         assert exchange.shown(text.format("28")) == text.format(other)
     for text in ("1 of 28", "28 days", "?page=28", "2019-01-28", "12:28", "28.5", "1.28", "28/12/2019", "e28", "28px", "%28",
                  "nth=28", "1,345", "120,345", "12,120", "028", "2800"):
