@@ -12,7 +12,7 @@ Does not see: phrases with signs that are escaped somewhere, as quotes are.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -127,11 +127,13 @@ def _queries(sessions: Sequence[PageSession]) -> set[str]:
 
 
 def _written_in_part(phrases: set[str], texts: Iterable[str]) -> Iterator[str]:
-    """Yield phrases of which a part was written without the whole."""
+    """Yield phrases of which a part was written without the whole; what several have says which one nowhere."""
     whole = re.compile("|".join(re.escape(each) for each in sorted(phrases, key=lambda each: (-len(each), each))) or r"(?!)",
                        re.IGNORECASE)
     parts = {part for text in texts for part in _parts(whole.sub("\n", text))}
-    yield from (phrase for phrase in phrases if not parts.isdisjoint(_parts(phrase)))
+    counts = Counter(part for phrase in phrases for part in set(_parts(phrase)))
+    telling = {part for part in parts if counts[part] < _LEAST_SHARED}
+    yield from (phrase for phrase in phrases if not telling.isdisjoint(_parts(phrase)))
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:

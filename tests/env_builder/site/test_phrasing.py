@@ -37,6 +37,11 @@ def test_a_phrase_of_which_a_part_was_written_stays() -> None:
     assert learn(asked={"title": ["very old rope at home"]}, texts=["rope home"]) == [list(TITLES)]
 
 
+def test_a_part_that_several_phrases_have_names_none_of_them() -> None:
+    asked = {"title": [f"{name} makes odd noise" for name in ("Lamp", "Bell", "Rope", "Door")]}
+    assert sorted(asked["title"]) in learn(["what makes odd noise?"], asked)
+
+
 def test_phrases_are_exchanged_with_those_that_a_search_finds_too() -> None:
     assert learn(query="?q=lens", asked={"title": ["dull lens", "thin lens"]}) == [
         ["dull lens", "thin lens"], ["grey sea", "loud bell", "warm ink"]]
