@@ -59,6 +59,24 @@ def _in_small_letters(pairs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield phrase.lower(), other.lower()
 
 
+def _any_of(phrases: Iterable[str]) -> str:
+    """Return a pattern of phrases in all ways of writing, by first letter and first word: it is soon done where none begins."""
+    by_letter: dict[str, dict[str, list[str]]] = {}
+    for phrase in sorted(phrases):
+        word, _, rest = phrase.partition(" ")
+        by_letter.setdefault(word[0], {}).setdefault(word[1:], []).append(rest)
+    letters = []
+    for letter, words in by_letter.items():
+        ways = [f"{_written(word)}(?:{'|'.join(_written(gap + rest.replace(' ', gap)) for rest in rests for gap in _GAPS)})"
+                for word, rests in words.items()]
+        letters.append(f"{re.escape(letter)}(?:{'|'.join(ways)})")
+    return f"(?:{'|'.join(letters)})"
+
+
+def _written(text: str) -> str:
+    return re.escape(text).replace("'", "'{1,2}")
+
+
 class PhraseExchange:
     """How one seed exchanges phrases."""
 
@@ -66,17 +84,14 @@ class PhraseExchange:
         """`pairs`: phrase -> the one in its place, a permutation of separable phrases."""
         pairs = dict(_in_small_letters(pairs)) | dict(pairs)
         self._pairs = {False: pairs, True: {there: here for here, there in pairs.items()}}
-        longest = sorted(pairs, key=lambda phrase: (-len(phrase), phrase))
-        written = [re.escape(phrase.replace(" ", gap)).replace("'", "'{1,2}") for phrase in longest for gap in _GAPS]
-        self._pattern = re.compile(
-            rf"(?:(?<![^\W_])|(?<=\\[nrt])|(?<=%20))({'|'.join(written)})(?![^\W_])") if written else None
+        self._pattern = re.compile(rf"(?:(?<![^\W_])|(?<=\\[nrt])|(?<=%20)){_any_of(pairs)}(?![^\W_])") if pairs else None
 
     def shown(self, text: str, back: bool = False) -> str:
         """Return a text as the agent sees it; `back`: as the environment has it."""
         if self._pattern is None:
             return text
-        return self._pattern.sub(lambda match: self._other(match[1], back) if "''" not in match[1] else self._quoted(
-            match[1], back), text)
+        return self._pattern.sub(lambda match: self._other(match[0], back) if "''" not in match[0] else self._quoted(
+            match[0], back), text)
 
     def _quoted(self, written: str, back: bool) -> str:
         """Return a phrase with apostrophes as a quoted line of a snapshot has it; what comes back has none of those."""
