@@ -4,7 +4,8 @@ In: what `env_builder.site.ordering` learnt may differ (layout.jsonl), and a see
 hold the same in another order (rows and blocks without one), with other ids and names of fields that mean nothing, other
 tokens, and links named by another word that the site itself uses for where they lead. Forms come back with the recorded names.
 Session, ledger and recorded answers know nothing of it. A row's place follows from the seed and from what it shows, so two rows
-stand in one order wherever they come together in an episode. A page is laid out once, and shares what stays.
+stand in one order wherever they come together in an episode; but a row of an index stands in another one's place, always.
+A page is laid out once, and shares what stays.
 Does not see: columns, positions on the screen, names that a form sends by GET (they stand in addresses).
 """
 
@@ -25,7 +26,7 @@ from .trees import Element
 SECRET = "[secret]"
 """What stands in recorded pages for a token that was never stored."""
 RUNS: frozenset[str] = frozenset()
-"""Of a list: rows that follow each other and are built alike change places among each other."""
+"""Of a list: of rows that follow each other and are built alike each stands in another one's place."""
 _MOST_PAGES = 1024
 """Pages whose layout is kept; the oldest goes first."""
 _WORDED = re.compile(r"[A-Za-z]{3,}")
@@ -204,14 +205,22 @@ class PageLayout:
     def _order(self, rows: Sequence[Element], blocks: frozenset[str] | None) -> list[int]:
         """Return the numbers of the rows of a list in their new order."""
         if blocks == RUNS:
-            return [number for run in runs_of(rows)
-                    for number in sorted(run, key=lambda number: self._rank(shown_text(rows[number])))]
+            return self._turned(rows)
         names = [block_name(row) for row in rows] if blocks is not None else []
         moving = [number for number in range(len(rows)) if blocks is None or names[number] in blocks]
         by_rank = sorted(moving, key=lambda number: self._rank(names[number] if names else shown_text(rows[number])))
         order = list(range(len(rows)))
         for place, number in zip(moving, by_rank, strict=True):
             order[place] = number
+        return order
+
+    def _turned(self, rows: Sequence[Element]) -> list[int]:
+        """Return the numbers of rows with each one in the place of another one of its run."""
+        order = list(range(len(rows)))
+        for run in runs_of(rows):
+            turn = sorted(run, key=lambda number: self._rank(shown_text(rows[number])))
+            for number, place in zip(turn, [*turn[1:], turn[0]], strict=True):
+                order[place] = number
         return order
 
     def _numbers(self, element: Element, number: int, way: Way, lists: Mapping[Way, frozenset[str] | None]) -> Iterator[int]:
