@@ -1,9 +1,10 @@
 """Play known solutions again after a randomised reset: by what was remembered of each click, and by reading the page.
 
 In: an environment, a task, its known steps. Out: rewards. A clicker by heart types what was typed, and clicks what was clicked:
-by its ref, its role and name, its path in the page, or its role and the text of its row. It is given the new password, as no
-policy can do without. A reader does the same with this episode's names in the place of the recorded ones: it looks up on the
-page what the goal names. Judges nothing by itself: an element that is not there ends the play. Used by browser_tasks.py.
+by its ref, its role and name, its path in the page, or its role and the text of its row. It is given the new login and
+password, as no policy can do without. A reader does the same with this episode's names in the place of the recorded ones:
+it looks up on the page what the goal names. Judges nothing by itself: an element that is not there ends the play. Used by
+browser_tasks.py.
 """
 
 from __future__ import annotations
@@ -154,15 +155,17 @@ def reward_of(environment: Environment, task_id: str, clicks: Sequence[KnownClic
 def play_of(environment: Environment, task_id: str, clicks: Sequence[KnownClick], choose: Choose, seed: int,
             perturbations: Sequence[str] = PERTURBATIONS) -> tuple[float | None, int]:
     """Return what a play is worth, and how often it logged in again: a reader does where a page asks for it."""
-    environment.reset(task_id, seed=seed, perturbations=perturbations)
+    goal = environment.reset(task_id, seed=seed, perturbations=perturbations).messages[0]["content"]
+    given = {number for number, click in enumerate(clicks) if click.tool == "browser_type" and (
+        f"with the password {environment.carried(click.arguments['text'])}." in goal)}
     play = _ClickPlay(environment, choose)
     for place, click in enumerate(clicks):
-        if not play.make(click):
+        if not play.make(click, is_given=not given.isdisjoint((place, place + 1))):
             break
         login = login_of_play(clicks[:place + 1])
         while login and isinstance(choose, Reader) and play.asks_for_login and play.n_logins < MOST_LOGINS:
             play.n_logins += 1
-            if not all(map(play.make, login)):
+            if not all(play.make(each, is_given=True) for each in login):
                 break
             play.leave_login()
     environment.finish()
@@ -201,15 +204,15 @@ class _ClickPlay:
         self._content = content
         self._page = list(elements_of(content))
 
-    def make(self, click: KnownClick) -> bool:
-        """Make a step; return whether what it is about is on the page."""
+    def make(self, click: KnownClick, is_given: bool) -> bool:
+        """Make a step; return whether what it is about is on the page. `is_given`: the goal says what is typed."""
         arguments = {**self._carry(dict(click.arguments))}
         if "target" in arguments:
             ref = self._choose(click.element, self._page, self._carry) if click.element is not None else None
             if ref is None:
                 return False
             arguments["target"] = ref
-            if click.element is not None and "password" in click.element.name.lower() and "text" in arguments:
+            if "text" in arguments and is_given:
                 arguments["text"] = self._environment.carried(click.arguments["text"])
         content = self._environment.call(click.tool, arguments).content
         if click.tool.startswith("browser_"):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from browser_by_heart import CLICKERS, Reader, known_clicks, play_of, reward_of
+from browser_by_heart import CLICKERS, PERTURBATIONS, Reader, known_clicks, play_of, reward_of
 
 from env_builder import Environment
 from env_builder.runtime.canonical import digest
@@ -131,7 +131,7 @@ class PublishedRoom:
 
     def by_heart(self) -> Figures:
         """Return the share of randomised resets after which what was remembered of the recorded clicks still solves the task,
-        by what was remembered, and the share that is solved by reading the pages."""
+        by what was remembered, and the share that is solved by reading the pages; and how many tasks ask for the same then."""
         solved: Counter[str] = Counter()
         plays = {**CLICKERS, "reading": Reader(self.synonyms)}
         for task_id in sorted(self.solutions):
@@ -140,7 +140,8 @@ class PublishedRoom:
                           if reward_of(self.environment, task_id, clicks, choose, seed) == 1.0)
         shares = {name: round(solved[name] / max(len(self.solutions) * len(SEEDS), 1), 3) for name in plays}
         known = sum(self.reward(task_id, steps) == 1.0 for task_id, steps in self.solutions.items())
-        return {"known_solutions_paid": known, "by_heart": max(shares[name] for name in CLICKERS),
+        same = sum(all(self._asks(task_id, seed) == self._asks(task_id, None) for seed in SEEDS) for task_id in self.solutions)
+        return {"known_solutions_paid": known, "asks_unchanged": same, "by_heart": max(shares[name] for name in CLICKERS),
                 **{f"by_heart_{name}": shares[name] for name in CLICKERS}, "solved_by_reading": shares["reading"]}
 
     def expiry(self) -> Figures:
@@ -152,6 +153,12 @@ class PublishedRoom:
                      for seed in range(EXPIRY_SEEDS))
             results += [reward == 1.0 for reward, n_logins in plays if n_logins]
         return {"expiry_plays": len(results), "expiry_solved": round(sum(results) / max(len(results), 1), 3)}
+
+    def _asks(self, task_id: str, seed: int | None) -> str:
+        """Return the first line of a goal after a randomised reset; None: as recorded."""
+        perturbations = PERTURBATIONS if seed is not None else ()
+        opening = self.environment.reset(task_id, seed=seed or 0, perturbations=perturbations).messages[0]["content"]
+        return str(opening).partition("\n")[0]
 
     def speed(self) -> Figures:
         """Return calls of known solutions a second of the processor, in whole episodes whose pages were shown before."""

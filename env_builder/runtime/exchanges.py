@@ -4,6 +4,7 @@ In: classes of names that logs bear out (numbers and codes of entities, words of
 environment made itself, years of the log, a seed. Out: texts with every name in another one's place, and back. A text is cut
 into runs of letters and digits, and within these into words and numbers; each is put in the place of one of its own kind, so
 the result is cut alike and what was exchanged comes back exactly. No name of a class of two and more keeps its place.
+Ids of few digits are exchanged where nothing around them says that they count (short_ids.py), phrases as wholes (phrases.py).
 Years move by a multiple of 28: weekdays and lengths of months stay as they are. Does not see: parts of a name, the order of
 numbers, instants as seconds, years of two digits.
 """
@@ -17,6 +18,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .canonical import canonical, digest
+from .phrases import PhraseExchange
+from .short_ids import ShortIds
 
 CYCLE = 28
 """Years after which weekdays and leap days come again."""
@@ -53,6 +56,14 @@ class NameClasses(NamedTuple):
     """Years in a row."""
     slugs: tuple[tuple[str, ...], ...] = ()
     """Classes of words in an address with a number of any length behind them, of which the numbers are exchanged."""
+    ids: tuple[tuple[str, ...], ...] = ()
+    """Classes of digits of one length, which may count elsewhere."""
+    stems: tuple[str, ...] = ()
+    """Small letters that stand before such digits without a gap."""
+    counting: tuple[str, ...] = ()
+    """Contexts in which such digits count."""
+    phrases: tuple[tuple[str, ...], ...] = ()
+    """Classes of phrases, all of them together separable (phrases.py)."""
 
     def joined(self, other: NameClasses) -> NameClasses:
         """Return the classes of two apps together."""
@@ -66,8 +77,10 @@ class NameClasses(NamedTuple):
     @classmethod
     def from_row(cls, row: Mapping[str, Any], secrets: Iterable[str] = ()) -> NameClasses:
         """Return the classes that `to_row` wrote."""
-        groups = {name: tuple(tuple(each) for each in row.get(name, ())) for name in ("numbers", "words", "codes", "slugs")}
-        return cls(**groups, secrets=tuple(secrets), years=tuple(row.get("years", ())))
+        groups = {name: tuple(tuple(each) for each in row.get(name, ())) for name in (
+            "numbers", "words", "codes", "slugs", "ids", "phrases")}
+        return cls(**groups, secrets=tuple(secrets), years=tuple(row.get("years", ())), stems=tuple(row.get("stems", ())),
+                   counting=tuple(row.get("counting", ())))
 
 
 class NameExchange:
@@ -84,6 +97,11 @@ class NameExchange:
             parts = [match.groups() for slug in slugs if (match := _SLUG.fullmatch(slug))]
             numbers = _rotated([tuple(number for _, number in parts)], seed)
             beginnings |= {beginning: numbers for beginning, _ in parts if beginning not in beginnings}
+        taken = {number for each in classes.numbers for number in each} | self._years.keys() | {
+            number for numbers in beginnings.values() for number in numbers}
+        self._ids = ShortIds(_rotated([tuple(number for number in each if number not in taken and len(number) == len(each[0]))
+                                       for each in classes.ids if each], seed), classes.stems, classes.counting)
+        self._phrases = PhraseExchange(_rotated(classes.phrases, seed))
         self._slugs = {False: beginnings, True: {beginning: {there: here for here, there in numbers.items()}
                                                  for beginning, numbers in beginnings.items()}}
         """By what stands before the number: number -> the one in its place."""
@@ -101,8 +119,9 @@ class NameExchange:
     def shown(self, text: str, back: bool = False) -> str:
         """Return a text as the agent sees it; `back`: one of the agent's in the environment's names."""
         if back:
-            return self._numbered(self._exchanged(text, back), back)
-        return self._exchanged(self._numbered(text, back), back)
+            text = self._ids.shown(self._numbered(self._exchanged(text, back), back), back)
+            return self._phrases.shown(text, back)
+        return self._exchanged(self._numbered(self._ids.shown(self._phrases.shown(text)), back), back)
 
     def _numbered(self, text: str, back: bool) -> str:
         """Return a text with the numbers of slugs exchanged; their words are the environment's own here."""

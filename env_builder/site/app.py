@@ -53,6 +53,8 @@ class SiteContent(NamedTuple):
     """Asks and messages of the people who work with the site."""
     fixed: Sequence[str] = ()
     """Names of folders and channels, whose words stay."""
+    values_of_asks: Mapping[str, Iterable[str]] = {}
+    """By field of a form, the values that asks gave and people sent."""
 
 
 class LearntSite:
@@ -205,7 +207,8 @@ def write_app(folder: Path, content: SiteContent) -> None:
     learner = site.write(folder)
     templates = json.loads((folder / "templates.json").read_text("utf-8"))
     fixed = [*content.fixed, *site.templates.values(), *(session.host for session in site.sessions)]
-    bundle.write_json(folder / "names.json", learn_names(site.sessions, site.routes, content.texts, templates, fixed).to_row())
+    names = learn_names(site.sessions, site.routes, content.texts, templates, fixed, content.values_of_asks)
+    bundle.write_json(folder / "names.json", names.to_row())
     bundle.write_json(folder / "access.json", site.access())
     bundle.write_lines(folder / "recorded_answers.jsonl", site.recorded(learner, content.task_sessions))
     bundle.write_lines(folder / "people.jsonl", [

@@ -1,6 +1,7 @@
 """Learn what of a site's pages may differ at a reset without changing the work: rows of layout.jsonl.
 
-In: sessions of pages, routes, style sheets. Out: lists whose order says nothing (`ordering.py`); blocks that the site itself
+In: sessions of pages, routes, style sheets. Out: lists whose order says nothing (`ordering.py`) or
+is not needed (`indexes.py`); blocks that the site itself
 showed in two orders; names of links to one address that share a word, each seen in two sessions; ids that style sheets or
 scripts name, which stay; and sizes of a window in which recorded pages show all links, buttons and fields that they show in the
 usual one.
@@ -24,6 +25,7 @@ from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.shown_pages import ViewShelf
 from env_builder.runtime.site.styling import Styles
 from env_builder.runtime.site.trees import Element
+from env_builder.site.indexes import learn_indexes
 from env_builder.site.ordering import are_alike, containers, learn_unordered
 from env_builder.site.recorded import PageSession
 
@@ -43,6 +45,7 @@ def learn_layout(sessions: Sequence[PageSession], routes: SiteRoutes, sheets: It
     """Return the rows. `sheets`: texts of style sheets; `styles`: as compiled; `names`: of people."""
     rows: list[Row] = [*learn_unordered(sessions, routes)]
     rows += learn_blocks(sessions, routes)
+    rows += learn_indexes(sessions, routes, rows)
     rows += learn_labels(sessions, routes, names)
     rows += [{"ids": sorted(_named_ids(sessions, sheets))}]
     return rows + [{"viewport": list(size)} for size in fitting_viewports(sessions, routes, styles)]

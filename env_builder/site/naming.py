@@ -3,10 +3,12 @@
 In: sessions of pages, the routes, texts of asks and messages, the words of templates. Out: `NameClasses`: numbers and codes in
 the varying segments of paths, long numbers that people typed, words of the titles of what pages are about, names of logins,
 and the years of the log. A word is exchanged only if it stands in titles alone: not in what templates hold, buttons, options,
-other short texts, addresses, or what is left of an ask when titles are taken out, as these tell people what to do.
+other short texts, addresses, or what is left of an ask when titles are taken out, as these tell people what to do. Titles
+and texts of several words that asks gave to people to type are exchanged as wholes (`phrasing.py`).
+Ids of few digits, and those of three or four that stand on a page without a link to them (they may be quantities), are judged
+by what stands around them (`short_numbers.py`).
 Sees: headings of pages with an id in their path. Does not see: titles that no heading shows, words of other letters than a-z,
-ids of one or two digits that end no slug. Abstains: from an id of three or four digits that stands on a page without a link
-to it (it may be a quantity), and from years, where dates have years of two digits.
+ids of one digit that end no slug. Abstains: from years, where dates have years of two digits.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from env_builder.runtime.exchanges import CYCLE, NameClasses
 from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.trees import Element
+from env_builder.site.phrasing import KnownTexts, learn_phrases
 from env_builder.site.recorded import PageSession, login_of
+from env_builder.site.short_numbers import learn_short_numbers
 
 LEAST_NUMBER, LEAST_TYPED, LEAST_CODE, LEAST_WORD = 3, 7, 5, 4
 """Characters of a number in a path, of one in a query, a form or an ask, of a code, of a word."""
@@ -33,6 +37,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _SLUG = re.compile(r"(?=[^\d]*[A-Za-z])[A-Za-z0-9][\w-]*[_-]\d{1,4}")
 _SHORT_NUMBER = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
 _PLAIN_WORD = re.compile(r"[a-z]+")
+_ADDRESSED = re.compile(r"^\W*(?:(?:hi|hey|hello|dear) )?[\w.-]+ *[,:;–—-](?= )", re.IGNORECASE)
 _HEADINGS = frozenset({"h1", "h2"})
 _LABELS = frozenset({"button", "label", "option", "th", "legend", "summary"})
 _SHOWN = ("alt", "aria-label", "placeholder", "title")
@@ -40,25 +45,30 @@ _SHORT_YEAR = re.compile(r"(?<![\d/.-])(?:\d{1,2}[/.]\d{1,2}[/.]\d{2}|\d{2}-\d{2
 
 
 def learn_names(sessions: Sequence[PageSession], routes: SiteRoutes, texts: Iterable[str], templates: Any,
-                fixed: Iterable[str] = ()) -> NameClasses:
-    """Return the classes. `texts`: asks and messages; `templates`: templates.json's value; `fixed`: addresses and paths."""
-    texts = list(texts)
+                fixed: Iterable[str] = (), values_of_asks: Mapping[str, Iterable[str]] | None = None) -> NameClasses:
+    """Return the classes. `texts`: asks and messages; `templates`: templates.json's value; `fixed`: addresses and paths;
+    `values_of_asks`: by field, values that asks gave."""
+    texts, fixed = list(texts), list(fixed)
     pages = SitePages(sessions, routes)
     constants = set(_constants(templates))
-    instructive = {word for text in [*constants, *fixed] for word in _words(text)}
-    words = _unique_words(pages, texts, instructive)
+    words = _unique_words(pages, texts, constants.union(fixed), values_of_asks or {})
     runs = {run for value in pages.parameters for run in _RUN.findall(value)}
     typed = {run for text in [*pages.given, *texts] for run in _RUN.findall(text) if len(run) >= LEAST_TYPED and run.isdigit()}
     numbers: dict[tuple[int, bool], set[str]] = defaultdict(set)
     codes: dict[tuple[int, str], set[str]] = defaultdict(set)
+    short = learn_short_numbers(sessions, routes, fixed, pages.loose)
+    stemmed = {f"{stem}{number}" for stem in short.stems for each in short.ids for number in each}
     for run in {*runs, *typed}:
         if run.isdigit() and len(run) >= LEAST_NUMBER and run not in pages.loose and not _is_date(run, pages.years):
             numbers[len(run), run[0] == "0"].add(run)
-        elif not run.isdigit() and not run.isalpha() and len(run) >= LEAST_CODE:
+        elif not run.isdigit() and not run.isalpha() and len(run) >= LEAST_CODE and run.lower() not in stemmed:
             codes[len(run), _kind(run)].add(run)
     slugs = {value for value in pages.parameters if _SLUG.fullmatch(value)}
     return NameClasses(_classes(numbers.values()), _classes(words), _classes(codes.values()),
-                       years=() if pages.has_short_years else pages.years, slugs=_classes([slugs]))
+                       years=() if pages.has_short_years else pages.years, slugs=_classes([slugs]),
+                       ids=short.ids, stems=short.stems, counting=short.counting,
+                       phrases=_classes(learn_phrases(sessions, routes, KnownTexts(
+                           texts, values_of_asks or {}, constants | pages.labels, {word for each in words for word in each}))))
 
 
 class SitePages:
@@ -121,8 +131,10 @@ class SitePages:
                     self.has_short_years = True
 
 
-def _unique_words(pages: SitePages, texts: Sequence[str], instructive: set[str]) -> list[set[str]]:
-    """Return classes of words that stand in titles alone, and of the names of logins."""
+def _unique_words(pages: SitePages, texts: Sequence[str], constants: set[str], values_of_asks: Mapping[str, Iterable[str]]
+                  ) -> list[set[str]]:
+    """Return classes of words that stand in titles alone, and of the names of logins. `constants`: texts that stay."""
+    instructive = {word for text in constants for word in _words(text)}
     groups = []
     of_path = pages.titles
     names = {title.lower() for titles in of_path.values() for title in titles if len(title) >= LEAST_WORD}
@@ -133,9 +145,20 @@ def _unique_words(pages: SitePages, texts: Sequence[str], instructive: set[str])
         counts = Counter(word for title in of_path[path] for word in set(_words(title)))
         most = max(2, int(MOST_SHARED * len(of_path[path])))
         groups.append({word for word, n in counts.items() if n <= most and len(word) >= LEAST_WORD} - others - elsewhere)
-    logins = {name for name in pages.logins if _PLAIN_WORD.fullmatch(name) and len(name) > 2}
-    groups.append(logins - others - {word for text in texts for word in _words(_without_mentions(text))})
+    groups.append(_people(pages, constants, texts, values_of_asks))
     return groups
+
+
+def _people(pages: SitePages, constants: set[str], texts: Sequence[str], values_of_asks: Mapping[str, Iterable[str]]
+            ) -> set[str]:
+    """Return the names of logins that are no words besides: a text that is a login alone names a person, and so does an ask
+    that gives several of them to one field."""
+    logins = {name for name in pages.logins if _PLAIN_WORD.fullmatch(name) and len(name) > 2}
+    fields = [logins.intersection(map(str.lower, values)) for values in values_of_asks.values()]
+    given = set().union(*(each for each in fields if len(each) > 1))
+    sentences = [text for text in [*constants, *pages.labels] if text.strip().lower() not in logins]
+    return logins - {word for text in sentences for word in _words(text)} - (
+        {word for text in texts for word in _words(_without_mentions(text))} - given)
 
 
 def _unlinked(page: Element, url: str) -> set[str]:
@@ -161,7 +184,8 @@ def _without(text: str, titles: Sequence[str]) -> str:
 
 
 def _without_mentions(text: str) -> str:
-    return re.sub(r"@[\w.-]+", " ", text)
+    """Return a text without names behind `@`, and without whom it is addressed to."""
+    return _ADDRESSED.sub(" ", re.sub(r"@[\w.-]+", " ", text))
 
 
 def _words(text: str) -> Iterator[str]:

@@ -57,7 +57,7 @@ def learn_unordered(sessions: Sequence[PageSession], routes: SiteRoutes) -> list
                 continue
             for way, element in containers(page, (step_of(page),)):
                 rows = [child for child in element.children if isinstance(child, Element)]
-                if not are_alike(rows) or _share_fields(rows):
+                if not are_alike(rows) or share_fields(rows):
                     fixed.add((route.path, way))
                 else:
                     lists[route.path, way].append(_shown(request.at, rows))
@@ -82,7 +82,7 @@ def are_alike(rows: Sequence[Element]) -> bool:
     return len(shapes) == 1 and rows[0].tag not in _LOOSE and not any("colspan" in row.attributes for row in rows)
 
 
-def _share_fields(rows: Sequence[Element]) -> bool:
+def share_fields(rows: Sequence[Element]) -> bool:
     """Whether fields of several rows have one name: then the order in which they are sent would change."""
     names = [{element.attributes["name"] for element in row.elements()
               if "name" in element.attributes and element.tag in ("input", "select", "textarea") and (

@@ -105,6 +105,17 @@ class PieceOfWork(NamedTuple):
     files: tuple[FileEvent, ...]
 
 
+def asked_values(pieces: Iterable[PieceOfWork]) -> dict[str, frozenset[str]]:
+    """Return by kind of form and field the values that asks gave, letter by letter, and that were sent then."""
+    values: dict[str, set[str]] = defaultdict(set)
+    for piece in pieces:
+        for write in piece.writes if piece.ask is not None else ():
+            for name, value in write.values.items():
+                if value and piece.ask is not None and value in piece.ask.text:
+                    values[f"{write.kind} {name}"].add(value)
+    return {field: frozenset(each) for field, each in sorted(values.items())}
+
+
 class SiteWork:
     """All work of a site."""
 

@@ -32,7 +32,7 @@ from env_builder.site.ports import SitePorts, port_of
 from env_builder.site.recorded import PageSession, page_sessions
 from env_builder.site.rooms import SiteRoom, SiteRoomSource
 from env_builder.site.ui_elements import UiElements, ui_events
-from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork
+from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork, asked_values
 from env_builder.verify import Verified, verify
 from extractors.routes import templates
 from pipelines import progress
@@ -204,7 +204,7 @@ class _SiteRows:
         write_app(draft / "site", SiteContent(
             site.sessions, site.templates, tasks, hashes, office.stored, sheets, [each.text for each in messages],
             sorted({each.channel for each in messages if each.channel} | {
-                path.rpartition("/")[0] for event in events for path in (event.path, event.to) if path})))
+                path.rpartition("/")[0] for event in events for path in (event.path, event.to) if path}), asked_values(pieces)))
         room = SiteRoom(SiteRoomSource(name, sessions[0].origin, draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None, corrections), draft)
         played = room.played()

@@ -4,7 +4,8 @@ In: what `env_builder.site.ordering` learnt may differ (layout.jsonl), and a see
 hold the same in another order (rows and blocks without one), with other ids and names of fields that mean nothing, other
 tokens, and links named by another word that the site itself uses for where they lead. Forms come back with the recorded names.
 Session, ledger and recorded answers know nothing of it. A row's place follows from the seed and from what it shows, so two rows
-stand in one order wherever they come together in an episode. A page is laid out once, and shares what stays.
+stand in one order wherever they come together in an episode; but a row of an index stands in another one's place, always.
+A page is laid out once, and shares what stays.
 Does not see: columns, positions on the screen, names that a form sends by GET (they stand in addresses).
 """
 
@@ -14,6 +15,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,6 +25,8 @@ from .trees import Element
 
 SECRET = "[secret]"
 """What stands in recorded pages for a token that was never stored."""
+RUNS: frozenset[str] = frozenset()
+"""Of a list: of rows that follow each other and are built alike each stands in another one's place."""
 _MOST_PAGES = 1024
 """Pages whose layout is kept; the oldest goes first."""
 _WORDED = re.compile(r"[A-Za-z]{3,}")
@@ -41,7 +45,8 @@ class LayoutRules:
         """Take rows of layout.jsonl, each with one of:
 
         `path` (template of a page's path) and `list` (steps of tags with classes from the page's root), and `blocks` where
-        only these children change places; `address` and `labels` (names of links to it); `viewport` (width and height);
+        only these children change places, `runs` where rows between others do; `address` and `labels` (names of links to
+        it); `viewport` (width and height);
         `ids` (those that style sheets or scripts name)."""
         self._lists: dict[str, dict[Way, frozenset[str] | None]] = {}
         self.labels: dict[str, tuple[str, ...]] = {}
@@ -50,7 +55,7 @@ class LayoutRules:
         """None: nothing tells, and all stay."""
         for row in rows:
             if "list" in row:
-                blocks = frozenset(row["blocks"]) if "blocks" in row else None
+                blocks = RUNS if row.get("runs") else frozenset(row["blocks"]) if "blocks" in row else None
                 self._lists.setdefault(row["path"], {})[tuple(row["list"])] = blocks
             elif "labels" in row:
                 self.labels[row["address"]] = tuple(row["labels"])
@@ -73,6 +78,16 @@ def step_of(element: Element, counts: Counter[str] | None = None) -> str:
         return step
     counts[step] += 1
     return step if counts[step] == 1 else f"{step} #{counts[step]}"
+
+
+def row_shape(row: Element) -> tuple[str, ...]:
+    """Return how a row is built: its tag, and those of its children."""
+    return (row.tag, *(child.tag for child in row.children if isinstance(child, Element)))
+
+
+def runs_of(rows: Sequence[Element]) -> list[list[int]]:
+    """Return the numbers of rows, those together that follow each other and are built alike."""
+    return [[number for number, _ in run] for _, run in groupby(enumerate(rows), key=lambda each: row_shape(each[1]))]
 
 
 def block_name(element: Element) -> str:
@@ -189,12 +204,23 @@ class PageLayout:
 
     def _order(self, rows: Sequence[Element], blocks: frozenset[str] | None) -> list[int]:
         """Return the numbers of the rows of a list in their new order."""
+        if blocks == RUNS:
+            return self._turned(rows)
         names = [block_name(row) for row in rows] if blocks is not None else []
         moving = [number for number in range(len(rows)) if blocks is None or names[number] in blocks]
         by_rank = sorted(moving, key=lambda number: self._rank(names[number] if names else shown_text(rows[number])))
         order = list(range(len(rows)))
         for place, number in zip(moving, by_rank, strict=True):
             order[place] = number
+        return order
+
+    def _turned(self, rows: Sequence[Element]) -> list[int]:
+        """Return the numbers of rows with each one in the place of another one of its run."""
+        order = list(range(len(rows)))
+        for run in runs_of(rows):
+            turn = sorted(run, key=lambda number: self._rank(shown_text(rows[number])))
+            for number, place in zip(turn, [*turn[1:], turn[0]], strict=True):
+                order[place] = number
         return order
 
     def _numbers(self, element: Element, number: int, way: Way, lists: Mapping[Way, frozenset[str] | None]) -> Iterator[int]:

@@ -14,11 +14,14 @@ from env_builder.runtime.relabelling import Renaming
 CLASSES = NameClasses(
     numbers=(("100001", "100002", "100003"), ("017", "018", "2030")), words=(("lamp", "harbour", "quill"), ("ann", "bo")),
     codes=(("a1b2c", "d3e4f", "z9y8x"), ("lamp1", "quill7")), secrets=("dd09e66d69", "sesame"), years=(2025, 2026, 2027),
-    slugs=(("old-lamp_7", "quill_12", "the-harbour-2_3"),))
+    slugs=(("old-lamp_7", "quill_12", "the-harbour-2_3"),), ids=(("28", "41", "57", "12"), ("120", "345")), stems=("card",),
+    counting=("of {}", "{} days", "page={}"), phrases=(("dull lens", "grey sea, at night", "no ink here"),))
 NAMES = [name for each in (*CLASSES.numbers, *CLASSES.words, *CLASSES.codes) for name in each]
 PIECES = st.sampled_from([
     *NAMES, *map(str.upper, NAMES), *map(str.capitalize, NAMES), "dd09e66d69", "sesame", "2026", "202601", "20260131", "1998",
-    "2054", "205401", "quill_12", "old-lamp_7", "old-lamp_", "\\", '"', "u", "-", "_", ".", "/", " ", "e12", "é", "7"])
+    "2054", "205401", "57", "28", "120", "345", "card", "card 41", "of ", " days", "page=", "#", ":", ",", "%20", "+", "\\n",
+    "dull lens", "grey+sea,+at+night", "no%20ink%20here", "sea, at",
+    "quill_12", "old-lamp_7", "old-lamp_", "\\", '"', "u", "-", "_", ".", "/", " ", "e12", "é", "7"])
 TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=4)), max_size=12).map("".join)
 
 
@@ -69,3 +72,24 @@ def test_short_numbers_are_exchanged_behind_the_words_of_an_address_alone() -> N
     shown = exchange.shown("/things/old-lamp_7/ costs 7, or old-lamp_99")
     number = shown.partition("_")[2].partition("/")[0]
     assert number in ("3", "12") and shown.endswith(f" costs 7, or old-{exchange.shown('lamp')}_99")
+
+
+def test_ids_of_few_digits_are_exchanged_where_nothing_says_that_they_count() -> None:
+    exchange = NameExchange(CLASSES, 2)
+    other = exchange.shown("28")
+    assert other in ("41", "57"), "12 is a number behind the words of an address"
+    for text in ("#{}", "card {}", "card{}", "/cards/{}", "/cards/{}/edit", 'link "{}" [ref=e28]',
+                 "x%20{}", "card%20{}&", "({})", "{}, red", '["{}"]'):
+        assert exchange.shown(text.format("28")) == text.format(other)
+    for text in ("1 of 28", "28 days", "?page=28", "2019-01-28", "12:28", "28.5", "1.28", "28/12/2019", "e28", "28px", "%28",
+                 "nth=28", "1,345", "120,345", "12,120", "028", "2800"):
+        assert exchange.shown(text) == text
+
+
+def test_phrases_are_exchanged_as_wholes_in_sentences_and_addresses() -> None:
+    exchange = NameExchange(CLASSES, 2)
+    other = exchange.shown("dull lens")
+    assert other in ("grey sea, at night", "no ink here")
+    assert exchange.shown("a dull lens.") == f"a {other}."
+    assert exchange.shown("/?q=dull+lens&x=dull%20lens") == f"/?q={other.replace(' ', '+')}&x={other.replace(' ', '%20')}"
+    assert exchange.shown("a dull lense; dull  lens; Dull lens") == "a dull lense; dull  lens; Dull lens"
