@@ -72,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Send tests that share a module's fixture to one worker, so that it is built once; deselect the slow ones without --all.
 
-    With --all the longest tests come first, in random order among themselves: one that starts last leaves the other cores idle.
+    The longest tests come first, in random order among themselves: one that starts last leaves the other cores idle.
     """
     for item in items:
         if isinstance(item, pytest.Function) and not item.get_closest_marker("xdist_group") and _shares_a_fixture(item):
@@ -85,13 +85,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.user_properties.append(("examples", _number_of_examples(item)))
     if passed := config.getoption("--not-in"):
         _deselect(config, items, set(passed.read_text("utf-8").splitlines()))
-    slow = [item for item in items if item.get_closest_marker("slow")]
+    items.sort(key=lambda item: (
+        not item.get_closest_marker("timeout"), not item.get_closest_marker("slow"), _is_of_a_part(item)))
     if config.getoption("--all"):
-        items.sort(key=lambda item: (not item.get_closest_marker("timeout"), not item.get_closest_marker("slow")))
         return
+    slow = [item for item in items if item.get_closest_marker("slow")]
     config.stash[LEFT_OUT] = len(slow)
     config.hook.pytest_deselected(items=slow)
     items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+
+def _is_of_a_part(item: pytest.Item) -> bool:
+    """Return whether a test calls a part of the product, which takes a tenth of the time of commands and runs."""
+    return any(ROOT / "tests" / part in item.path.parents for part in ("extractors", "env_builder"))
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], passed: set[str]) -> None:
