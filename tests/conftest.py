@@ -57,8 +57,9 @@ def _no_store_of_before() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run the slow tests too")
-    parser.addoption("--passed-to", type=Path, metavar="FILE", help="write the ids of tests that passed to FILE")
-    parser.addoption("--not-in", type=Path, metavar="FILE", help="leave out the tests of FILE, but not tests of properties")
+    parser.addoption("--passed-to", type=Path, metavar="FILE", help="write which tests passed to FILE")
+    parser.addoption("--not-in", type=Path, metavar="FILE",
+                     help="leave out the tests of FILE, but not those that now try more examples")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     """Send tests that share a module's fixture to one worker, so that it is built once; deselect the slow ones without --all.
 
-    With --all the longest tests come first, in random order among themselves: one that starts last leaves the other cores idle.
+    The longest tests come first, in random order among themselves: one that starts last leaves the other cores idle.
     """
     for item in items:
         if isinstance(item, pytest.Function) and not item.get_closest_marker("xdist_group") and _shares_a_fixture(item):
@@ -80,23 +81,42 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if getattr(config.option, "loadgroup", False):
         for item in items:
             show_group(item)
+    for item in items:
+        item.user_properties.append(("examples", _number_of_examples(item)))
     if passed := config.getoption("--not-in"):
         _deselect(config, items, set(passed.read_text("utf-8").splitlines()))
-    slow = [item for item in items if item.get_closest_marker("slow")]
+    items.sort(key=lambda item: (
+        not item.get_closest_marker("timeout"), not item.get_closest_marker("slow"), _is_of_a_part(item)))
     if config.getoption("--all"):
-        items.sort(key=lambda item: (not item.get_closest_marker("timeout"), not item.get_closest_marker("slow")))
         return
+    slow = [item for item in items if item.get_closest_marker("slow")]
     config.stash[LEFT_OUT] = len(slow)
     config.hook.pytest_deselected(items=slow)
     items[:] = [item for item in items if not item.get_closest_marker("slow")]
 
 
+def _is_of_a_part(item: pytest.Item) -> bool:
+    """Return whether a test calls a part of the product, which takes a tenth of the time of commands and runs."""
+    return any(ROOT / "tests" / part in item.path.parents for part in ("extractors", "env_builder"))
+
+
 def _deselect(config: pytest.Config, items: list[pytest.Item], passed: set[str]) -> None:
-    """Leave out tests that passed elsewhere. Tests of properties stay: with --all they try more examples."""
-    again = {item for item in items
-             if item.nodeid in passed and not getattr(getattr(item, "obj", None), "is_hypothesis_test", False)}
+    """Leave out tests that passed elsewhere. Tests of properties that now try more examples than there stay."""
+    before = {nodeid: int(number) for nodeid, _, number in (line.rpartition("\t") for line in passed)}
+    again = {item for item in items if _number_of_examples(item) <= before.get(item.nodeid, -1)}
     config.hook.pytest_deselected(items=[item for item in items if item in again])
     items[:] = [item for item in items if item not in again]
+
+
+def _number_of_examples(item: pytest.Item) -> int:
+    """Return how many examples a test of a property tries; 0 for any other test."""
+    test = getattr(item, "obj", None)
+    if not getattr(test, "is_hypothesis_test", False):
+        return 0
+    of_a_machine = getattr(getattr(test, "__self__", None), "settings", None)
+    tried = getattr(test, "_hypothesis_internal_use_settings", of_a_machine) or settings.default
+    assert tried
+    return tried.max_examples
 
 
 def show_group(item: pytest.Item) -> None:
@@ -133,8 +153,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say how many tests were left out, and write which passed where that was asked for."""
     if file := terminalreporter.config.getoption("--passed-to"):
-        passed = {report.nodeid for report in terminalreporter.stats.get("passed", []) if report.when == "call"}
-        file.write_text("".join(f"{nodeid}\n" for nodeid in sorted(passed)), "utf-8")
+        passed = {report.nodeid: dict(report.user_properties)["examples"]
+                  for report in terminalreporter.stats.get("passed", []) if report.when == "call"}
+        file.write_text("".join(f"{nodeid}\t{number}\n" for nodeid, number in sorted(passed.items())), "utf-8")
     if left_out := terminalreporter.config.stash.get(LEFT_OUT, 0):
         told = "1 slow test was" if left_out == 1 else f"{left_out} slow tests were"
         terminalreporter.write_line(f"{told} left out; --all runs what is slow too.")

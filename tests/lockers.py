@@ -38,6 +38,13 @@ class Backend:
         }
         self.people = {f"P-{n}": {"name": f"Person {n}", "credit": choose.randrange(100, 900)} for n in range(1, 5)}
 
+    def __deepcopy__(self, _: dict[int, Any]) -> Backend:
+        """Copy what calls change, and no more: a log makes hundreds of copies. What a locker's log holds never changes."""
+        same = Backend.__new__(Backend)
+        same.lockers = {key: {**row, "log": [*row["log"]]} for key, row in self.lockers.items()}
+        same.people = {key: {**row} for key, row in self.people.items()}
+        return same
+
     def call(self, tool: str, arguments: dict[str, Any]) -> str:
         """Return what the tool really answers."""
         return str(getattr(self, f"_{tool}")(**arguments))

@@ -200,16 +200,19 @@ _HEADED = r"(?i)\bauthorization\\*[\"']?\s*[:=]\s*\\*[\"']?[a-z]+\s|\bcookie\\*[
 _SPOKEN = (r"(?i)(?:password|passwd|pwd|passphrase|secret|api[ _-]?key|access[ _-]?token|auth[ _-]?token|bearer)"
            r"(?: is|\\?[\"']?\s*(?::|=)| )\s*\\?[\"']?[^\s\"',;\\]{6}")
 
+_TEXT = pl.col("text").str
+# made once: an expression for each of many small chunks takes longer than its texts
+_MAY = pl.any_horizontal(_TEXT.contains_any(_SIGNS), _TEXT.contains_any(_WORDS, ascii_case_insensitive=True),
+                         _TEXT.contains(_FORMS), _TEXT.contains(_ASSIGNS))
+_HAS = pl.any_horizontal(_TEXT.contains(each) for each in (*(form for _, form in PATTERNS), _FORMS, _ASSIGNS, _SPOKEN, _HEADED))
+
 
 def suspects(texts: pl.Series) -> pl.Series:
     """Whether a text may hold a secret: it has a sign of one, and a form."""
-    may = (texts.str.contains_any(_SIGNS) | texts.str.contains_any(_WORDS, ascii_case_insensitive=True)
-           | texts.str.contains(_FORMS) | texts.str.contains(_ASSIGNS))
+    may = texts.to_frame("text").select_seq(_MAY).to_series().alias(texts.name)
     if not may.any():
         return may
-    few = texts.filter(may)
-    has = few.to_frame("text").select_seq(pl.any_horizontal(
-        pl.col("text").str.contains(each) for each in (*(form for _, form in PATTERNS), _FORMS, _ASSIGNS, _SPOKEN, _HEADED)))
+    has = texts.filter(may).to_frame("text").select_seq(_HAS)
     return may.scatter(may.arg_true(), has.to_series())
 
 
