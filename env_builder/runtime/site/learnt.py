@@ -11,11 +11,12 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from operator import attrgetter
+from functools import cached_property
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from .sources import ABSENT, SiteSource, SourceContext, linked_rows, row_keys, rows_to
-from .visits import KIND, Place, SiteVisit, Value, path_of, words_of
+from .visits import KIND, Place, SiteVisit, Value, greatest_numbers, path_of, words_of
 
 __all__ = ["LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
 
@@ -52,6 +53,7 @@ class LearntValues(NamedTuple):
 
 
 _instant_of = attrgetter("at")
+_number_of = itemgetter(0)
 
 
 class VisitIndex:
@@ -86,6 +88,27 @@ class VisitIndex:
         for place, value in visit.values.items():
             for path in linked_rows(value, path_of(visit.url)) if value and value[0] == "[" else ():
                 self.linking.setdefault(path, {}).setdefault(f"{visit.route} {place}", []).append(visit)
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[str, str | None], list[tuple[int, SiteVisit]]]:
+        """Greatest numbers behind words, of all visits and of those of a path, the greatest first."""
+        numbers: dict[tuple[str, str | None], list[tuple[int, SiteVisit]]] = defaultdict(list)
+        for visit in (visit for visits in self.by_url.values() for visit in visits):
+            greatest: Counter[str] = Counter()
+            for value in visit.values.values():
+                for word, number in greatest_numbers(value).items() if value else ():
+                    greatest[word] = max(greatest[word], number)
+            path = path_of(visit.url)
+            for word, number in greatest.items():
+                numbers[word, None].append((number, visit))
+                numbers[word, path].append((number, visit))
+        for each in numbers.values():
+            each.sort(key=_number_of, reverse=True)
+        return numbers
+
+    def numbers(self, word: str, path: str | None) -> Sequence[tuple[int, SiteVisit]]:
+        """Return the greatest number behind a word in each visit, of a path alone if one is given, the greatest first."""
+        return self._numbers.get((word, path), ())
 
     def context(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime,
                 without: frozenset[int] = frozenset()) -> SourceContext:
@@ -140,6 +163,10 @@ class _IndexBefore:
                 if (last := next(self.before(visits), None)) is not None:
                     linked |= {name: texts for name, texts in rows_to(last, url).items() if name == place}
         return linked
+
+    def greatest(self, word: str, path: str | None) -> int:
+        return next((number for number, visit in self._index.numbers(word, path)
+                     if visit.at < self._until and id(visit) not in self._without), 0)
 
     def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
         visits = self._index.with_value(route, kind, partner).get(value, ())
