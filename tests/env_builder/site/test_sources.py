@@ -283,3 +283,19 @@ def test_a_form_makes_the_next_number_of_what_it_is_about() -> None:
     assert text(model, _adds("new", 900, None, "/box/20")) == "/box/20#note:5"
     assert text(model, _adds("new", 900, None, "/box/28")) == "/box/28#note:2"
     assert text(model, _adds("new", 900, None, "/box/88")) == "/box/88#note:1"
+
+
+def test_a_choice_that_was_made_once_goes_by_what_holds_for_all_choices() -> None:
+    training = [_adds(f"s{n}", 10 * n, f"/box/{n}/done", f"/box/{n}", size=size)
+                for n, size in zip(range(20, 37), ["small", "large"] * 8 + ["odd"], strict=True)]
+    model = learnt(training)
+    answers = [model.answer(_adds("new", 900, None, "/box/77", size=size), []) for size in ("odd", "small", "other")]
+    assert [each and (each.values[TEXT], each.unknown) for each in answers] == [("/box/77/done", ())] * 3
+
+
+def test_a_choice_that_once_led_elsewhere_does_not_go_by_what_holds_for_all_choices() -> None:
+    training = [_adds(f"s{n}", 10 * n, f"/box/{n}/{'lost' if size == 'odd' else 'done'}", f"/box/{n}", size=size)
+                for n, size in zip(range(20, 40), ["small", "large"] * 9 + ["odd", "odd"], strict=True)]
+    answer = learnt(training).answer(_adds("new", 900, None, "/box/77", size="odd"), [])
+    assert answer is not None
+    assert answer.values[TEXT] == "/box/77/lost"
