@@ -32,6 +32,8 @@ class SourceKey(NamedTuple):
     """A case (`SourceContext.case`); None: all cases."""
 
 
+_ALIKE = frozenset({"argument", "constant", "own page", "page of the same user", "pattern"})
+"""Sources of pages of one path whatever the query: what all have, what frames them, and what the request itself says."""
 _N_MET = 30
 """Visits that are kept of those that hold a word: more than one session has."""
 
@@ -191,12 +193,23 @@ class LearntSources:
         """Return the kinds of pages that a route answered with before an instant, the most frequent first."""
         return [kind for kind, _ in self._index.kinds(route, until).most_common() if kind.endswith(" page")]
 
+    @cached_property
+    def routes(self) -> Mapping[str, frozenset[str]]:
+        """Return the kinds of answers of each route that was requested."""
+        kinds: dict[str, set[str]] = defaultdict(set)
+        for route, kind in self._places:
+            kinds[route].add(kind)
+        return {route: frozenset(each) for route, each in kinds.items()}
+
     def answer(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime | None = None,
-               kind: Value = None) -> LearntValues | None:
+               kind: Value = None, *, is_like: bool = False) -> LearntValues | None:
         """Return places and values for a request, given its session's visits so far; None for a route never requested.
 
-        `kind`: the answer's, where it is known by other means."""
+        `kind`: the answer's, where it is known by other means. `is_like`: the request is of another route, and its page
+        is like this one's; what the latter had at some time is unknown then."""
         context = self._index.context(request, own, until or request.at)
+        if is_like:
+            context.trusted = _ALIKE
         values: dict[Place, Value] = {} if kind is None else {KIND: kind}
         unknown: list[Place] = []
         if kind is None:
@@ -205,6 +218,8 @@ class LearntSources:
         if kind is None:
             return None
         self._fill(context, kind, self._places[request.route, kind], values, unknown)
+        if is_like:
+            unknown = [KIND, *(place for place in unknown if place != KIND)]
         return LearntValues(values, tuple(unknown))
 
     def _fill(self, context: SourceContext, kind: Value, places: Sequence[Place], values: dict[Place, Value],
@@ -219,7 +234,7 @@ class LearntSources:
                 value = context.value(source, place, kind)
                 if value != ABSENT:
                     values[place] = value
-                    is_reliable = trust >= self._least_trust
+                    is_reliable = trust >= self._least_trust and (not context.trusted or source[0] in context.trusted)
                     break
             if is_reliable:
                 context.given[place] = values[place]

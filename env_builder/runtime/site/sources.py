@@ -89,6 +89,8 @@ class SourceContext:
         self.before = before
         self.given: dict[Place, Value] = {}
         """Values of the answer's places so far; of those that can be relied on."""
+        self.trusted: frozenset[str] = frozenset()
+        """Names of the sources that can be relied on; empty for all."""
         self._others = others
         self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
 
