@@ -179,7 +179,9 @@ class SourceLearner:
     def _count_sources(self, session: int, visit: SiteVisit, context: SourceContext) -> None:
         for place, value in visit.values.items():
             kind = None if place == KIND else visit.kind
-            for key in _keys(visit, place, context, self.choices):
+            keys = list(_keys(visit, place, context, self.choices))
+            self._wider |= {key: keys[-1] for key in keys[1:-1]} | {keys[-1]: keys[0]}
+            for key in keys:
                 trial: _Trial = {}
                 context.given = dict(visit.values)
                 for source in self._possible(key, session):
@@ -187,9 +189,6 @@ class SourceLearner:
                     if candidate != ABSENT:
                         trial[source[0]] = are_same(candidate, value), candidate == value
                 self._trials[key].append(trial)
-                if key.case is not None:
-                    wide = context.cases(place, self.choices)[-1]
-                    self._wider[key] = key._replace(case=wide if key.case != wide else None)
                 self._contexts_of[key].append(context)
 
     def _count_cells(self, visit: SiteVisit, place: Place, context: SourceContext) -> None:

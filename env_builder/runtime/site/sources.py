@@ -135,18 +135,18 @@ class SourceContext:
         return {f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()}
 
     @cached_property
-    def _named(self) -> tuple[re.Pattern[str] | None, dict[str, str]]:
-        arguments = self.arguments
-        names = {text: name for name, text in reversed(arguments.items()) if len(text) >= _SHORTEST}
-        alternatives = "|".join(map(_bounded, sorted(names, key=lambda text: (-len(text), text))))
-        return (re.compile(alternatives) if names else None), names
+    def _named(self) -> dict[str, str]:
+        """Return the names of texts, the longest first."""
+        names = {text: name for name, text in reversed(self.arguments.items()) if len(text) >= _SHORTEST}
+        return {text: names[text] for text in sorted(names, key=lambda text: (-len(text), text))}
 
     def abstracted(self, value: Value) -> Value:
         """Return a text with the arguments in it replaced by their names, the longest first."""
-        pattern, names = self._named
-        if not isinstance(value, str) or pattern is None:
+        names = self._named
+        if not isinstance(value, str) or not names:
             return value
-        abstracted = pattern.sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value)
+        met = tuple(text for text in names if text in value)
+        abstracted = _alternatives(met).sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value) if met else value
         if self.request.is_write or self.posted is not None:
             abstracted = _numbered(abstracted, self._next_name)
         if "?" in value:   # in an address a list has other commas and spaces
@@ -293,6 +293,12 @@ class SourceContext:
             look = self.last_look(place)
             return with_row(look, source[1], int(source[2]), write_pattern(source[3], self.argument)) if look else ABSENT
         return self.of_frame(name, place)
+
+
+@lru_cache(maxsize=1 << 12)
+def _alternatives(texts: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of any of these texts, the first that fits."""
+    return re.compile("|".join(map(_bounded, texts)))
 
 
 def _numbered(text: str, name_of: Callable[[str, str], str | None]) -> str:
