@@ -180,7 +180,7 @@ class SourceLearner:
         for place, value in visit.values.items():
             kind = None if place == KIND else visit.kind
             keys = list(_keys(visit, place, context, self.choices))
-            self._wider |= {key: keys[-1] for key in keys[1:-1]} | {keys[-1]: keys[0]}
+            self._wider |= dict.fromkeys(keys[1:-1], keys[-1]) | {keys[-1]: keys[0]}
             for key in keys:
                 trial: _Trial = {}
                 context.given = dict(visit.values)
@@ -321,15 +321,15 @@ def _judged(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> tuple[li
     """Return sources, the best first, with the trust of each where those before it have no value; and which trials they got
     right."""
     learnt = []
-    left = list(enumerate(trials))
+    remaining = list(enumerate(trials))
     right = [False] * len(trials)
     for best in _ordered(sources, trials):
         label = _label(best)
-        results = [trial[label][0] for _, trial in left if label in trial]
+        results = [trial[label][0] for _, trial in remaining if label in trial]
         learnt.append(LearntSource(lower_bound(sum(results), len(results)), best))
-        for index, trial in left:
+        for index, trial in remaining:
             right[index] |= label in trial and trial[label][0]
-        left = [each for each in left if label not in each[1]]
+        remaining = [each for each in remaining if label not in each[1]]
     return learnt, right
 
 

@@ -132,13 +132,13 @@ class InducedPages:
     def _likest(self, route: str) -> str | None:
         """Return the requested route of pages of the same path, with most names of the query in common; None if there is none,
         or for a form."""
-        begin, _, names = route.partition("?")
-        asked = frozenset(names.split("&"))
-        if not route.startswith("GET ") or "=" in names:
+        begin, _, query = route.partition("?")
+        names = frozenset(query.split("&"))
+        if not route.startswith("GET ") or "=" in query:
             return None
         shared = {each: frozenset(each.partition("?")[2].split("&")) for each, kinds in self._sources.routes.items()
                   if each.partition("?")[0] == begin and "=" not in each and _PAGE in kinds}
-        return max(sorted(shared), key=lambda each: len(asked & shared[each]) / len(asked | shared[each]), default=None)
+        return max(sorted(shared), key=lambda each: len(names & shared[each]) / len(names | shared[each]), default=None)
 
     def _answer(self, route: str, learnt: LearntValues, token: str) -> PortAnswer:
         values, unknown = learnt
