@@ -285,12 +285,17 @@ def test_a_form_makes_the_next_number_of_what_it_is_about() -> None:
     assert text(model, _adds("new", 900, None, "/box/88")) == "/box/88#note:1"
 
 
-def test_a_choice_that_was_made_once_goes_by_what_holds_for_all_choices() -> None:
+def test_a_choice_that_was_made_once_is_trusted_as_what_holds_for_all_choices() -> None:
     training = [_adds(f"s{n}", 10 * n, f"/box/{n}/done", f"/box/{n}", size=size)
-                for n, size in zip(range(20, 37), ["small", "large"] * 8 + ["odd"], strict=True)]
-    model = learnt(training)
-    answers = [model.answer(_adds("new", 900, None, "/box/77", size=size), []) for size in ("odd", "small", "other")]
-    assert [each and (each.values[TEXT], each.unknown) for each in answers] == [("/box/77/done", ())] * 3
+                for n, size in zip(range(20, 39), ["small", "large", "huge"] * 6 + ["odd"], strict=True)]
+    training.insert(-1, replace(training[0], session="s38", at=training[-1].at - timedelta(minutes=1)))
+    sessions: dict[str, list[SiteVisit]] = defaultdict(list)
+    for each in training:
+        sessions[each.session].append(each)
+    learner = SourceLearner(sessions.values())
+    odd = [sources[0] for key, sources in learner.sources.items() if key.place == TEXT and "size=odd" in (key.case or "")]
+    assert odd
+    assert all(each.trust > 0.9 and each.source[0] == "pattern" for each in odd)
 
 
 def test_a_choice_that_once_led_elsewhere_does_not_go_by_what_holds_for_all_choices() -> None:
