@@ -279,12 +279,12 @@ class SourceLearner:
             learnt[key], results = _judged(list(self._possible(key)), trials)
             if wider is not None:
                 widely = [right[wider][visit] for visit in visits]
-                if all(widely):
-                    learnt[key], results = learnt.get(wider, learnt[key._replace(case=None)]), widely
+                wide = learnt.get(wider, learnt[key._replace(case=None)])
+                if all(widely) and (not all(results) or wide[0].source == learnt[key][0].source):
+                    learnt[key], results = wide, widely
                 elif sum(widely) > sum(results):
                     trust = lower_bound(sum(widely), len(widely))
-                    learnt[key] = [LearntSource(min(trust, each), source)
-                                   for each, source in learnt.get(wider, learnt[key._replace(case=None)])]
+                    learnt[key] = [LearntSource(min(trust, each), source) for each, source in wide]
                     results = widely
             right[key] = dict(zip(visits, results, strict=True))
         return learnt
