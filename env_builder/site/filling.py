@@ -54,6 +54,8 @@ def plain_template(shape: ElementShape) -> dict[str, Any]:
         plain["constants"] = shape.constants
     if shape.places:
         plain["places"] = sorted(shape.places)
+        if shape.order != [*shape.constants, *sorted(shape.places)]:
+            plain["order"] = shape.order
     if shape.children:
         plain["children"] = [_plain_child(child) for child in shape.children]
     return plain

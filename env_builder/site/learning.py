@@ -135,6 +135,8 @@ class SourceLearner:
         self._counted = {"pattern": self._patterns, "argument": self._names, "constant": self._texts, "row added": self._rows,
                          "count": self._counts}
         self._trials: dict[SourceKey, list[_Trial]] = defaultdict(list)
+        self._wider: dict[SourceKey, SourceKey] = {}
+        """The case that holds a case."""
         self._contexts_of: dict[SourceKey, list[SourceContext]] = defaultdict(list)
         self._partners: dict[SourceKey, list[Place]] = {}
         recorded = [list(session) for session in sessions]
@@ -177,7 +179,9 @@ class SourceLearner:
     def _count_sources(self, session: int, visit: SiteVisit, context: SourceContext) -> None:
         for place, value in visit.values.items():
             kind = None if place == KIND else visit.kind
-            for key in _keys(visit, place, context, self.choices):
+            keys = list(_keys(visit, place, context, self.choices))
+            self._wider |= dict.fromkeys(keys[1:-1], keys[-1]) | {keys[-1]: keys[0]}
+            for key in keys:
                 trial: _Trial = {}
                 context.given = dict(visit.values)
                 for source in self._possible(key, session):
@@ -262,16 +266,33 @@ class SourceLearner:
     def sources(self) -> dict[SourceKey, list[LearntSource]]:
         """Return the sources of each place, the best first; a case of its own is left out where nothing vouches for it.
 
-        Of two, the one goes first that is right more often where both have a value (`_ordered`)."""
+        Of two, the one goes first that is right more often where both have a value (`_ordered`). Where the sources of the
+        wider case, learnt of more visits, are never wrong in a case or right more often than its own, they are used."""
         learnt: dict[SourceKey, list[LearntSource]] = {}
-        for key, trials in self._trials.items():
-            if key.case is None or any(trials):
-                learnt[key] = []
-                for best in _ordered(list(self._possible(key)), trials):
-                    results = [trial[_label(best)][0] for trial in trials if _label(best) in trial]
-                    learnt[key].append(LearntSource(lower_bound(sum(results), len(results)), best))
-                    trials = [trial for trial in trials if _label(best) not in trial]
+        right: dict[SourceKey, dict[int, bool]] = {}
+        for key in sorted(self._trials, key=lambda key: self._breadth(key)):
+            wider, trials = self._wider.get(key), self._trials[key]
+            visits = [id(context) for context in self._contexts_of[key]]
+            if wider is not None and not any(trials):
+                right[key] = right[wider]
+                continue
+            learnt[key], results = _judged(list(self._possible(key)), trials)
+            if wider is not None:
+                widely = [right[wider][visit] for visit in visits]
+                wide = learnt.get(wider, learnt[key._replace(case=None)])
+                if all(widely) and (not all(results) or wide[0].source == learnt[key][0].source):
+                    learnt[key], results = wide, widely
+                elif sum(widely) > sum(results):
+                    trust = lower_bound(sum(widely), len(widely))
+                    learnt[key] = [LearntSource(min(trust, each), source) for each, source in wide]
+                    results = widely
+            right[key] = dict(zip(visits, results, strict=True))
         return learnt
+
+    def _breadth(self, key: SourceKey) -> int:
+        """Return 0 for the sources of all cases, 1 for those of a case, 2 for those of a choice in it."""
+        wider = self._wider.get(key)
+        return 0 if wider is None else 1 + self._breadth(wider)
 
     @cached_property
     def least_trust(self) -> float:
@@ -281,7 +302,7 @@ class SourceLearner:
         wrong: Counter[float] = Counter()
         for key, sources in self.sources.items():
             trials = self._trials[key] if key.case is not None and key.kind is not None and key.kind.endswith("page") else []
-            for trust, source in sources:
+            for trust, source in sources if sources is not self.sources.get(self._wider.get(key, key)) else ():
                 wrong[trust] += sum(_label(source) in trial and not trial[_label(source)][0] for trial in trials)
                 trials = [trial for trial in trials if _label(source) not in trial]
         budget = _WRONG * self._n_places
@@ -294,6 +315,22 @@ class SourceLearner:
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
         return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust)
+
+
+def _judged(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> tuple[list[LearntSource], list[bool]]:
+    """Return sources, the best first, with the trust of each where those before it have no value; and which trials they got
+    right."""
+    learnt = []
+    remaining = list(enumerate(trials))
+    right = [False] * len(trials)
+    for best in _ordered(sources, trials):
+        label = _label(best)
+        results = [trial[label][0] for _, trial in remaining if label in trial]
+        learnt.append(LearntSource(lower_bound(sum(results), len(results)), best))
+        for index, trial in remaining:
+            right[index] |= label in trial and trial[label][0]
+        remaining = [each for each in remaining if label not in each[1]]
+    return learnt, right
 
 
 class _Votes:

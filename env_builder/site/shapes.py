@@ -8,6 +8,7 @@ Sees: structure. Does not see: what gives a place its value; groups of rows (`dt
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
@@ -38,6 +39,8 @@ class ElementShape:
     """Attributes that every page has with this value."""
     places: set[str] = field(default_factory=set)
     """Attributes whose value differs, or that only some pages have."""
+    order: list[str] = field(default_factory=list)
+    """All names of attributes, in an order that most elements have."""
     children: list[ChildShape] = field(default_factory=list)
     n_examples: int = 0
     """Elements that it was made of."""
@@ -92,8 +95,8 @@ def learn_template(pages: Sequence[Element]) -> ElementShape:
 
 
 def _element_shape(examples: Sequence[Element]) -> ElementShape:
-    names = list(dict.fromkeys(name for element in examples for name in element.attributes))
-    shape = ElementShape(examples[0].tag, n_examples=len(examples))
+    names = _ordered_names(examples)
+    shape = ElementShape(examples[0].tag, order=names, n_examples=len(examples))
     for name in names:
         values = {element.attributes.get(name) for element in examples}
         value = values.pop()
@@ -104,6 +107,17 @@ def _element_shape(examples: Sequence[Element]) -> ElementShape:
     for signature, runs in _aligned([_runs(element.children) for element in examples]):
         shape.children += _child_shapes(signature, runs, len(examples))
     return shape
+
+
+def _ordered_names(examples: Sequence[Element]) -> list[str]:
+    """Return the names of attributes; one that few elements have stands behind the one before it there."""
+    orders = Counter(tuple(element.attributes) for element in examples)
+    names: list[str] = []
+    for order, _ in orders.most_common():
+        for index, name in enumerate(order):
+            if name not in names:
+                names.insert(names.index(order[index - 1]) + 1 if index else 0, name)
+    return names
 
 
 def _child_shapes(signature: Signature, runs: Sequence[Sequence[Node]], n_examples: int) -> Iterator[ChildShape]:

@@ -11,11 +11,12 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from operator import attrgetter
+from functools import cached_property
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from .sources import ABSENT, SiteSource, SourceContext, linked_rows, row_keys, rows_to
-from .visits import KIND, Place, SiteVisit, Value, path_of, words_of
+from .visits import KIND, Place, SiteVisit, Value, greatest_numbers, path_of, words_of
 
 __all__ = ["LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
 
@@ -31,6 +32,8 @@ class SourceKey(NamedTuple):
     """A case (`SourceContext.case`); None: all cases."""
 
 
+_ALIKE = frozenset({"argument", "constant", "own page", "page of the same user", "pattern"})
+"""Sources of pages of one path whatever the query: what all have, what frames them, and what the request itself says."""
 _N_MET = 30
 """Visits that are kept of those that hold a word: more than one session has."""
 
@@ -52,6 +55,7 @@ class LearntValues(NamedTuple):
 
 
 _instant_of = attrgetter("at")
+_number_of = itemgetter(0)
 
 
 class VisitIndex:
@@ -86,6 +90,27 @@ class VisitIndex:
         for place, value in visit.values.items():
             for path in linked_rows(value, path_of(visit.url)) if value and value[0] == "[" else ():
                 self.linking.setdefault(path, {}).setdefault(f"{visit.route} {place}", []).append(visit)
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[str, str | None], list[tuple[int, SiteVisit]]]:
+        """Greatest numbers behind words, of all visits and of those of a path, the greatest first."""
+        numbers: dict[tuple[str, str | None], list[tuple[int, SiteVisit]]] = defaultdict(list)
+        for visit in (visit for visits in self.by_url.values() for visit in visits):
+            greatest: Counter[str] = Counter()
+            for value in visit.values.values():
+                for word, number in greatest_numbers(value).items() if value else ():
+                    greatest[word] = max(greatest[word], number)
+            path = path_of(visit.url)
+            for word, number in greatest.items():
+                numbers[word, None].append((number, visit))
+                numbers[word, path].append((number, visit))
+        for each in numbers.values():
+            each.sort(key=_number_of, reverse=True)
+        return numbers
+
+    def numbers(self, word: str, path: str | None) -> Sequence[tuple[int, SiteVisit]]:
+        """Return the greatest number behind a word in each visit, of a path alone if one is given, the greatest first."""
+        return self._numbers.get((word, path), ())
 
     def context(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime,
                 without: frozenset[int] = frozenset()) -> SourceContext:
@@ -141,6 +166,10 @@ class _IndexBefore:
                     linked |= {name: texts for name, texts in rows_to(last, url).items() if name == place}
         return linked
 
+    def greatest(self, word: str, path: str | None) -> int:
+        return next((number for number, visit in self._index.numbers(word, path)
+                     if visit.at < self._until and id(visit) not in self._without), 0)
+
     def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
         visits = self._index.with_value(route, kind, partner).get(value, ())
         return next((visit for visit in self.before(visits) if place in visit.values), None)
@@ -164,12 +193,23 @@ class LearntSources:
         """Return the kinds of pages that a route answered with before an instant, the most frequent first."""
         return [kind for kind, _ in self._index.kinds(route, until).most_common() if kind.endswith(" page")]
 
+    @cached_property
+    def routes(self) -> Mapping[str, frozenset[str]]:
+        """Return the kinds of answers of each route that was requested."""
+        kinds: dict[str, set[str]] = defaultdict(set)
+        for route, kind in self._places:
+            kinds[route].add(kind)
+        return {route: frozenset(each) for route, each in kinds.items()}
+
     def answer(self, request: SiteVisit, own: Sequence[SiteVisit], until: datetime | None = None,
-               kind: Value = None) -> LearntValues | None:
+               kind: Value = None, *, is_like: bool = False) -> LearntValues | None:
         """Return places and values for a request, given its session's visits so far; None for a route never requested.
 
-        `kind`: the answer's, where it is known by other means."""
+        `kind`: the answer's, where it is known by other means. `is_like`: the request is of another route, and its page
+        is like this one's; what the latter had at some time is unknown then."""
         context = self._index.context(request, own, until or request.at)
+        if is_like:
+            context.trusted = _ALIKE
         values: dict[Place, Value] = {} if kind is None else {KIND: kind}
         unknown: list[Place] = []
         if kind is None:
@@ -178,6 +218,8 @@ class LearntSources:
         if kind is None:
             return None
         self._fill(context, kind, self._places[request.route, kind], values, unknown)
+        if is_like:
+            unknown = [KIND, *(place for place in unknown if place != KIND)]
         return LearntValues(values, tuple(unknown))
 
     def _fill(self, context: SourceContext, kind: Value, places: Sequence[Place], values: dict[Place, Value],
@@ -192,7 +234,7 @@ class LearntSources:
                 value = context.value(source, place, kind)
                 if value != ABSENT:
                     values[place] = value
-                    is_reliable = trust >= self._least_trust
+                    is_reliable = trust >= self._least_trust and (not context.trusted or source[0] in context.trusted)
                     break
             if is_reliable:
                 context.given[place] = values[place]

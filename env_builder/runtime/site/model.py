@@ -3,7 +3,8 @@
 Reads the files that `env_builder.site.learning.write_site` writes: `routes.json`, `templates.json`, `sources.json`,
 `visits.jsonl` and `values.json` (texts of visits, each once). Anti-forgery fields, which no recording holds, are drawn: the
 same in an episode, others in the next. A place of which nothing reliable is known is marked in the page (`templates`) and is
-no part of the visit; where that is so of the answer's kind or where it leads, the tier is `unknown`.
+no part of the visit; where that is so of the answer's kind or where it leads, the tier is `unknown`. A query with names that
+nobody requested gets the page of the path's likest query, without what that had at some time.
 Sees: what was recorded before an instant, and what this episode was answered. Does not see: what others do meanwhile.
 """
 
@@ -14,6 +15,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from .templates import PageTemplate
 from .visits import KIND, SiteVisit, arguments_of, local_url
 
 __all__ = ["InducedPages"]
+_PAGE = f"{HTTPStatus.OK} page"
 MOST_RENDERED = 4096
 """Recorded answers whose trees are kept; the oldest goes first."""
 
@@ -114,12 +117,28 @@ class InducedPages:
 
     def _induced(self, visit: SiteVisit, own: Sequence[SiteVisit], until: datetime | None,
                  kind: str | None) -> tuple[PortAnswer, SiteVisit] | None:
-        learnt = self._sources.answer(visit, own, until, kind)
+        is_like = visit.route not in self._sources.routes
+        if is_like:
+            if (likest := self._likest(visit.route)) is None:
+                return None
+            visit, kind = replace(visit, route=likest), kind or _PAGE
+        learnt = self._sources.answer(visit, own, until, kind, is_like=is_like)
         if learnt is None:
             return None
         answer = self._answer(visit.route, learnt, _token(visit.user, until or (own[0].at if own else visit.at)))
         values = {place: value for place, value in learnt.values.items() if place == KIND or place not in learnt.unknown}
         return answer, replace(visit, is_page=answer.page is not None, values=values, unknown=learnt.unknown)
+
+    def _likest(self, route: str) -> str | None:
+        """Return the requested route of pages of the same path, with most names of the query in common; None if there is none,
+        or for a form."""
+        begin, _, query = route.partition("?")
+        names = frozenset(query.split("&"))
+        if not route.startswith("GET ") or "=" in query:
+            return None
+        shared = {each: frozenset(each.partition("?")[2].split("&")) for each, kinds in self._sources.routes.items()
+                  if each.partition("?")[0] == begin and "=" not in each and _PAGE in kinds}
+        return max(sorted(shared), key=lambda each: len(names & shared[each]) / len(names | shared[each]), default=None)
 
     def _answer(self, route: str, learnt: LearntValues, token: str) -> PortAnswer:
         values, unknown = learnt

@@ -1,12 +1,12 @@
 """What can give a place of an answer its value: a source and a request's context in, the value out.
 
 A source is one value for all (`constant`), a text with values of the request in it (`pattern`: path, query, form, the form
-posted just before, day and time, the url of the page before, texts of the last row that linked to what is requested), what
-stood with the same value of another place the last time (`same`), the number of rows of the page (`count`), the own
-session's last visit of the route or of the url,
+posted just before, day and time, the url of the page before, texts of the last row that linked to what is requested; after a
+form the next number behind a word, of all pages or of those of the requested path), what stood with the same value of another
+place the last time (`same`), the number of rows of the page (`count`), the own session's last visit of the route or of the url,
 the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
 last look at a list with a row more (`row added`) or with texts that the rows' own pages have since (`rows renewed`).
-Sees: visits before the request. Does not see: sums, which rows a search finds.
+Sees: visits before the request. Does not see: sums, which rows a search finds, ids that are no numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,18 @@ from typing import Any, Protocol, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from .trees import Element, Node, decode, encode
-from .visits import KIND, Place, SiteVisit, Value, path_of, rows_of, words_of, written_days, written_instant
+from .visits import (
+    KIND,
+    Place,
+    SiteVisit,
+    Value,
+    greatest_numbers,
+    path_of,
+    rows_of,
+    words_of,
+    written_days,
+    written_instant,
+)
 
 __all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "links_of", "rows_to",
            "texts_of_row", "with_row", "write_pattern"]
@@ -32,6 +43,8 @@ are no records, and a pattern."""
 MARK = "\x00"
 ABSENT = "\x01"
 """What a source gives that has no value; no page holds it."""
+_NEXT = "next "
+_LAST_NUMBER = re.compile(r"((?<!%)(?<!%[0-9A-Fa-f])([A-Za-z]+)(?:%20|[^A-Za-z0-9%]){0,3})(\d{1,9})(?![\w.])")
 LOOKS = ("own route", "own url", "same user", "anybody")
 _LONGEST = 40
 """A value of more characters is no word that another text repeats."""
@@ -60,6 +73,9 @@ class OtherVisits(Protocol):
     def rows(self, url: str) -> dict[str, Mapping[str, str]]:
         """Return the texts of the last rows that link to an address, by route and place."""
 
+    def greatest(self, word: str, path: str | None) -> int:
+        """Return the greatest number that stood behind a word, on pages of a path alone if one is given; 0 for none."""
+
     def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
         """Return the last answer of a route and kind that has a place, and this value in another one."""
 
@@ -80,6 +96,8 @@ class SourceContext:
         self.before = before
         self.given: dict[Place, Value] = {}
         """Values of the answer's places so far; of those that can be relied on."""
+        self.trusted: frozenset[str] = frozenset()
+        """Names of the sources that can be relied on; empty for all."""
         self._others = others
         self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
 
@@ -92,6 +110,8 @@ class SourceContext:
         """Return what a text may be made of, None if there is nothing of this name."""
         if name.startswith("row "):
             return self._of_rows.get(name)
+        if name.startswith(_NEXT):
+            return self._next_number(name[len(_NEXT):])
         if name.startswith("look "):
             return self._of_look.get(name)
         if name.startswith(("day ", "time ")):
@@ -122,22 +142,38 @@ class SourceContext:
         return {f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()}
 
     @cached_property
-    def _named(self) -> tuple[re.Pattern[str] | None, dict[str, str]]:
-        arguments = self.arguments
-        names = {text: name for name, text in reversed(arguments.items()) if len(text) >= _SHORTEST}
-        alternatives = "|".join(map(_bounded, sorted(names, key=lambda text: (-len(text), text))))
-        return (re.compile(alternatives) if names else None), names
+    def _named(self) -> dict[str, str]:
+        """Return the names of texts, the longest first."""
+        names = {text: name for name, text in reversed(self.arguments.items()) if len(text) >= _SHORTEST}
+        return {text: names[text] for text in sorted(names, key=lambda text: (-len(text), text))}
 
     def abstracted(self, value: Value) -> Value:
         """Return a text with the arguments in it replaced by their names, the longest first."""
-        pattern, names = self._named
-        if not isinstance(value, str) or pattern is None:
+        names = self._named
+        if not isinstance(value, str) or not names:
             return value
-        abstracted = pattern.sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value)
+        met = tuple(text for text in names if text in value)
+        abstracted = _alternatives(met).sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value) if met else value
+        if self.request.is_write or self.posted is not None:
+            abstracted = _numbered(abstracted, self._next_name)
         if "?" in value:   # in an address a list has other commas and spaces
             spelling = "quote" if "%20" in value else "quote_plus"
             return re.sub(rf"{MARK}(?:posted )?form (\*changed[a-z ]*){MARK}", rf"{MARK}\1 {spelling}{MARK}", abstracted)
         return abstracted
+
+    def _next_name(self, word: str, number: str) -> str | None:
+        """Return the name of the sequence whose next number this is: of the site, or of what the request is about."""
+        names = (f"{word}", f"{word} here")
+        return next((f"{_NEXT}{name}" for name in names if self._next_number(name) == number), None)
+
+    def _next_number(self, name: str) -> str | None:
+        """Return the number after the greatest so far behind a word; `here`: on pages of the request's path."""
+        word, _, here = name.partition(" ")
+        path = path_of(self.request.url) if here else None
+        own = (greatest_numbers(value).get(word, 0) for visit in self.own if path is None or path_of(visit.url) == path
+               for value in visit.values.values() if value)
+        greatest = max(self._others.greatest(word, path), *own, 0)
+        return f"{greatest + 1}" if greatest or here else None
 
     @cached_property
     def posted(self) -> SiteVisit | None:
@@ -264,6 +300,25 @@ class SourceContext:
             look = self.last_look(place)
             return with_row(look, source[1], int(source[2]), write_pattern(source[3], self.argument)) if look else ABSENT
         return self.of_frame(name, place)
+
+
+@lru_cache(maxsize=1 << 12)
+def _alternatives(texts: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of any of these texts, the first that fits."""
+    return re.compile("|".join(map(_bounded, texts)))
+
+
+def _numbered(text: str, name_of: Callable[[str, str], str | None]) -> str:
+    """Return a text with numbers that are the next of a sequence replaced by its name, marked; marked parts stay."""
+    parts = text.split(MARK)
+    for index in range(0, len(parts), 2):
+        parts[index] = _LAST_NUMBER.sub(lambda match: _named_number(match, name_of), parts[index])
+    return MARK.join(parts)
+
+
+def _named_number(match: re.Match[str], name_of: Callable[[str, str], str | None]) -> str:
+    name = name_of(match[2].lower(), match[3])
+    return match[0] if name is None else f"{match[1]}{MARK}{name}{MARK}"
 
 
 def _bounded(text: str) -> str:

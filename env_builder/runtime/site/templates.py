@@ -1,10 +1,11 @@
 """Values of a template's places in, the page's tree out. Parts of the page without places are shared by all its pages.
 
-A template as JSON: an element is `{"tag", "constants", "places", "children"}`, of which the last three may be absent; a child
-is an element, a constant text, `null` (a text that is a place) or `[]` (optional children or rows, a place whose value holds
-them as JSON). What stands for a secret is replaced in attributes, whose value it is alone. Of an unknown place, an attribute is
-left away, a text reads `[unknown]`, and rows, which are shown as they were known last, get one more that reads so; its
-element's attribute `data-unknown` holds the attributes' names, `text` and `rows`, and that of each such row is `row`.
+A template as JSON: an element is `{"tag", "constants", "places", "order", "children"}`, of which all but the tag may be absent
+(`order`: names of attributes, where places do not follow the constants); a child is an element, a constant text, `null` (a text
+that is a place) or `[]` (optional children or rows, a place whose value holds them as JSON). What stands for a secret is
+replaced in attributes, whose value it is alone. Of an unknown place, an attribute is left away, a text reads `[unknown]`, and
+rows, which are shown as they were known last, get one more that reads so; its element's attribute `data-unknown` holds the
+attributes' names, `text` and `rows`, and that of each such row is `row`.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ _ROWS = {"table": ("tbody", "tr", "td"), "tbody": ("tr", "td"), "tr": ("td",), "
 class PageTemplate:
     """A template that makes pages."""
 
-    __slots__ = ("_attributes", "_children", "_constants", "_is_made", "_secrets", "_tag", "places")
+    __slots__ = ("_attributes", "_children", "_constants", "_is_made", "_order", "_secrets", "_tag", "places")
 
     def __init__(self, plain: Mapping[str, Any], path: str = "") -> None:
         """Compile a template from its JSON; `path` is its place in the page's template."""
         self._tag: str = plain["tag"]
         self._constants: dict[str, str] = plain.get("constants", {})
         self._secrets = [name for name, value in self._constants.items() if value == SECRET]
+        self._order: list[str] = plain.get("order", [])
         self._attributes = [(name, f"{path}{name}") for name in plain.get("places", ())]
         self._children: list[str | Element | PageTemplate | tuple[Place, bool]] = []
         self.places: list[Place] = [place for _, place in self._attributes]
@@ -71,6 +73,8 @@ class PageTemplate:
                     marks.append(name)
                 elif (value := values[place]) is not None:
                     attributes[name] = secret if value == SECRET else value
+            if self._order:
+                attributes = {name: attributes[name] for name in self._order if name in attributes}
         children: list[Node] = []
         for child in self._children:
             if isinstance(child, PageTemplate):

@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 from ..clock import MONTHS
 from .port import PortRequest
 
-__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "local_url", "path_of", "rows_of", "words_of", "written_days",
-           "written_instant"]
+__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "greatest_numbers", "local_url", "path_of", "rows_of",
+           "words_of", "written_days", "written_instant"]
 
 Place: TypeAlias = str
 """Ordinals of children from the template's root down, then the attribute's name if it is one: `1/0/3/href`."""
@@ -129,6 +129,18 @@ _WORD = re.compile(r"[^\s/?&=#\"',;:()<>\[\]{}]+")
 def words_of(text: str) -> frozenset[str]:
     """Return the words of a text that may be ids, for they have digits; each part of an address is a word of its own."""
     return frozenset(word for word in _WORD.findall(text) if any(map(str.isdigit, word)))
+
+
+_NUMBERED = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])([A-Za-z]+)(?:%20|[^A-Za-z0-9%]){0,3}(\d{1,9})(?!\d)")
+
+
+@lru_cache(maxsize=1 << 15)
+def greatest_numbers(text: str) -> Mapping[str, int]:
+    """Return the greatest number behind each word of a text, as ids have one (`issue12`, `/ticket/12`, `comment:12`)."""
+    greatest: dict[str, int] = {}
+    for word, number in _NUMBERED.findall(text):
+        greatest[word.lower()] = max(greatest.get(word.lower(), 0), int(number))
+    return greatest
 
 
 _N_HOURS = 12

@@ -25,6 +25,15 @@ def test_a_page_that_fits_is_made_again_of_its_filling(page: Element) -> None:
     assert PAGE_TEMPLATE.fill(filling, "") == page
 
 
+def test_attributes_stand_where_the_pages_have_them() -> None:
+    pages = [parse(f'<form{own} method="post" action="/{name}"><input{checked} type="radio" name="a"></form>')
+             for name, own, checked in (("x", "", ""), ("y", ' id="b"', " checked"), ("z", "", ""))]
+    template = learn_template(pages)
+    for page in pages:
+        made = PageTemplate(plain_template(template)).fill(extract(template, page) or {}, "")
+        assert render(made) == render(page)
+
+
 def test_a_filling_holds_places_alone() -> None:
     filling = extract(TEMPLATE, PAGES[2])
     assert filling is not None

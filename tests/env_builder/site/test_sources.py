@@ -273,3 +273,47 @@ def test_a_row_leads_where_its_link_does_on_its_page(listed: str, link: str, sho
     model, new = learnt(training), {"5": "Prism of ice"}
     own = visit("new", 90, rows(new), listed, route="list")
     assert text(model, visit("new", 91, None, shown.replace("7", "5")), own) == "(Prism of ice)"
+
+
+def _adds(session: str, minute: int, location: Value, url: str, **arguments: str) -> VisitOfSession:
+    return visit(session, minute, location, url, route=f"add {url.split('/')[1]}", is_write=True, kind="302 redirect",
+                 arguments={"url": url, "path": url} | {f"form {name}": each for name, each in arguments.items()})
+
+
+def test_a_form_makes_the_next_number_of_the_site_whoever_made_the_last() -> None:
+    def made(box: int) -> str:
+        return f"/box{box}?said=box%20{box}%20added%0Anote%20{box + 30}%20added"
+
+    model = learnt([_adds(f"s{n}", 10 * n, made(n), "/boxes") for n in range(3, 12)])
+    assert text(model, _adds("new", 201, None, "/boxes"), _adds("new", 200, made(12), "/boxes")) == made(13)
+    assert text(model, _adds("new", 55, None, "/boxes")) == made(6), "what is made later does not count"
+
+
+def test_a_form_makes_the_next_number_of_what_it_is_about() -> None:
+    training = [_adds(f"s{box} {n}", 100 * n + box, f"/box/{box}#note:{n}", f"/box/{box}")
+                for n in range(1, 5) for box in range(20, 20 + 2 * (6 - n), 2)]
+    model = learnt(training)
+    assert text(model, _adds("new", 900, None, "/box/20")) == "/box/20#note:5"
+    assert text(model, _adds("new", 900, None, "/box/28")) == "/box/28#note:2"
+    assert text(model, _adds("new", 900, None, "/box/88")) == "/box/88#note:1"
+
+
+def test_a_choice_that_was_made_once_is_trusted_as_what_holds_for_all_choices() -> None:
+    training = [_adds(f"s{n}", 10 * n, f"/box/{n}/done", f"/box/{n}", size=size)
+                for n, size in zip(range(20, 39), ["small", "large", "huge"] * 6 + ["odd"], strict=True)]
+    training.insert(-1, replace(training[0], session="s38", at=training[-1].at - timedelta(minutes=1)))
+    sessions: dict[str, list[SiteVisit]] = defaultdict(list)
+    for each in training:
+        sessions[each.session].append(each)
+    learner = SourceLearner(sessions.values())
+    odd = [sources[0] for key, sources in learner.sources.items() if key.place == TEXT and "size=odd" in (key.case or "")]
+    assert odd
+    assert all(each.trust > 0.9 and each.source[0] == "pattern" for each in odd)
+
+
+def test_a_choice_that_once_led_elsewhere_does_not_go_by_what_holds_for_all_choices() -> None:
+    training = [_adds(f"s{n}", 10 * n, f"/box/{n}/{'lost' if size == 'odd' else 'done'}", f"/box/{n}", size=size)
+                for n, size in zip(range(20, 40), ["small", "large"] * 9 + ["odd", "odd"], strict=True)]
+    answer = learnt(training).answer(_adds("new", 900, None, "/box/77", size="odd"), [])
+    assert answer is not None
+    assert answer.values[TEXT] == "/box/77/lost"

@@ -105,6 +105,31 @@ def test_texts_that_look_like_rows_are_texts(tmp_path: Path) -> None:
         assert "<h1" in render(answered[0].page)
 
 
+def shelf(number: int, query: str, n_boxes: int) -> RecordedAnswer:
+    """Return a look at a shelf."""
+    boxes = "".join(f'<li><a href="/box/{box}">box {box}</a></li>' for box in range(number, number + n_boxes))
+    page = collapse(parse(f'<h1>Shelf</h1><p>for ann</p><ul>{boxes}</ul><form><input name="word" value="{query[5:]}"></form>'))
+    return RecordedAnswer(f"s{number}", "ann", MONDAY + timedelta(hours=number), PortRequest("GET", f"/shelf?{query}"),
+                          PortAnswer(200, "recorded", page=page))
+
+
+def test_a_query_with_a_new_name_gets_the_likest_page_without_what_that_had_once(tmp_path: Path) -> None:
+    pages = [shelf(number, f"word=w{number % 3}", 1 + number % 3) for number in range(9)]
+    write_site(tmp_path, [*pages, shelf(9, "page=2", 2)], {"/shelf": "/shelf", "/box": "/box"})
+    site, at = InducedPages.load(tmp_path), MONDAY + timedelta(days=2)
+    answered = site.answer(PortRequest("GET", "/shelf?word=axe&sort=up"), "ann", at, [])
+    assert answered is not None
+    answer, visit = answered
+    assert answer.page is not None
+    assert (answer.status, answer.tier, visit.route) == (200, "unknown", "GET /shelf?word")
+    html = render(answer.page)
+    assert "<h1>Shelf</h1><p>for ann</p>" in html
+    assert '<ul data-unknown="rows">' in html
+    assert 'value="axe"' in html
+    assert site.answer(PortRequest("POST", "/shelf?word=axe&sort=up", ()), "ann", at, []) is None
+    assert site.answer(PortRequest("GET", "/shelves?word=axe"), "ann", at, []) is None
+
+
 def test_what_others_did_after_the_start_of_an_episode_is_not_known_in_it(tmp_path: Path) -> None:
     pages, at = write(tmp_path), MONDAY + timedelta(days=2)
     look = PortRequest("GET", "/box/19")
