@@ -47,7 +47,7 @@ def load(folder: Path, row: Mapping[str, Any], users: SessionUsers) -> CompanySu
     world = CompanyWorld(FieldVersion(**version) for version in rows_of(folder / VERSIONS))
     accounts = {person["address"]: person["accounts"] for person in rows_of(folder / PEOPLE)}
     conventions = json.loads((folder / CONVENTIONS).read_bytes())
-    schemas = {tool["name"]: tool["inputSchema"] for tool in rows_of(folder / SCHEMAS)}
+    schemas = {tool["name"]: tool["inputSchema"] for tool in rows_of(folder / SCHEMAS)} if (folder / SCHEMAS).exists() else {}
     induced = json.loads((folder / INHOUSE).read_bytes()) if (folder / INHOUSE).exists() else None
     return CompanySuite(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions, induced, schemas)
 

@@ -41,7 +41,7 @@ _OPEN_IN_TRASH = ("in:trash", "in:spam", "in:anywhere", "label:trash", "label:sp
 Arguments = dict[str, Any]
 
 
-def search_messages(desk: CompanyDesk, arguments: Arguments) -> str:
+def list_matches(desk: CompanyDesk, arguments: Arguments) -> str:
     """Answer `search_gmail_messages`: the ids of the latest letters that match. Errors: Undecided."""
     query = str(arguments["query"])
     matching = find_letters(desk, query, int(arguments.get("page_size") or _PAGE))
@@ -187,7 +187,7 @@ def _new_mail(desk: CompanyDesk, arguments: Arguments) -> NewMail:
 
 
 TOOLS: dict[str, OfficeTool] = {
-    "search_gmail_messages": OfficeTool(search_messages),
+    "search_gmail_messages": OfficeTool(list_matches),
     "get_gmail_message_content": OfficeTool(show_message),
     "get_gmail_messages_content_batch": OfficeTool(show_messages),
     "get_gmail_thread_content": OfficeTool(show_thread),

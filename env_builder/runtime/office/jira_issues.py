@@ -83,7 +83,7 @@ class JiraDesk:
         own = self.desk.account_of(ACCOUNT, wanted)
         if own is not None:
             return own
-        fitting = {account for account in self.desk.ids(ACCOUNT) for field in ("display_name", "email", "user_name")
+        fitting = {account for account in self.desk.ids(ACCOUNT) for field in ("display_name", "email", "handle")
                    if str(self.desk.value(ACCOUNT, account, field) or "").casefold() == wanted.casefold()}
         if len(fitting) > 1:
             raise Undecided(f"{len(fitting)} accounts fit {text!r}")
@@ -103,7 +103,7 @@ class JiraDesk:
         name = value(ACCOUNT, account, "display_name")
         if name is None:
             raise Undecided(f"no record names the account {account}")
-        return {"account_id": account, "display_name": name, "name": value(ACCOUNT, account, "user_name") or name,
+        return {"account_id": account, "display_name": name, "name": value(ACCOUNT, account, "handle") or name,
                 "email": value(ACCOUNT, account, "email") if with_address else None,
                 "avatar_url": value(ACCOUNT, account, "avatar")}
 
