@@ -20,7 +20,7 @@ from env_builder.runtime.office.mailboxes import MAIL
 
 _SHARE = .8
 _LINE = re.compile(r"ID: (\S+) \| .*?Attendees: (.*)$", re.MULTILINE)
-_NAMES = ("summary", "location", "description", "start", "end", "first_day", "last_day", "start_minute", "end_minute")
+_NAMES = ("summary", "location", "description", "start", "end", "start_date", "end_date", "start_minute", "end_minute")
 
 
 def learn_calendar(calls: Sequence[MailCall], world: CompanyWorld) -> dict[str, Any]:

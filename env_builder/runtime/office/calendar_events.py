@@ -199,7 +199,7 @@ def mail_values(event: dict[str, Any]) -> dict[str, str]:
     values = {name: str(event.get(name) or "") for name in _PLAIN}
     for name in ("start", "end"):
         at = datetime.fromtimestamp(float(event.get(name) or 0), UTC)
-        values |= {name: instant_text(at.timestamp()), f"{name}_day": at.strftime("%Y-%m-%d"),
+        values |= {name: instant_text(at.timestamp()), f"{name}_date": at.strftime("%Y-%m-%d"),
                    f"{name}_minute": at.strftime("%Y-%m-%d %H:%M")}
     return values
 

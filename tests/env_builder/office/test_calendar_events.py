@@ -13,7 +13,7 @@ from tests.small_company import ADA, BEN, CLEO, NEVER, NOON, desk_of, fields_of,
 TEXTS = {
     "calendar_events": {
         "mails": {
-            "invitation": {"subject": "Invitation: {summary} @ {start_day}", "body": "{start} {location}"},
+            "invitation": {"subject": "Invitation: {summary} @ {start_date}", "body": "{start} {location}"},
             "update": {"subject": "Moved: {summary}", "body": "{start}"},
         }
     }
