@@ -9,7 +9,8 @@ did not exist yet counts as wrong. `leaks`: values that successful work brought 
 that work begins. The baseline is a snapshot: the last state, without records that were created later.
 The rows are those of `traceroom show world --json`; one instant is read through the command itself and must be the same.
 `reads_*`, `writes_*`, `looks_after_*` and `people_*` are what the scorer counts of the rows of `traceroom show answers` and
-`show people`; `induced_tools_*` of the calls of tools that no public server declares.
+`show people`; `induced_tools_*` of the calls of tools that no public server declares. `tool_leaks`: answers that show the
+future (`env_builder.company.leaks`), when every 36th piece of work begins.
 Prints a table, and one JSON object on the last line.
 """
 
@@ -23,13 +24,15 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from company_truth import CompanyTruth, same_value
 
+from env_builder.company.conventions import RecordedCall
+from env_builder.company.leaks import FutureWords, leaks_of, tried_calls
 from env_builder.people import LOGIN, find_people
 from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld
 from env_builder.runtime.office.company import PRODUCTS, CompanyEpisode, CompanySuite, tools_of
@@ -95,6 +98,7 @@ def main(folder: Path, scorer_path: Path) -> dict[str, Any]:
         "rows_rejected": sum(1 for part in company.unread if part.where), "instants": len(instants),
         "versions": len(world.versions), "state_ms": round(state_ms(world, instants), 2),
         **score_people(world, folder / "truth", scorer), **score_probes(app, folder / "truth", scorer),
+        **tool_leaks(app, company.calls, folder / "truth", sorted(truth.items, key=lambda item: item["item_id"])[::_EVERY * 3]),
         "load_mb": round(megabytes, 1), "load_seconds": round(seconds, 2),
         "command_agrees": command_agrees(folder / "exports", world, instants[0])}
     for name, value in figures.items():
@@ -174,6 +178,21 @@ def count_leaks(view: Callable[[int], Fields], truth: CompanyTruth) -> tuple[int
             own = fields.get((app, key), {}).get(name)
             leaks += own is not None and truth.meets(app, field, value, truth.translate(app, name, own[0]))
     return leaks, n
+
+
+def tool_leaks(app: CompanySuite, calls: Sequence[RecordedCall], truth: Path, items: list[dict[str, Any]]) -> dict[str, float]:
+    """Return how many answers show the future, of the calls tried when pieces of work began, as the person who began them."""
+    people = map(json.loads, (truth / "people.jsonl").read_text("utf-8").splitlines())
+    mails = {row["person"]: row["mail"] for row in people}
+    words, shown, n = FutureWords(app.world), Counter[str](), 0
+    for item in items:
+        start = app.start_of(item["opened_at"], mails[item["people"][0]])
+        tried = tried_calls(app, start, calls, words)
+        wanted = [str(value) for _, _, _, value in item["want"] if isinstance(value, str)]
+        n += len(tried)
+        shown.update(f"{leak.tool}: {leak.shown}" for leak in leaks_of(app, start, tried, words, wanted))
+    print("shown of the future:", dict(shown.most_common(8)))
+    return {"tool_leaks": shown.total(), "tool_leaks_of": n}
 
 
 def score_people(world: CompanyWorld, truth: Path, scorer: Scorer) -> dict[str, float]:

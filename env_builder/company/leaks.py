@@ -3,7 +3,8 @@
 In: the suite of a company, a beginning (instant and person), calls to try, values that the work brings about. Out: `Leak`s.
 Sees: words, ids and numbers of an answer that no record has before that instant and some record has later; instants in answers
 that are later than the beginning and stand in no value of then; values that the work brings about and nothing shows yet.
-Does not see: the future in an order alone, or in a count that is a common number; words of fewer than four characters.
+Does not see: the future in an order alone, or in a count that is a common number; words of fewer than four characters; values
+whose time no export has (reactions, topics), as nothing tells whether they were there.
 Calls to try (`tried_calls`) are those that agents made, with the ids of then in place of theirs, and searches for words that
 occur only later: a search whose answer has no row of the future leaks nothing.
 """
@@ -26,6 +27,7 @@ _LEAST = 4
 _MOST_IDS = 40
 """Ids that are put into one recorded call."""
 _SECOND = 1_000_000
+_END = 2**61
 _INSTANTS = 100_000_000
 """Numbers from which on a value is an instant in seconds, which answers write otherwise."""
 _DAY = len("2026-03-02")
@@ -56,7 +58,7 @@ class FutureWords:
     def __init__(self, world: CompanyWorld) -> None:
         self._first: dict[str, int] = {}
         for version in world.versions:
-            at = max(version.at, version.guessed_until)
+            at = version.at if version.guessed_until > _END else max(version.at, version.guessed_until)
             for token in {*tokens_of(version.value), *tokens_of(version.entity_id), *tokens_of(version.actor)}:
                 self._first[token] = min(at, self._first.get(token, at))
 
@@ -95,8 +97,9 @@ def leaks_of(suite: CompanySuite, start: DeskStart, calls: Sequence[LeakProbe], 
              brought: Iterable[str] = ()) -> list[Leak]:
     """Return what the answers to calls show of the future. `brought`: texts that the work brings about, and that are in no
     record yet."""
-    instant, planned = start.state.instant, planned_instants(start.state)
-    there = {text for field in start.state.fields() for text in _texts(field.value)}
+    instant = start.state.instant
+    then = suite.world.at(instant)
+    planned, there = planned_instants(then), {text for field in then.fields() for text in _texts(field.value)}
     wanted = [text for text in brought if len(text) >= _LEAST and not any(text in each for each in there)]
     episode, bare = CompanyEpisode(suite, CompanyDesk(start)), _without_records(suite, start)
     leaks = []
