@@ -43,6 +43,7 @@ STAGE = "apps"
 """Also the source and the format of what passes through privacy."""
 _ACCOUNT = "$account"
 _END = 2**61
+_A_DAY = 86_400 * 1_000_000
 _READ = "select path, any_value(format) as format from raw.files group by path order by path"
 
 
@@ -55,7 +56,7 @@ def apps(store: Store, settings: Settings) -> Counts:
         reading = read_exports(_exports(settings, read))
         decisions = _decisions(reading)
         people = find_people(CompanyWorld(reading.versions).at(_END))
-        versions = [*reading.versions, *_accounts(people)]
+        versions = [*within(reading.versions, settings.configured.company.window_days), *_accounts(people)]
         events = _without_people(_reading_of(versions), people, store, settings)
         values = _values(events, versions)
         tables = {"core.versions": frame(FieldValue, [row for row in values if row.entity_class != _ACCOUNT]),
@@ -64,6 +65,19 @@ def apps(store: Store, settings: Settings) -> Counts:
                       for row in values if row.entity_class == _ACCOUNT])}
     replace_decisions(store, STAGE, frame(Decision, decisions))
     return {f"n_{name.partition('.')[2]}": store.replace(name, rows) for name, rows in tables.items()}
+
+
+def within(versions: Sequence[AppVersion], days: int | None) -> list[AppVersion]:
+    """Return the versions that say how the company stood in its last days: those of then, and the last ones before.
+
+    `days`: how many before the last change; None: all."""
+    if days is None:
+        return list(versions)
+    begin = max((version.at for version in versions), default=0) - days * _A_DAY
+    last = {(version.entity_class, version.entity_id, version.field): number for number, version in enumerate(versions)
+            if version.at <= begin}
+    kept = set(last.values())
+    return [version for number, version in enumerate(versions) if version.at > begin or number in kept]
 
 
 def _accounts(people: list[CompanyPerson]) -> list[AppVersion]:

@@ -7,11 +7,15 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
+from env_builder.runtime.company import CompanyWorld
+from extractors.apps import AppVersion
 from pipelines.browser import shown
 from pipelines.browser.pages import Browser
-from pipelines.building.companies import apps
+from pipelines.building.companies import apps, within
 from pipelines.ingestion.ingest import ingest
 from pipelines.inspection.company import stored_company
 from pipelines.settings import Settings
@@ -132,3 +136,16 @@ def test_a_page_shows_the_company_with_what_is_not_known(exports: Path) -> None:
     assert "late" in _page(browser, app="slack")
     with pytest.raises(Missing, match=r"zoe@example\.org"):
         browser.company(QueryParams({"as": "zoe@example.org"}))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 30), st.integers(0, 9)), max_size=30), st.integers(1, 30))
+def test_a_window_changes_no_instant_in_it(rows: list[tuple[int, int, int]], days: int) -> None:
+    day = 86_400 * 1_000_000
+    ordered = sorted(rows, key=lambda row: row[1])
+    versions = [AppVersion("thing", str(key), "field", value, at * day) for key, at, value in ordered]
+    end = max((version.at for version in versions), default=0)
+    kept = within(versions, days)
+    for instant in range(max(end - days * day, 0), end + 1, day):
+        one, other = (list(CompanyWorld(each).at(instant).fields()) for each in (versions, kept))
+        assert [field[:4] for field in one] == [field[:4] for field in other]
+    assert len(kept) <= len(versions)

@@ -87,11 +87,6 @@ class CompanyDesk:
         """Return the id of the account of a person, or None if none is known."""
         return self._start.accounts.get(address.strip().lower(), {}).get(kind)
 
-    def address_of(self, kind: str, account: str) -> str | None:
-        """Return the address of the person whose account it is, or None."""
-        owners = [address for address, own in self._start.accounts.items() if own.get(kind) == account]
-        return owners[0] if len(owners) == 1 else None
-
     def convention(self, product: str, name: str, otherwise: Any = None) -> Any:
         """Return what the traces show of how the company has set up a product, or `otherwise`."""
         return self._start.conventions.get(product, _NOTHING).get(name, otherwise)
@@ -204,15 +199,6 @@ class CompanyDesk:
         depends on it, or where a law says that it has been so for long."""
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
         return own[field] if field in own else self._start.state.guess(entity_class, entity_id, field)
-
-    def likely(self, entity_class: str, entity_id: str, field: str, otherwise: Any = None) -> Any:
-        """Return the value of a field whose changes no export shows and that is seldom changed, such as a topic: the last one,
-        but for the first quarter of the record, after which most of its changes may have come. Errors: Undecided."""
-        world, instant = self._start.state.world, self._start.state.instant
-        begin, end = world.span
-        if self.is_known(entity_class, entity_id, field) or instant < begin + (end - begin) // 4:
-            return self.value(entity_class, entity_id, field, otherwise)
-        return self.last_known(entity_class, entity_id, field)
 
     def changed_at(self, entity_class: str, entity_id: str, field: str) -> float | None:
         """Return since when a field has its value, in seconds; None: no field."""

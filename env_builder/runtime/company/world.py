@@ -138,12 +138,6 @@ class CompanyWorld:
         first = bisect_left(words, start)
         return words[first:bisect_left(words, start + "\U0010ffff", first)]
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """Instants of the first and of the last version with a time."""
-        first = bisect_right(self._instants, 0)
-        return (self._instants[first], self._instants[-1]) if first < len(self._instants) else (0, 0)
-
     def first_value(self, entity_class: str, entity_id: str, field: str) -> Any:
         """Return the first value that a field of a record ever had, at whatever instant; None: there is no such field."""
         values = self._values_of_fields().get(self.slots.get((entity_class, entity_id), {}).get(field, _NONE))
