@@ -197,11 +197,13 @@ def tool_leaks(app: CompanySuite, calls: Sequence[RecordedCall], truth: Path, it
 
 def score_people(world: CompanyWorld, truth: Path, scorer: Scorer) -> dict[str, float]:
     """Return how many accounts are given to the right person, as a share, and how many to a wrong one."""
-    classes = {"slack": ("slack_user",), "account": ("jira_user", "wiki_user"), "login": (LOGIN,), "crm": ("users",)}
-    rows = []
+    classes = {"slack": ("slack_user",), "account": ("jira_user", "wiki_user"), "login": (LOGIN,)}
+    rows, apps = [], {"person", *(name for names in classes.values() for name in names)}
     for person in find_people(world.at(2**61)):
         accounts = {kind: next((person.accounts[name] for name in names if name in person.accounts), None)
                     for kind, names in classes.items()}
+        tables = [account for name, account in person.accounts.items() if name not in apps]
+        accounts["crm"] = tables[0] if len(tables) == 1 else None
         rows.append({"ids": {"mail": person.address, **accounts}})
     score = scorer.people(str(truth), rows)
     return {"people_right": round(score["right"] / score["of"], 4), "people_wrong": score["wrong"]}

@@ -24,6 +24,7 @@ _LISTED = {"person": ("name", "email"), "slack_user": ("real_name", "email"), "j
 _NAMED_BY = {"gh": ("author", "assignee"), "gh_comment": ("author",), "gh_review": ("author",)}
 """Class of records -> fields that hold logins."""
 LOGIN = "login"
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _LETTERS = re.compile(r"[^a-z]+")
 _SUFFIX = re.compile(r"(?:[-_.](?:dev|gh|work|bot|hq|io|co|eng|x))+$|\d+$")
 
@@ -66,15 +67,24 @@ def _accounts(state: CompanyState) -> list[_Account]:
         for key in state.ids(kind):
             accounts.append(_Account(kind, key, str(state.guess(kind, key, name) or ""),
                                      str(state.guess(kind, key, address) or "").strip().lower()))
-    for key in state.ids("db"):
-        values = state.values("db", key)
-        address = str(values.get("email") or values.get("mail") or "").strip().lower()
-        if "@" in address:
-            accounts.append(_Account(key.partition("/")[0], key.partition("/")[2], str(values.get("name") or ""), address))
+    accounts += _rows_of_people(state)
     inside = {account.address.rpartition("@")[2] for account in accounts if account.kind == "person" and account.address}
     if inside:   # a directory says who belongs to the company: customers' rows are no people of it
         accounts = [each for each in accounts if not each.address or each.address.rpartition("@")[2] in inside]
     return accounts
+
+
+def _rows_of_people(state: CompanyState) -> list[_Account]:
+    """Return the rows of tables in which a row has one address, and no two rows the same: a row is somebody's account there."""
+    tables: dict[str, list[_Account]] = defaultdict(list)
+    for key in state.ids("db"):
+        texts = {field: value.strip() for field, value in state.values("db", key).items() if isinstance(value, str)}
+        addresses = {value.lower() for value in texts.values() if _ADDRESS.fullmatch(value)}
+        if len(addresses) == 1:
+            table, _, own = key.partition("/")
+            name = next((value for field, value in texts.items() if "name" in field.lower()), "")
+            tables[table].append(_Account(table, own, name, addresses.pop()))
+    return [account for rows in tables.values() if len({row.address for row in rows}) == len(rows) for account in rows]
 
 
 def _join_names(accounts: list[_Account], names: dict[str, str], owned: dict[str, dict[str, set[str]]]) -> None:

@@ -22,7 +22,7 @@ from env_builder.runtime.office.inhouse import INHOUSE
 
 NAME = "company"
 """Of the app in its environment."""
-_RECORDS = {"slack": "slack_channel", "jira": "jira_project", "confluence": "wiki_space", "github": "gh", "gmail": "mail",
+_RECORDS = {"slack": "slack_channel", "jira": "jira", "confluence": "wiki", "github": "gh", "gmail": "mail",
             "calendar_events": "cal", "drive": "sheet"}
 """Product -> class of records that only its exports hold."""
 DESCRIPTORS = Path(__file__).parent / "descriptors"
