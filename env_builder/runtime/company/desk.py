@@ -92,8 +92,12 @@ class CompanyDesk:
         return self._start.conventions.get(product, _NOTHING).get(name, otherwise)
 
     def sees(self, entity_class: str, entity_id: str) -> bool:
-        """Return whether the person can see a record; the episode's own records always."""
-        return not self._start.state.exists(entity_class, entity_id) or self._start.sight.sees(entity_class, entity_id)
+        """Return whether the person can see a record; the episode's own records always. Errors: Undecided."""
+        if not self._start.state.exists(entity_class, entity_id) or self._start.sight.sees(entity_class, entity_id):
+            return True
+        if self._start.sight.is_open(entity_class, entity_id):
+            raise Undecided(f"no directory tells in which groups {self.address} is, and {entity_class} {entity_id} is for some")
+        return False
 
     def exists(self, entity_class: str, entity_id: str) -> bool:
         """Return whether a record is there now."""

@@ -57,11 +57,25 @@ class PersonSight:
             "wiki": self._sees_page,
             "wiki_comment": lambda key: self._sees_page(str(self._state.guess("wiki_comment", key, "page"))),
         }
+        guess = state.guess
+        self._readers_of: dict[str, Callable[[str], Any]] = {
+            "sheet": lambda key: guess("sheet", key, "readers"),
+            "jira": lambda key: guess("jira_project", str(guess("jira", key, "project")), "readers"),
+            "wiki": lambda key: guess("wiki_space", str(guess("wiki", key, "space")), "readers"),
+        }
 
     def sees(self, entity_class: str, entity_id: str) -> bool:
         """Return whether the person could see a record."""
         rule = self._rules.get(entity_class)
         return rule is None or rule(entity_id)
+
+    def is_open(self, entity_class: str, entity_id: str) -> bool:
+        """Return whether it depends on groups that the person is in, of which no directory tells, if the person could see a
+        record."""
+        if self._state.exists("person", self.address):
+            return False
+        readers = self._readers_of.get(entity_class)
+        return readers is not None and any("@" not in str(name) for name in readers(entity_id) or ())
 
     def visible(self, entity_class: str) -> tuple[str, ...]:
         """Return the ids of the records of a class that the person could see, oldest first; computed once."""

@@ -51,6 +51,16 @@ def test_a_file_for_managers_is_not_found_by_others(address: str, is_reader: boo
     assert episode.call("read_sheet_values", {"spreadsheet_id": "f1"}).is_error is not is_reader
 
 
+def test_without_a_directory_files_of_groups_are_undecided() -> None:
+    rows = [("sheet", "f1", "name", "Ledger"), ("sheet", "f1", "readers", ["Finance"]), ("sheet", "f2", "name", "Menu"),
+            ("sheet", "f2", "readers", []), ("slack_user", "U1", "email", "ada@example.org")]
+    world = CompanyWorld(FieldVersion(kind, key, name, value, 0) for kind, key, name, value in rows)
+    apps = CompanySuite("company", world, {}, SessionUsers({}), ("drive",), {})
+    episode = CompanyEpisode(apps, CompanyDesk(apps.start_of("2026-03-02T09:00:00Z", "ada@example.org")))
+    assert episode.call("get_spreadsheet_info", {"spreadsheet_id": "f1"}).tier == "unknown"
+    assert episode.call("get_spreadsheet_info", {"spreadsheet_id": "f2"}).tier == "derived"
+
+
 def test_a_range_that_is_none_is_refused_and_changes_nothing() -> None:
     episode = desk("ada@example.org")
     for name in ("Other!A1", "Sums!?"):
