@@ -184,7 +184,7 @@ def tool_leaks(app: CompanySuite, calls: Sequence[RecordedCall], truth: Path, it
     """Return how many answers show the future, of the calls tried when pieces of work began, as the person who began them."""
     people = map(json.loads, (truth / "people.jsonl").read_text("utf-8").splitlines())
     mails = {row["person"]: row["mail"] for row in people}
-    words, shown, n = FutureWords(app.world), Counter[str](), 0
+    words, shown, n = FutureWords(app.world, calls), Counter[str](), 0
     for item in items:
         start = app.start_of(item["opened_at"], mails[item["people"][0]])
         tried = tried_calls(app, start, calls, words)

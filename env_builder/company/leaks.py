@@ -12,6 +12,7 @@ occur only later: a search whose answer has no row of the future leaks nothing.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -33,6 +34,8 @@ _INSTANTS = 100_000_000
 _DAY = len("2026-03-02")
 _A_DAY = 86_400
 ACCOUNTS = ("person", "slack_user", "jira_user", "wiki_user")
+_ANSWERS = 4
+"""Answers of a tool that tell which words are its own."""
 _N_WORDS = 20
 """Words of the future that are searched for."""
 
@@ -53,10 +56,15 @@ class Leak(NamedTuple):
 
 
 class FutureWords:
-    """When each word of a world's records was first there."""
+    """When each word of a world's records was first there; words that most recorded answers of a tool have are the tool's."""
 
-    def __init__(self, world: CompanyWorld) -> None:
+    def __init__(self, world: CompanyWorld, calls: Iterable[RecordedCall] = ()) -> None:
         self._first: dict[str, int] = {}
+        answers: dict[str, list[set[str]]] = {}
+        for call in calls:
+            answers.setdefault(call.tool, []).append(set(tokens_of(call.content)))
+        self.of_tool = {tool: {word for word, n in Counter(word for each in own for word in each).items() if 2 * n > len(own)}
+                        for tool, own in answers.items() if len(own) >= _ANSWERS}
         for version in world.versions:
             at = version.at if version.guessed_until > _END else max(version.at, version.guessed_until)
             for token in {*tokens_of(version.value), *tokens_of(version.entity_id), *tokens_of(version.actor)}:
@@ -108,7 +116,8 @@ def leaks_of(suite: CompanySuite, start: DeskStart, calls: Sequence[LeakProbe], 
         if answer.tier == "unknown":
             continue
         own = canonical([call.arguments, bare.call(call.tool, call.arguments).content]).lower()
-        shown = [word for word in words.in_text(answer.content, instant) if word not in own]
+        shown = [word for word in words.in_text(answer.content, instant)
+                 if word not in own and word not in words.of_tool.get(call.tool, ())]
         shown += [text for text in wanted if text in answer.content and text.lower() not in own]
         shown += [at for at in _INSTANT.findall(answer.content)
                   if at.lower() not in own and not _is_planned(at, planned, instant)]
