@@ -138,7 +138,7 @@ class SiteBrowser:
         if page.method != "GET":
             raise BrowserRefusal("the page before this one answered a form that was sent, and going back would send it again; "
                                  "use browser_navigate")
-        fresh = self._load(self._on_site(page.address, ""), "GET", None)
+        fresh = self._load(self._on_site(page.address, page.address), "GET", None)
         if fresh is None:
             return
         one, other = self._shelf.flat(page.tree), self._shelf.flat(fresh.tree)
