@@ -31,7 +31,7 @@ from typing import Any, Protocol
 
 from company_truth import CompanyTruth, same_value
 
-from env_builder.company.conventions import RecordedCall
+from env_builder.company.calls import RecordedCall
 from env_builder.company.leaks import FutureWords, leaks_of, tried_calls
 from env_builder.people import LOGIN, find_people
 from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld

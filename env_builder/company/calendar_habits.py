@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from env_builder.company.gmail_habits import MailCall
+from env_builder.company.calls import RecordedCall
 from env_builder.runtime.company import CompanyWorld
 from env_builder.runtime.office.calendar_events import CANCELLATION, EVENT, INVITATION, UPDATE, event_key, mail_values
 from env_builder.runtime.office.mailboxes import MAIL
@@ -23,7 +23,7 @@ _LINE = re.compile(r"ID: (\S+) \| .*?Attendees: (.*)$", re.MULTILINE)
 _NAMES = ("summary", "location", "description", "start", "end", "start_date", "end_date", "start_minute", "end_minute")
 
 
-def learn_calendar(calls: Sequence[MailCall], world: CompanyWorld) -> dict[str, Any]:
+def learn_calendar(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, Any]:
     """Return what calls and mails teach of the product `calendar_events`."""
     learnt: dict[str, Any] = {}
     counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from env_builder.company.calls import RecordedCall
 from env_builder.runtime.company import CompanyWorld
 from env_builder.runtime.office.slack import MESSAGE, oldest
 
@@ -18,23 +19,8 @@ _ENOUGH = 10
 """Answers with settled reactions that it takes to trust the shortest time."""
 
 
-class ChatCall(Protocol):
-    """A recorded call (`conventions.RecordedCall`)."""
-
-    @property
-    def at(self) -> int: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def arguments(self) -> dict[str, Any]: ...
-    @property
-    def content(self) -> str: ...
-    @property
-    def is_error(self) -> bool: ...
-
-
 class _ShownMessage(NamedTuple):
-    call: ChatCall
+    call: RecordedCall
     row: dict[str, str]
 
     @property
@@ -42,7 +28,7 @@ class _ShownMessage(NamedTuple):
         return f"{self.row.get('Channel')}/{self.row['MsgID']}"
 
 
-def learn_slack(calls: Sequence[ChatCall], world: CompanyWorld) -> dict[str, Any]:
+def learn_slack(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, Any]:
     """Return the conventions that recorded calls show."""
     answered = [call for call in calls if not call.is_error]
     shown = [_ShownMessage(call, row) for call in answered if call.tool in ("conversations_history", "conversations_replies")
@@ -56,7 +42,7 @@ def _rows(content: str, first: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(content))) if content.startswith(first + ",") else []
 
 
-def _window(calls: Sequence[ChatCall]) -> str | None:
+def _window(calls: Sequence[RecordedCall]) -> str | None:
     """Return `rolling` if an answer goes further back than whole days do, `days` if an answer never does that could."""
     limited = [call for call in calls if call.tool == "conversations_history"
                and (limit := str(call.arguments.get("limit") or ""))[-1:] in ("d", "w", "m") and limit[:-1].isdecimal()
@@ -77,7 +63,7 @@ def _roots(shown: Sequence[_ShownMessage]) -> bool | None:
     return any(roots) if roots else None
 
 
-def _cursors(calls: Sequence[ChatCall]) -> bool | None:
+def _cursors(calls: Sequence[RecordedCall]) -> bool | None:
     """Return whether answers that hold as many rows as were asked for say how to go on; None: no answer is that long."""
     full = []
     for call in calls:
@@ -108,6 +94,6 @@ def _settled(shown: Sequence[_ShownMessage], world: CompanyWorld) -> float | Non
     return max(latest, min(after)) if len(after) >= _ENOUGH else None
 
 
-def _direct_channels(calls: Sequence[ChatCall], world: CompanyWorld) -> bool | None:
+def _direct_channels(calls: Sequence[RecordedCall], world: CompanyWorld) -> bool | None:
     rows = [row for call in calls if call.tool == "users_search" for row in _rows(call.content, "UserID")]
     return any(row.get("DMChannelID") for row in rows) if rows else None

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder.bundle import write_json, write_lines
-from env_builder.company.conventions import RecordedCall, learn
+from env_builder.company.calls import RecordedCall
+from env_builder.company.conventions import learn
 from env_builder.company.inhouse import induce
 from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyWorld, FieldVersion, VersionLike

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from env_builder.company.calendar_habits import learn_calendar
+from env_builder.company.calls import RecordedCall
 from env_builder.company.chat_conventions import learn_slack
 from env_builder.company.gmail_habits import learn_gmail
 from env_builder.company.jira_habits import learn_jira
@@ -25,19 +26,6 @@ _END = 2**61
 _SECOND = 1_000_000
 _EACH, _TOGETHER = 3, 15
 """Observations that a law of ages needs of each kind, and of all together."""
-
-
-class RecordedCall(NamedTuple):
-    """A call that an agent made."""
-
-    at: int
-    """Microseconds since 1970 UTC."""
-    acting_for: str
-    """Address of the person whom the agent worked for; empty if the log does not say."""
-    tool: str
-    arguments: dict[str, Any]
-    content: str
-    is_error: bool
 
 
 def recorded_calls(sessions: pl.DataFrame, turns: pl.DataFrame) -> list[RecordedCall]:

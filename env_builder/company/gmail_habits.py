@@ -12,8 +12,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from env_builder.company.calls import RecordedCall
 from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld, DeskStart, PersonSight, Undecided
 from env_builder.runtime.office.gmail import find_letters
 from env_builder.runtime.office.mailboxes import MAIL, PRODUCT, digest_id, gmail_id
@@ -32,24 +33,7 @@ _LINKED = ("create_event", "modify_event", "get_events", "list_spreadsheets")
 """Tools whose answers have a link at the public server."""
 
 
-class MailCall(Protocol):
-    """A recorded call (`conventions.RecordedCall`)."""
-
-    @property
-    def at(self) -> int: ...
-    @property
-    def acting_for(self) -> str: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def arguments(self) -> dict[str, Any]: ...
-    @property
-    def content(self) -> str: ...
-    @property
-    def is_error(self) -> bool: ...
-
-
-def learn_gmail(calls: Sequence[MailCall], world: CompanyWorld) -> dict[str, Any]:
+def learn_gmail(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, Any]:
     """Return what calls teach of the product `gmail`."""
     is_short = is_bare(calls)
     calls = [call for call in calls if "gmail" in call.tool and not call.is_error]
@@ -66,13 +50,13 @@ def learn_gmail(calls: Sequence[MailCall], world: CompanyWorld) -> dict[str, Any
     return learnt | ({"label_actions": named.pop()} if len(named) == 1 else {"label_actions": False} if is_short else {})
 
 
-def is_bare(calls: Iterable[MailCall]) -> bool:
+def is_bare(calls: Iterable[RecordedCall]) -> bool:
     """Return whether the server leaves out the links of the public one in every answer that has them there."""
     texts = [call.content for call in calls if call.tool in _LINKED and call.content.startswith("Success")]
     return len(texts) >= ENOUGH and not any("Link: " in text for text in texts)
 
 
-def _pairs(calls: Iterable[MailCall], world: CompanyWorld) -> dict[str, str]:
+def _pairs(calls: Iterable[RecordedCall], world: CompanyWorld) -> dict[str, str]:
     """Return Gmail's ids of the messages that calls sent or showed, with their Message-IDs."""
     mails = _mails_by_text(world)
     pairs: dict[str, set[str]] = {}
@@ -91,7 +75,7 @@ def _pairs(calls: Iterable[MailCall], world: CompanyWorld) -> dict[str, str]:
     return {own: next(iter(keys)) for own, keys in sorted(pairs.items()) if len(keys) == 1}
 
 
-def _text(call: MailCall, name: str) -> str:
+def _text(call: RecordedCall, name: str) -> str:
     return str(call.arguments.get(name) or "")
 
 
@@ -118,7 +102,7 @@ def _digest_rule(pairs: dict[str, str]) -> dict[str, Any] | None:
     return None
 
 
-def _reading_of_searches(calls: Iterable[MailCall], world: CompanyWorld, learnt: dict[str, Any]) -> dict[str, Any]:
+def _reading_of_searches(calls: Iterable[RecordedCall], world: CompanyWorld, learnt: dict[str, Any]) -> dict[str, Any]:
     """Return the readings of a search that alone give every recorded answer."""
     searches = [call for call in calls if call.tool == "search_gmail_messages"]
     chosen: dict[str, Any] = {}
@@ -142,7 +126,7 @@ def _reading_of_searches(calls: Iterable[MailCall], world: CompanyWorld, learnt:
     return chosen
 
 
-def _answer(call: MailCall, state: CompanyState, conventions: dict[str, Any]) -> list[str] | None:
+def _answer(call: RecordedCall, state: CompanyState, conventions: dict[str, Any]) -> list[str] | None:
     """Return the ids that a recorded search would have given, or None if it cannot be told."""
     try:
         start = DeskStart(state, call.acting_for, {}, PersonSight(state, call.acting_for), {PRODUCT: conventions})

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from env_builder.company.call_acts import acts_of
-from env_builder.company.conventions import RecordedCall
+from env_builder.company.calls import RecordedCall
 from env_builder.company.row_changes import RowAct, StreamChange, row_changes, split_acts
 from env_builder.company.row_effects import learn_effects
 from env_builder.company.tool_plans import ToolCall, complete_plan, proposed_plans

@@ -16,8 +16,9 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
+from env_builder.company.calls import RecordedCall
 from env_builder.company.jira_rules import learn_rules
 from env_builder.runtime.company import CompanyWorld
 from env_builder.runtime.office.jira_issues import DEFAULT_FIELDS, ISSUE, NO_ISSUE, STATUS
@@ -28,22 +29,7 @@ _COMPUTED = frozenset({"status", "resolution", "resolved", "updated", "watchers"
 _JIRA_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4}")
 
 
-class ObservedCall(Protocol):
-    """A recorded call (`conventions.RecordedCall`)."""
-
-    @property
-    def at(self) -> int: ...
-    @property
-    def tool(self) -> str: ...
-    @property
-    def arguments(self) -> dict[str, Any]: ...
-    @property
-    def content(self) -> str: ...
-    @property
-    def is_error(self) -> bool: ...
-
-
-def learn_jira(calls: Sequence[ObservedCall], world: CompanyWorld) -> dict[str, Any]:
+def learn_jira(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, Any]:
     """Return what calls and changelogs teach of a company's Jira."""
     histories = _IssueHistories(world)
     own = [call for call in calls if call.tool.startswith("jira_")]
@@ -60,7 +46,7 @@ def learn_jira(calls: Sequence[ObservedCall], world: CompanyWorld) -> dict[str, 
     return {name: value for name, value in learnt.items() if value}
 
 
-Answers = Sequence[tuple[ObservedCall, Any]]
+Answers = Sequence[tuple[RecordedCall, Any]]
 
 
 class _IssueHistories:
@@ -153,11 +139,11 @@ def _transitions(answers: Answers, histories: _IssueHistories) -> dict[str, Any]
     return {status: lists[0] for status, lists in sorted(shown.items()) if all(each == lists[0] for each in lists)}
 
 
-def _refusals(calls: Iterable[ObservedCall], tool: str) -> Iterator[ObservedCall]:
+def _refusals(calls: Iterable[RecordedCall], tool: str) -> Iterator[RecordedCall]:
     return (call for call in calls if call.tool == tool and call.is_error and NO_ISSUE not in call.content)
 
 
-def _refused_transitions(calls: Sequence[ObservedCall], world: CompanyWorld, histories: _IssueHistories) -> list[str]:
+def _refused_transitions(calls: Sequence[RecordedCall], world: CompanyWorld, histories: _IssueHistories) -> list[str]:
     """Return the words of refused transitions, the most frequent ones first."""
     targets: dict[str, str] = {}
     for version in world.versions:
@@ -181,7 +167,7 @@ def _template(text: str, slots: dict[str, str]) -> str:
     return text
 
 
-def _refused_updates(calls: Sequence[ObservedCall], histories: _IssueHistories) -> list[dict[str, Any]]:
+def _refused_updates(calls: Sequence[RecordedCall], histories: _IssueHistories) -> list[dict[str, Any]]:
     """Return field, words and conditions of refused changes of a single field."""
     refused: dict[tuple[str, str], list[set[str]]] = defaultdict(list)
     accepted: dict[str, list[set[str]]] = defaultdict(list)
@@ -200,7 +186,7 @@ def _refused_updates(calls: Sequence[ObservedCall], histories: _IssueHistories) 
     return rules
 
 
-def _key(call: ObservedCall) -> str:
+def _key(call: RecordedCall) -> str:
     return str(call.arguments.get("issue_key"))
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from env_builder.company.conventions import RecordedCall
+from env_builder.company.calls import RecordedCall
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld, DeskStart
 from env_builder.runtime.office.company import CompanyEpisode, CompanySuite

@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from env_builder.company.chat_conventions import ChatCall
+from env_builder.company.calls import RecordedCall
 from env_builder.runtime.company import CompanyWorld
 
 _ADDRESSES = (("cloud", re.compile(r"(.+)/spaces/[^/]+/pages/\d+")),
               ("server", re.compile(r"(.+)/pages/viewpage\.action\?pageId=\d+")))
 
 
-def learn_confluence(calls: Sequence[ChatCall], world: CompanyWorld) -> dict[str, Any]:
+def learn_confluence(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, Any]:
     """Return the conventions that recorded calls show."""
     sites: Counter[tuple[str, str]] = Counter()
     formats: Counter[str] = Counter()
@@ -51,7 +51,7 @@ def learn_confluence(calls: Sequence[ChatCall], world: CompanyWorld) -> dict[str
     return conventions
 
 
-def _answers(calls: Sequence[ChatCall]) -> Iterator[tuple[ChatCall, Any]]:
+def _answers(calls: Sequence[RecordedCall]) -> Iterator[tuple[RecordedCall, Any]]:
     for call in calls:
         if call.tool.startswith("confluence_") and not call.is_error:
             try:

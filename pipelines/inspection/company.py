@@ -17,8 +17,9 @@ import orjson
 import polars as pl
 from pydantic import BaseModel
 
+from env_builder.company.calls import RecordedCall
 from env_builder.company.content import company_app, company_content
-from env_builder.company.conventions import RecordedCall, recorded_calls
+from env_builder.company.conventions import recorded_calls
 from env_builder.people import find_people
 from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld, FieldVersion, PersonSight, VersionLike
 from env_builder.runtime.office.company import CompanyEpisode, CompanySuite

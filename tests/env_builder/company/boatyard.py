@@ -6,7 +6,7 @@ import json
 from random import Random
 from typing import Any
 
-from env_builder.company.conventions import RecordedCall
+from env_builder.company.calls import RecordedCall
 from env_builder.runtime.company import CompanyWorld, FieldVersion
 
 BEGIN = 1_700_000_000_000_000

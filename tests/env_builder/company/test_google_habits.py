@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from env_builder.company.conventions import RecordedCall, learn
+from env_builder.company.calls import RecordedCall
+from env_builder.company.conventions import learn
 from env_builder.runtime.company import FieldVersion
 from env_builder.runtime.office.calendar_events import TOOLS as CALENDAR
 from tests.small_company import ADA, BEN, NEVER, NOON, desk_of, fields_of, mail_of, world_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from env_builder.company.conventions import RecordedCall, learn
+from env_builder.company.calls import RecordedCall
+from env_builder.company.conventions import learn
 from env_builder.company.jira_habits import learn_jira
 from env_builder.company.jira_rules import learn_rules
 from env_builder.runtime.company import CompanyWorld, FieldVersion

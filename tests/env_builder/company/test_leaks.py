@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from env_builder.company.conventions import RecordedCall
+from env_builder.company.calls import RecordedCall
 from env_builder.company.leaks import FutureWords, leaks_of, tried_calls
 from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyState, CompanyWorld, DeskStart, FieldVersion

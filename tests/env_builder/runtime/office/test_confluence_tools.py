@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.company.conventions import RecordedCall
+from env_builder.company.calls import RecordedCall
 from env_builder.company.wiki_conventions import learn_confluence
 from env_builder.runtime.company import (
     CompanyDesk,

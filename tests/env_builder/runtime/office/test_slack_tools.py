@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from env_builder.company.calls import RecordedCall
 from env_builder.company.chat_conventions import learn_slack
-from env_builder.company.conventions import RecordedCall
 from env_builder.runtime.company import (
     CompanyDesk,
     CompanyWorld,
