@@ -145,7 +145,7 @@ class PublishedRoom:
                 **{f"by_heart_{name}": shares[name] for name in CLICKERS}, "solved_by_reading": shares["reading"]}
 
     def expiry(self) -> Figures:
-        """Return plays in which the login ran out, and the share of these that whoever reads and logs in again still solves."""
+        """Return plays in which the login ran out, and the share of these that a reader who logs in again still solves."""
         results = []
         for task_id in sorted(self.solutions):
             clicks = known_clicks(self.environment, task_id, self.solutions[task_id])

@@ -210,7 +210,7 @@ def score_people(world: CompanyWorld, truth: Path, scorer: Scorer) -> dict[str, 
 
 
 def score_probes(app: CompanySuite, truth: Path, scorer: Scorer) -> dict[str, float]:
-    """Return the shares of exact and of wrong answers to calls that nobody made, and what a call and a fork cost."""
+    """Return the shares of exact and of wrong answers to calls that are in no log, and what a call and a fork cost."""
     probes = [json.loads(line) for line in (truth / "probes.jsonl").read_text("utf-8").splitlines()]
     rows = [CallsRow.model_validate(probe) for probe in probes]
     answers = list(answer_rows(app, rows))
@@ -277,5 +277,5 @@ def _rows(world: CompanyWorld, instant: int) -> Iterator[dict[str, Any]]:
 
 if __name__ == "__main__":
     data = Path(sys.argv[1])
-    beside = data.resolve().parents[1] / "acceptance" / "company_score.py"
-    print(json.dumps(main(data, Path(sys.argv[2]) if len(sys.argv) > 2 else beside)))
+    usual = data.resolve().parents[1] / "acceptance" / "company_score.py"
+    print(json.dumps(main(data, Path(sys.argv[2]) if len(sys.argv) > 2 else usual)))

@@ -37,7 +37,7 @@ def learn_expiry(sessions: Sequence[PageSession], path_of: PathOf, closed: Conta
     logged in, for which the answer to others is known."""
     requests = [each for session in sessions for each in _requests(session, path_of, closed)]
     if not any(login_of(request) is not None for session in sessions for request in session.requests):
-        return {"why_not": "nobody logs in"}
+        return {"why_not": "no session logs in"}
     if not requests:
         return {"why_not": "no request of somebody who was not logged in is on record for a page that people saw later"}
     lost = [each.pause_s for each in requests if each.is_lost]

@@ -1,7 +1,7 @@
 """Learn which tables are indexes: rows that each lead to an entity of their own, whose order a reset may change.
 
 In: sessions of pages, routes, lists that may be laid out otherwise anyway. Out: rows of layout.jsonl. Such a table may be
-sorted, by a column that it shows or by what nobody sees; every row still shows all that it showed, so that no work needs the
+sorted, by a column that it shows or by what no page shows; every row still shows all that it showed, so that no work needs the
 order, but who remembers places in it does. Rows stay between the headings that part them, and on their page of the list.
 Abstains: where a row of several leads nowhere, to the page itself or where another one leads, and where fields of rows have one
 name. Does not see: asks for the first or the last row by its place, lists that are no tables.

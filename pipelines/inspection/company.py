@@ -109,11 +109,6 @@ def company_at(logs: Sequence[Path], out: Path | str) -> StoredCompany:
     return StoredCompany(reading.versions, accounts, recorded_calls_of(settings, reading), {}, reading.unread)
 
 
-def read_exported(logs: Sequence[Path]) -> AppReading:
-    """Return what the exports in these folders hold. Errors: InputError where there is nothing to read."""
-    return read_company(Settings(logs=tuple(map(str, logs)), out="out"))
-
-
 def read_company(settings: Settings) -> AppReading:
     """Return what the exports in the settings' logs hold. Errors: InputError where there is nothing to read."""
     listed, _ = discover(settings.logs, settings.only, settings.without, settings.configured)

@@ -1,4 +1,4 @@
-"""The perturbation `expiry` in the environment of a site: whoever reads and logs in again is paid, and the grader agrees."""
+"""The perturbation `expiry` in the environment of a site: a reader who logs in again is paid, and the grader agrees."""
 
 from __future__ import annotations
 

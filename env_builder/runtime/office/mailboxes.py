@@ -97,7 +97,7 @@ def letter_by_id(desk: CompanyDesk, message_id: str) -> Letter:
             return letter_of(desk, key)
     if desk.convention(PRODUCT, "ids") is None:
         for letter in letters(desk):
-            gmail_id(desk, letter.key)   # an id that nobody knows may be this one
+            gmail_id(desk, letter.key)   # an id that is not known may be this one
     raise ProductRefusal(NOT_FOUND)
 
 
