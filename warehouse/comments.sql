@@ -112,6 +112,7 @@ comment on column core.versions.changed_at is 'Microseconds since 1970 UTC from 
 comment on column core.versions.actor is 'The app''s own id of the account that made the change.';
 comment on column core.versions.guessed_until is 'Until this instant (microseconds) the value is a guess: the export shows it, but not since when.';
 comment on column core.versions.record is 'The source record: file, and what identifies the record in it.';
+comment on column core.versions.sequence is 'The product''s own number of the change, which orders changes of one instant; 0: it gave none.';
 comment on table mart.behaviours is 'What a tool does';
 comment on column mart.behaviours.service is 'Service that it belongs to';
 comment on column mart.behaviours.tool is 'Name of the tool';

@@ -347,6 +347,8 @@ class FieldValue(Record):
     """Until this instant (microseconds) the value is a guess: the export shows it, but not since when."""
     record: str
     """The source record: file, and what identifies the record in it."""
+    sequence: int
+    """The product's own number of the change, which orders changes of one instant; 0: it gave none."""
 
 
 class PersonAccount(Record):

@@ -88,7 +88,8 @@ create table if not exists core.row_changes (
     operation varchar not null, key varchar, before varchar, after varchar);
 create table if not exists core.versions (
     position bigint primary key, entity_class varchar not null, entity_id varchar not null, field varchar not null,
-    value varchar not null, changed_at bigint not null, actor varchar, guessed_until bigint not null, record varchar not null);
+    value varchar not null, changed_at bigint not null, actor varchar, guessed_until bigint not null, record varchar not null,
+    sequence bigint not null);
 create table if not exists core.accounts (
     address varchar not null, entity_class varchar not null, account varchar not null, primary key (address, entity_class));
 create table if not exists core.tools (

@@ -18,6 +18,7 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
+    RecordKind,
     bad_row,
     epoch,
     first_row,
@@ -179,4 +180,7 @@ APP = CompanyApp("confluence", claims, read, rank=15, adopts=adopts, advice=(
     (PAGE, "labels", "Confluence webhooks: label_added, label_removed"),
     (COMMENT, "body", "Confluence webhooks: comment_updated, comment_removed"),
     (SPACE, "readers", "Confluence audit log: space permission changes"),
+), kinds=(
+    RecordKind(PAGE, texts=("title", "body"), place="wiki_space:{space}", follows=("version", "created")),
+    RecordKind(COMMENT, texts=("body",), place="wiki:{page}", answers="wiki:{page}", follows=("created",)),
 ))

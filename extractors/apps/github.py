@@ -21,7 +21,7 @@ from extractors.apps.history import (
     scalar_versions,
     set_versions,
 )
-from extractors.apps.version import BEGINNING, AppRow, AppVersion, CompanyApp, ExportFile, bad_row, epoch, first_row
+from extractors.apps.version import BEGINNING, AppRow, AppVersion, CompanyApp, ExportFile, RecordKind, bad_row, epoch, first_row
 from extractors.formats.instants import microseconds
 
 ISSUE, COMMENT, REVIEW, REPOSITORY, USER = "gh", "gh_comment", "gh_review", "gh_repo", "gh_user"
@@ -238,4 +238,8 @@ class _GitHubIssue:
 APP = CompanyApp("github", claims, read, rank=25, advice=(
     (ISSUE, "body", "GitHub webhooks: issues.edited, pull_request.edited"),
     (COMMENT, "body", "GitHub webhooks: issue_comment.edited"),
+), kinds=(
+    RecordKind(ISSUE, texts=("title", "body"), people=("assignee", "assignees", "reviewers"), place="gh_repo:{repo}",
+               follows=("updated", "comments", "number", "created", "closed")),
+    RecordKind(COMMENT, texts=("body",), place="gh:{issue}", answers="gh:{issue}", follows=("created",)),
 ))

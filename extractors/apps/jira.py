@@ -21,6 +21,7 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
+    RecordKind,
     UnreadPart,
     bad_row,
     epoch,
@@ -316,4 +317,9 @@ APP = CompanyApp("jira", claims, read, rank=20, adopts=adopts, advice=(
     (COMMENT, "body", "Jira webhooks: comment_updated, comment_deleted"),
     (ISSUE, "watchers", "Jira webhooks: issue_updated with watchers, or the audit log"),
     (PROJECT, "readers", "Jira audit log: permission scheme changes"),
+), kinds=(
+    RecordKind(ISSUE, texts=("summary", "description"), people=("assignee", "reporter"), place="jira_project:{project}",
+               answers="jira:{parent}",
+               follows=("updated", "resolved", "resolution", "sla_due", "number", "url", "key", "created", "watchers")),
+    RecordKind(COMMENT, texts=("body",), place="jira:{key}", answers="jira:{key}", follows=("updated", "created", "deleted")),
 ))

@@ -1,0 +1,63 @@
+"""Measure how well the work that a company did is found in the exports of its apps.
+
+    python benchmarks/company_work.py ../shared/data/company [SCORER]
+
+The folder holds `exports/`, which alone the product sees, and `truth/`, which alone the scorer reads (`company_score.py`).
+`items_b3_f1`, `items_found`: which acts belong to one piece of work. The baseline joins acts of one thread.
+Prints one JSON object on the last line.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from company import load_scorer
+from company_refs import truth_ref
+
+from env_builder.people import find_people
+from env_builder.runtime.company import CompanyWorld
+from extractors.work.events import WorkEvent, find_events
+from extractors.work.items import WorkItem, find_items
+from pipelines.inspection.company import read_company
+from pipelines.settings import Settings
+
+
+def predicted(items: Iterable[WorkItem], events: Sequence[WorkEvent]) -> list[dict[str, Any]]:
+    """Return items as the scorer takes them."""
+    names = {event.ref: truth_ref(event) for event in events}
+    return [{"work_item_id": item.item_id, "refs": [names[ref] for ref in item.refs]}
+            | ({"family": item.kind} if item.kind else {}) | ({} if item.success is None else {"success": item.success})
+            for item in items]
+
+
+def by_thread(events: Sequence[WorkEvent]) -> list[dict[str, Any]]:
+    """Return the acts of each thread, the baseline."""
+    threads: dict[str, list[str]] = {}
+    for event in events:
+        threads.setdefault(event.thread, []).append(truth_ref(event))
+    return [{"work_item_id": thread, "refs": refs} for thread, refs in threads.items()]
+
+
+def main(folder: Path, scorer_path: Path) -> None:
+    """Measure and print."""
+    company = read_company(Settings(logs=(str(folder / "exports"),), out="out"))
+    accounts = {person.address: person.accounts for person in find_people(CompanyWorld(company.versions).at(2**61))}
+    begin = time.process_time()
+    events = find_events(company.versions, accounts)
+    items = find_items(events)
+    seconds = time.process_time() - begin
+    scorer = load_scorer(scorer_path)
+    score = scorer.items(str(folder / "truth"), predicted(items, events))
+    baseline = scorer.items(str(folder / "truth"), by_thread(events))
+    print(json.dumps({"baseline": {name: baseline[name] for name in ("b3_f1", "items_found")},
+                      "items_cpu_s": round(seconds, 2), **score}))
+
+
+if __name__ == "__main__":
+    data = Path(sys.argv[1])
+    main(data, Path(sys.argv[2]) if len(sys.argv) > 2 else data.parents[1] / "acceptance" / "company_score.py")
