@@ -171,22 +171,27 @@ def all_of(entity_class: str, entity_id: str, fields: Iterable[tuple[str, Any]],
 
 
 def named_accounts(entity_class: str, rows: list[dict[str, Any]]) -> Iterator[AppVersion]:
-    """Yield a record for each account that rows name anywhere: `accountId` next to a name or an address."""
+    """Yield a record for each account that rows name anywhere: `accountId`, or the `name` of a server's account."""
     accounts: dict[str, tuple[Any, Any]] = {}
     waiting: list[Any] = list(rows)
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
-            if isinstance(value.get("accountId"), str):
-                name, address = accounts.get(value["accountId"], (None, None))
-                accounts[value["accountId"]] = (value.get("displayName") or name,
-                                                value.get("emailAddress") or value.get("email") or address)
+            key = value.get("accountId") or (value["name"] if is_server_account(value) else None)
+            if isinstance(key, str):
+                name, address = accounts.get(key, (None, None))
+                accounts[key] = (value.get("displayName") or name, value.get("emailAddress") or value.get("email") or address)
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
     for account, (name, address) in sorted(accounts.items()):
         yield AppVersion(entity_class, account, "display_name", name, BEGINNING)
         yield AppVersion(entity_class, account, "email", address, BEGINNING)
+
+
+def is_server_account(value: dict[str, Any]) -> bool:
+    """Return whether an object is a person as Jira's server edition gives one: no `accountId`, a login under `name`."""
+    return isinstance(value.get("name"), str) and isinstance(value.get("displayName"), str) and "accountId" not in value
 
 
 def bad_row(file: ExportFile, where: str, error: Exception | str) -> UnreadPart:
