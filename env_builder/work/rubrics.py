@@ -25,8 +25,8 @@ from extractors.apps.version import RecordKind
 from extractors.work.events import WorkEvent
 
 Check = dict[str, Any]
-_TOLD_TWICE = 2
-"""So many times what was told is too often."""
+_ONE_MORE = 1
+"""So many messages more than there were may be told where there were several."""
 
 
 class RubricWriter:
@@ -205,8 +205,8 @@ class RubricWriter:
             entries = by_class[kind]
             ignored = sorted(self._habits.kinds.get(kind, RecordKind(kind)).follows)
             if kind in self._habits.messages:
-                for entry in entries:
-                    entry["at_most"] = max(1, _TOLD_TWICE * entry["at_most"] - 1) if "at_most" in entry else 0
+                for entry in (each for each in entries if "at_most" in each):
+                    entry["at_most"] += _ONE_MORE if entry["at_most"] > 1 else 0
             own = refs[kind] or [self.task.request.ref]
             for entry in entries:
                 scope = {"id": entry["id"]} if "id" in entry else {"where": entry["where"]}
@@ -242,7 +242,7 @@ def _plain(text: str) -> list[str]:
     return [word for word in text.casefold().split() if word]
 
 
-def grades_over_apps(rubric: Mapping[str, Any]) -> set[str]:
+def grades_over(rubric: Mapping[str, Any]) -> set[str]:
     """Return the classes of records that gates of a rubric's end state look at."""
     return {check["parameters"]["record"]["class"] for check in rubric["checks"]
             if check["kind"] == "record" and check["role"] == "gate"}

@@ -36,10 +36,14 @@ class WorkTask(NamedTuple):
     """Address of whom the agent acts for."""
     starts_at: int
     """Microseconds since 1970 UTC: just after the request."""
+    first_at: int
+    """When the person began to act."""
     ends_at: int
     request: WorkEvent
     opening: str
     """The request as it stood then."""
+    asked: tuple[str, ...]
+    """What others had said in this piece of work before."""
     own: tuple[WorkEvent, ...]
     """What the person did."""
     replies: tuple[WorkEvent, ...]
@@ -160,7 +164,8 @@ def stretches(acts: Sequence[WorkEvent], habits: WorkHabits) -> list[tuple[str, 
 
 def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, end: int, world: CompanyWorld,
           habits: WorkHabits) -> StretchFound:
-    own = [act for act in acts[start:end + 1] if act.actor == person]
+    first, last = acts[start], acts[end]
+    own, replies = acts_between(acts, person, first.at, last.at, habits)
     if all(habits.is_message(act) for act in own):
         return StretchFound(None, item.item_id, "only_words")
     if any(act.record[0] in BEYOND_TOOLS for act in own):
@@ -171,11 +176,22 @@ def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, en
     opening = opening_of(request, world.at(request.at), habits)
     if opening is None:
         return StretchFound(None, item.item_id, "request_unknown")
-    replies = [act for act in acts[start:] if act.actor != person
-               and (act.at <= acts[end].at and habits.is_message(act) or habits.corrects(act, own))]
-    task = WorkTask(f"{item.item_id}@{own[0].ref}", item.item_id, item.kind, person, request.at, acts[end].at, request, opening,
-                    tuple(own), tuple(replies))
+    asked = tuple(text for act in acts[:start] if act.actor != person for text in act.texts)
+    task = WorkTask(f"{item.item_id}@{first.ref}", item.item_id, item.kind, person, request.at, first.at, last.at, request,
+                    opening, asked, tuple(own), tuple(replies))
     return StretchFound(task, item.item_id, "")
+
+
+def acts_between(acts: Iterable[WorkEvent], person: str, since: int, until: int, habits: WorkHabits
+                 ) -> tuple[list[WorkEvent], list[WorkEvent]]:
+    """Return what a person did from `since` to `until`, and what others said meanwhile or put right later.
+
+    An act that nobody is named of, such as a row that follows from another, is the person's."""
+    acts = [act for act in acts if act.at >= since]
+    own = [act for act in acts if act.at <= until and (act.actor == person or not act.actor)]
+    replies = [act for act in acts if act.actor and act.actor != person
+               and (act.at <= until and habits.is_message(act) or habits.corrects(act, own))]
+    return own, replies
 
 
 def opening_of(request: WorkEvent, state: CompanyState, habits: WorkHabits) -> str | None:
