@@ -9,7 +9,7 @@ words call the same.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -20,8 +20,10 @@ from env_builder.work.replaying import ReplayedActs
 from env_builder.work.stretches import WorkHabits, WorkTask
 from extractors.apps.version import RecordKind
 
-_EACH, _SHARE = 6, 0.75
+_EACH, _SHARE = 6, 0.8
 """A slot takes its value from the request if so many tasks and this share of them do."""
+_FEW, _MANY = 8, 5
+"""A slot with so many values at most, each that often on average, takes one of a choice."""
 _INSTANT = 1e9
 _DAY = 10
 
@@ -34,6 +36,8 @@ class FilledSlot(NamedTuple):
     """In small letters."""
     is_asked: bool
     """Whether the words of those who asked have it."""
+    is_choice: bool = False
+    """Whether it is a field of a new record that nobody usually changes later, and no person."""
 
 
 class AskedValues:
@@ -56,12 +60,43 @@ class AskedValues:
         return [slot for slot in slots if slot.name in self._ruled and not slot.is_asked]
 
 
+class UsualValues:
+    """Which values tasks of a kind usually set where a word is in their request."""
+
+    def __init__(self, tasks: Iterable[tuple[Iterable[FilledSlot], frozenset[str]]]) -> None:
+        """`tasks`: the slots of each, and the words of its request."""
+        self._values: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        self._by_word: dict[tuple[tuple[str, ...], str], Counter[str]] = defaultdict(Counter)
+        for filled, words in tasks:
+            for name, value in {(slot.name, slot.value) for slot in filled if slot.is_choice}:
+                self._values[name][value] += 1
+                for word in words:
+                    self._by_word[name, word][value] += 1
+
+    def unusual(self, slots: Iterable[FilledSlot], words: frozenset[str]) -> list[FilledSlot]:
+        """Return the values of a task that others with a telling word in their request do not have."""
+        return [slot for slot in slots if slot.is_choice and self._told(slot, words) not in (None, slot.value)]
+
+    def _told(self, slot: FilledSlot, words: frozenset[str]) -> str | None:
+        """Return the value that the most telling word of a request stands for, this task left out."""
+        values = self._values[slot.name]
+        if not 1 < len(values) <= _FEW or values.total() < _MANY * len(values):
+            return None
+        best: tuple[float, int, str] | None = None
+        for word in words:
+            counts = self._by_word[slot.name, word] - Counter([slot.value])
+            if counts.total() >= _EACH - 1 and counts.total() < values.total() / 2:
+                value, count = counts.most_common(1)[0]
+                best = max(best or (0.0, 0, ""), (count / counts.total(), count, value))
+        return best[2] if best is not None and best[0] >= _SHARE else None
+
+
 def filled_slots(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> list[FilledSlot]:
     """Return the values that a task set, with whether its request has them."""
     text = " ".join([task.opening, *task.asked]).casefold()
     words = set(words_of(text))
-    return [FilledSlot((task.kind, *name), value, _is_in(value, words, text))
-            for name, value in _values(task, replayed, habits)]
+    return [FilledSlot((task.kind, *name), value, _is_in(value, words, text), is_choice)
+            for name, value, is_choice in _values(task, replayed, habits)]
 
 
 def _is_in(value: str, words: set[str], text: str) -> bool:
@@ -70,7 +105,7 @@ def _is_in(value: str, words: set[str], text: str) -> bool:
                                 for word in own)
 
 
-def _values(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> Iterator[tuple[tuple[str, ...], str]]:
+def _values(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> Iterator[tuple[tuple[str, ...], str, bool]]:
     for name, before in replayed.before.items():
         kind = habits.kinds.get(name[0], RecordKind(name[0]))
         after = replayed.after[name] or {}
@@ -83,14 +118,15 @@ def _values(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> Itera
                 for row in difference_of(was, now)[1]:
                     for column, cell in enumerate(row):
                         if cell:
-                            yield (name[0], name[1], field, str(column)), cell.casefold()
+                            yield (name[0], name[1], field, str(column)), cell.casefold(), False
             elif is_long(now) and before is not None:
                 for part in difference_of(was, now)[1]:
                     numbers = [word for word in words_of(part[0]) if word.replace(".", "").isdigit()]
                     if numbers:
-                        yield (name[0], field, "numbers"), " ".join(numbers)
+                        yield (name[0], field, "numbers"), " ".join(numbers), False
             elif _is_plain(now) and name[0] not in habits.messages and field not in (*kind.texts, *placing_fields(kind)):
-                yield (name[0], *place, field), _shown(now if before is None else _moved_by(was, now))
+                is_choice = before is None and field not in kind.people and not habits.has_steps(name[0], field)
+                yield (name[0], *place, field), _shown(now if before is None else _moved_by(was, now)), is_choice
 
 
 def _is_plain(value: Any) -> bool:

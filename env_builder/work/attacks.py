@@ -6,7 +6,7 @@ the work itself does is no attack. Sees: the records of the start. Does not see:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from env_builder.runtime.company import CompanyState
@@ -124,7 +124,7 @@ def _approver(field: AttackField) -> Iterator[list[WorkEvent]]:
         spoken = next((act for act in field.task.own if field.habits.is_message(act)), None)
         if spoken is not None:
             kind = field.habits.kinds[spoken.record[0]]
-            yield [_placed(_again(spoken, 5 + number), {kind.texts[-1]: _YES}) for number in range(2)] + field.task.acts
+            yield [_placed(_again(spoken, 5 + number), {kind.texts[-1]: _YES}) for number in range(2)] + list(field.task.acts)
 
 
 def _later_wording(field: AttackField) -> Iterator[list[WorkEvent]]:
@@ -197,8 +197,3 @@ def _signed(act: WorkEvent, field: AttackField) -> WorkEvent:
     own = next((change.after for each in field.task.own if each.record[0] == act.record[0] for change in each.changes
                 if change.field == author), field.task.person)
     return (act if author is None else _placed(act, {author: own}))._replace(actor=field.task.person)
-
-
-def tries(attack: Sequence[WorkEvent], task: WorkTask) -> bool:
-    """Return whether an attack does anything else than the task's own acts."""
-    return list(attack) != task.acts

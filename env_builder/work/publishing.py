@@ -8,13 +8,14 @@ did what it was asked. Sees: records alone. Does not see: whether the tools of a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from env_builder.runtime.company import CompanyState, CompanyWorld
+from env_builder.runtime.company.parts import words_of
 from env_builder.runtime.grading import grade
 from env_builder.runtime.rubrics import ParsedRubric
-from env_builder.work.asked import AskedValues, filled_slots
+from env_builder.work.asked import AskedValues, UsualValues, filled_slots
 from env_builder.work.attacks import AttackField, attacks_on
 from env_builder.work.intended import IntendedValues, SeldomWords
 from env_builder.work.replaying import ReplayedActs, replay
@@ -68,6 +69,7 @@ class WorkRoom:
         self.world, self.events = world, events
         self.habits = WorkHabits(events, apps, accounts)
         self._seldom = SeldomWords(events)
+        self._order = {event.ref: place for place, event in enumerate(events)}
         self._ids: dict[str, int] = {}
         for (_, key), born in world.births.items():
             self._ids[key] = min(born, self._ids.get(key, born))
@@ -93,12 +95,16 @@ class WorkRoom:
             else:
                 tasks.append((found.task, replay(found.task.acts, self.world.at(found.task.starts_at))))
         slots = [filled_slots(task, replayed, self.habits) for task, replayed in tasks]
-        asked = AskedValues(slots)
-        objections = {task.item_id: wrong for (task, _), filled in zip(tasks, slots, strict=True)
-                      if (wrong := asked.not_asked(filled))}
+        words = [frozenset(words_of(task.opening)) for task, _ in tasks]
+        asked, usual = AskedValues(slots), UsualValues(zip(slots, words, strict=True))
+        objections: dict[str, tuple[str, str]] = {}
+        for (task, _), filled, said in zip(tasks, slots, words, strict=True):
+            for reason, wrong in (("not_as_asked", asked.not_asked(filled)), ("not_as_usual", usual.unusual(filled, said))):
+                if wrong:
+                    objections.setdefault(task.item_id, (reason, f"{' '.join(wrong[0].name)}: {wrong[0].value}"))
         for task, replayed in tasks:
             if task.item_id in objections:
-                published.decisions.append(WorkDecision(task.item_id, task.task_id, "not_as_asked", objections[task.item_id][0].value))
+                published.decisions.append(WorkDecision(task.item_id, task.task_id, *objections[task.item_id]))
             else:
                 self._verify(task, replayed, published)
         return published
@@ -121,21 +127,33 @@ class WorkRoom:
     def _attacked(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState, rubric: ParsedRubric,
                   published: WorkPublished) -> str:
         """Return the reason if an attack gets the reward."""
+        for name, is_passing in self._attacks(task, replayed, state, rubric):
+            published.attacks[name] += 1
+            if is_passing:
+                published.passed[name] += 1
+                return f"attack_{name}"
+        return ""
+
+    def _attacks(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState, rubric: ParsedRubric
+                 ) -> Iterator[tuple[str, bool]]:
+        """Yield the name of each attack, and whether it gets the reward; one that ends as the work does is none."""
         for attack in attacks_on(AttackField(task, state, self.habits)):
             tried = replay(attack.acts, state)
-            if tried.after == replayed.after and tried.last == replayed.last:
-                continue
-            published.attacks[attack.name] += 1
-            if is_paid(rubric, tried):
-                published.passed[attack.name] += 1
-                return f"attack_{attack.name}"
-        return ""
+            if tried.after != replayed.after or tried.last != replayed.last:
+                yield attack.name, is_paid(rubric, tried)
+
+    def passing_attacks(self, work: VerifiedWork) -> list[str]:
+        """Return the names of the attacks that get the reward of a task."""
+        state = self.world.at(work.task.starts_at)
+        tries = self._attacks(work.task, replay(work.task.acts, state), state, ParsedRubric.read(work.rubric))
+        return [name for name, is_passing in tries if is_passing]
 
     def accepts(self, work: VerifiedWork, acts: Iterable[WorkEvent]) -> bool:
         """Return whether a task's rubric pays what these acts changed in the time and by the person of the task."""
         task = work.task
-        own, replies = acts_between(sorted(acts, key=lambda act: act.at), task.person, task.first_at, task.ends_at, self.habits)
-        ordered = sorted((*own, *replies), key=lambda act: act.at)
+        acts = sorted(acts, key=lambda act: self._order[act.ref])
+        own, replies = acts_between(acts, task.person, task.first_at, task.ends_at, self.habits)
+        ordered = [act for act in acts if act in own or act in replies]
         return is_paid(ParsedRubric.read(work.rubric), replay(ordered, self.world.at(task.starts_at)))
 
 

@@ -22,6 +22,8 @@ BEYOND_TOOLS = frozenset({"commit"})
 """Classes of records that no tool of the apps writes."""
 _SAID_ONCE = 0.95
 """A class whose acts are creations in this share holds messages: nobody works on them afterwards."""
+_MOVING = 0.3
+"""Records usually move on in a field that this share of them changes after they were made."""
 _USUAL = 3
 """A change of one value into another that this many records saw is a step of work, no correction."""
 
@@ -49,10 +51,8 @@ class WorkTask(NamedTuple):
     replies: tuple[WorkEvent, ...]
     """What others said and did meanwhile in this piece of work."""
 
-    @property
-    def acts(self) -> list[WorkEvent]:
-        """All acts between the request and the end, by time."""
-        return sorted((*self.own, *self.replies), key=lambda act: act.at)
+    acts: tuple[WorkEvent, ...]
+    """Both, in order."""
 
 
 class WorkHabits:
@@ -78,6 +78,11 @@ class WorkHabits:
             for change in event.changes:
                 steps[event.record[0], change.field, str(change.before), str(change.after)].add(event.record[1])
         self._steps = {step for step, records in steps.items() if len(records) >= _USUAL}
+        moved: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for event in events:
+            for change in event.changes if not event.verb.endswith(CREATED) else ():
+                moved[event.record[0], change.field].add(event.record[1])
+        self._moving = {name for name, records in moved.items() if len(records) >= _MOVING * made[name[0]]}
 
     def _has_words(self, entity_class: str) -> bool:
         kind = self.kinds.get(entity_class)
@@ -95,9 +100,17 @@ class WorkHabits:
         """Return the field that names who made a record; None: there is none."""
         return self._authors.get(entity_class)
 
+    def holds_words(self, entity_class: str) -> bool:
+        """Return whether people write to each other in records of a class."""
+        return bool(self.kinds.get(entity_class, RecordKind(entity_class)).texts)
+
     def is_message(self, act: WorkEvent) -> bool:
         """Return whether an act only says something."""
         return act.record[0] in self.messages
+
+    def has_steps(self, entity_class: str, field: str) -> bool:
+        """Return whether records usually move on in a field, as through a workflow."""
+        return (entity_class, field) in self._moving
 
     def corrects(self, act: WorkEvent, own: Iterable[WorkEvent]) -> bool:
         """Return whether an act changes a value that one of `own` set, into one that it does not usually become."""
@@ -132,12 +145,14 @@ class StretchFound(NamedTuple):
 def find_tasks(items: Iterable[WorkItem], events: Sequence[WorkEvent], world: CompanyWorld, habits: WorkHabits
                ) -> Iterator[StretchFound]:
     """Yield the tasks of pieces of work, and the reason of each stretch that makes none."""
-    by_ref = {event.ref: event for event in events}
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, event in enumerate(events):
+        places[event.ref].append(place)
     for item in items:
         if item.reason:
             yield StretchFound(None, item.item_id, item.reason)
             continue
-        acts = sorted((by_ref[ref] for ref in item.refs), key=lambda act: act.at)
+        acts = [events[place] for place in sorted({place for ref in item.refs for place in places[ref]})]
         for person, start, end in stretches(acts, habits):
             yield _task(item, acts, person, start, end, world, habits)
 
@@ -170,7 +185,8 @@ def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, en
         return StretchFound(None, item.item_id, "only_words")
     if any(act.record[0] in BEYOND_TOOLS for act in own):
         return StretchFound(None, item.item_id, "beyond_tools")
-    request = next((act for act in reversed(acts[:start]) if act.actor != person and act.texts), None)
+    request = next((act for act in reversed(acts[:start])
+                    if act.actor != person and act.texts and habits.holds_words(act.record[0])), None)
     if request is None:
         return StretchFound(None, item.item_id, "not_asked")
     opening = opening_of(request, world.at(request.at), habits)
@@ -178,7 +194,7 @@ def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, en
         return StretchFound(None, item.item_id, "request_unknown")
     asked = tuple(text for act in acts[:start] if act.actor != person for text in act.texts)
     task = WorkTask(f"{item.item_id}@{first.ref}", item.item_id, item.kind, person, request.at, first.at, last.at, request,
-                    opening, asked, tuple(own), tuple(replies))
+                    opening, asked, tuple(own), tuple(replies), tuple(act for act in acts if act in own or act in replies))
     return StretchFound(task, item.item_id, "")
 
 
