@@ -18,6 +18,8 @@ from pipelines.inspection.company import instant_of
 
 _GOOD = ("ok", "wrong_fixed", "refused")
 _TENTHS = 10
+_WHOLE_SECOND = 1_000_000
+"""Exports of mails have whole seconds."""
 
 
 class TrueWork:
@@ -96,7 +98,7 @@ def _leaks(verified: Sequence[VerifiedWork], truth: Path) -> int:
         record = work.task.request.record
         said: set[str] = set()
         for field in ("text", "subject", "body", "summary", "description", "title"):
-            versions = [value for at, value in texts[f"{record[0]}:{record[1]}/{field}"] if at <= work.task.starts_at + 1000]
+            versions = [value for at, value in texts[f"{record[0]}:{record[1]}/{field}"] if at <= work.task.starts_at + _WHOLE_SECOND]
             said |= set(versions[-1].split()) if versions else set()
         leaks += not set(work.task.opening.split()) <= said
     return leaks

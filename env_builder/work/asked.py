@@ -24,6 +24,7 @@ _EACH, _SHARE = 6, 0.8
 """A slot takes its value from the request if so many tasks and this share of them do."""
 _FEW, _MANY = 8, 5
 """A slot with so many values at most, each that often on average, takes one of a choice."""
+_NEARLY_ALL = 0.9
 _INSTANT = 1e9
 _DAY = 10
 
@@ -75,13 +76,21 @@ class UsualValues:
 
     def unusual(self, slots: Iterable[FilledSlot], words: frozenset[str]) -> list[FilledSlot]:
         """Return the values of a task that others with a telling word in their request do not have."""
-        return [slot for slot in slots if slot.is_choice and self._told(slot, words) not in (None, slot.value)]
+        return [slot for slot in slots if self._is_contested(slot) and self._told(slot, words) not in (None, slot.value)]
+
+    def untold(self, slots: Iterable[FilledSlot], words: frozenset[str]) -> list[FilledSlot]:
+        """Return the choices of a task that neither its request nor a telling word in it accounts for."""
+        return [slot for slot in slots if self._is_contested(slot) and not slot.is_asked and self._told(slot, words) is None]
+
+    def _is_contested(self, slot: FilledSlot) -> bool:
+        """Return whether a slot takes one of a few values, none of which nearly all tasks of the kind have."""
+        values = self._values[slot.name]
+        return (slot.is_choice and 1 < len(values) <= _FEW and values.total() >= _MANY * len(values)
+                and values.most_common(1)[0][1] < _NEARLY_ALL * values.total())
 
     def _told(self, slot: FilledSlot, words: frozenset[str]) -> str | None:
         """Return the value that the most telling word of a request stands for, this task left out."""
         values = self._values[slot.name]
-        if not 1 < len(values) <= _FEW or values.total() < _MANY * len(values):
-            return None
         best: tuple[float, int, str] | None = None
         for word in words:
             counts = self._by_word[slot.name, word] - Counter([slot.value])
@@ -125,7 +134,8 @@ def _values(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> Itera
                     if numbers:
                         yield (name[0], field, "numbers"), " ".join(numbers), False
             elif _is_plain(now) and name[0] not in habits.messages and field not in (*kind.texts, *placing_fields(kind)):
-                is_choice = before is None and field not in kind.people and not habits.has_steps(name[0], field)
+                is_choice = (before is None and field not in (*kind.people, habits.author_field(name[0]))
+                             and not habits.has_steps(name[0], field))
                 yield (name[0], *place, field), _shown(now if before is None else _moved_by(was, now)), is_choice
 
 

@@ -99,7 +99,8 @@ class WorkRoom:
         asked, usual = AskedValues(slots), UsualValues(zip(slots, words, strict=True))
         objections: dict[str, tuple[str, str]] = {}
         for (task, _), filled, said in zip(tasks, slots, words, strict=True):
-            for reason, wrong in (("not_as_asked", asked.not_asked(filled)), ("not_as_usual", usual.unusual(filled, said))):
+            for reason, wrong in (("not_as_asked", asked.not_asked(filled)), ("not_as_usual", usual.unusual(filled, said)),
+                                  ("choice_untold", usual.untold(filled, said))):
                 if wrong:
                     objections.setdefault(task.item_id, (reason, f"{' '.join(wrong[0].name)}: {wrong[0].value}"))
         for task, replayed in tasks:

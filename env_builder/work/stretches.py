@@ -186,7 +186,8 @@ def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, en
     if any(act.record[0] in BEYOND_TOOLS for act in own):
         return StretchFound(None, item.item_id, "beyond_tools")
     request = next((act for act in reversed(acts[:start])
-                    if act.actor != person and act.texts and habits.holds_words(act.record[0])), None)
+                    if act.actor != person and act.texts and habits.holds_words(act.record[0])
+                    and (habits.is_message(act) or person in act.addressees)), None)
     if request is None:
         return StretchFound(None, item.item_id, "not_asked")
     opening = opening_of(request, world.at(request.at), habits)
