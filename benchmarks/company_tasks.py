@@ -17,6 +17,7 @@ from extractors.work.items import WorkItem
 from pipelines.inspection.company import instant_of
 
 _GOOD = ("ok", "wrong_fixed", "refused")
+_WORDS = ("text", "subject", "body", "summary", "description", "title")
 _TENTHS = 10
 _WHOLE_SECOND = 1_000_000
 """Exports of mails have whole seconds."""
@@ -91,14 +92,15 @@ def _leaks(verified: Sequence[VerifiedWork], truth: Path) -> int:
     """Return how many openings hold words that the request did not hold at that instant, as the company's engine had it."""
     texts: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for at, app, key, field, value, *_ in _rows(truth / "changes.jsonl"):
-        if isinstance(value, str) and field in ("text", "subject", "body", "summary", "description", "title"):
+        if isinstance(value, str) and field in _WORDS:
             texts[f"{app}:{key}/{field}"].append((instant_of(at), value))
     leaks = 0
     for work in verified:
         record = work.task.request.record
+        until = work.task.starts_at + _WHOLE_SECOND
         said: set[str] = set()
-        for field in ("text", "subject", "body", "summary", "description", "title"):
-            versions = [value for at, value in texts[f"{record[0]}:{record[1]}/{field}"] if at <= work.task.starts_at + _WHOLE_SECOND]
+        for field in _WORDS:
+            versions = [value for at, value in texts[f"{record[0]}:{record[1]}/{field}"] if at <= until]
             said |= set(versions[-1].split()) if versions else set()
         leaks += not set(work.task.opening.split()) <= said
     return leaks

@@ -2,9 +2,10 @@
 
 In: the replayed tasks of a company's work. Out: for each task, the values that by the rule of their kind come from the request
 and here do not. A column of a table, a field of records of one place, the numbers in the lines of a page: where most work takes
-the value from the request, work that sets another one did something else, and cannot be an example.
-Sees: words, numbers, days and instants letter by letter; of a number that changed, by how much. Does not see: values that are computed from the request, or that two
-words call the same.
+the value from the request, work that sets another one did something else, and cannot be an example. Nor can work whose choice
+(one of a few values, such as a degree) neither its request nor a word that tells it in others' requests accounts for.
+Sees: words, numbers, days and instants letter by letter; of a number that changed, by how much. Does not see: values that are
+computed from the request, or that two words call the same.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def filled_slots(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> 
 
 def _is_in(value: str, words: set[str], text: str) -> bool:
     own = words_of(value)
-    return value in text or all(word in words or word[:_DAY] in words and word[_DAY:_DAY + 1] == "t" and word[_DAY + 1:] in text
+    return value in text or all(word in words or (word[:_DAY] in words and word[_DAY:_DAY + 1] == "t" and word[_DAY + 1:] in text)
                                 for word in own)
 
 

@@ -109,8 +109,11 @@ def _obey(field: AttackField) -> Iterator[list[WorkEvent]]:
             for name in (*kind.people, *placing_fields(kind)) if sent.get(name)}
     yield [*field.task.acts, _placed(_again(message, 7), told)]
     for act in field.task.own:
-        other = next((key for key in field.state.ids(act.record[0]) if key != act.record[1]), None)
-        if other is not None and not field.habits.is_message(act) and not act.verb.endswith(CREATED):
+        if field.habits.is_message(act) or act.verb.endswith(CREATED):
+            continue
+        other = next((key for key in field.state.ids(act.record[0]) if key != act.record[1] and any(
+            field.state.values(act.record[0], key).get(change.field) != change.after for change in act.changes)), None)
+        if other is not None:
             yield [*field.task.acts, _on(act, (act.record[0], other), field.state)]
             return
 
@@ -185,7 +188,7 @@ def _other_places(field: AttackField, act: WorkEvent) -> list[dict[str, Any]]:
         values = field.state.values(act.record[0], key)
         place = {name: values[name] for name in names if values.get(name)}
         if place and any(place[name] != own[name] for name in place) and place not in found:
-            found.append({**{name: None for name in names}, **place})
+            found.append({**dict.fromkeys(names), **place})
             if len(found) >= _SPRAYED:
                 break
     return found

@@ -2,7 +2,7 @@
 
 In: the replayed acts of a task, and what had been said before. Out: conditions (`env_builder.runtime.checks.records`).
 Values of closed fields count whole, texts by the facts in them: words with digits or seldom ones that were there before the
-text was written, in the request or in records. New records go by what they are: what they lie in, answer, and whom they are for.
+text was written, in the request or in records. New records go by what they are: what they lie in, whom they answer or are for.
 Sees: names of records that the work itself made, in any value. Does not see: what a text means.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from env_builder.runtime.company import CompanyState
 from env_builder.runtime.company.parts import Part, normal, words_of
-from env_builder.work.replaying import Fields, RecordName, ReplayedActs
+from env_builder.work.replaying import RecordName, ReplayedActs
 from env_builder.work.stretches import WorkHabits, WorkTask
 from extractors.apps.version import RecordKind
 from extractors.work.events import WorkEvent

@@ -140,7 +140,7 @@ class WorkRoom:
         """Yield the name of each attack, and whether it gets the reward; one that ends as the work does is none."""
         for attack in attacks_on(AttackField(task, state, self.habits)):
             tried = replay(attack.acts, state)
-            if tried.after != replayed.after or tried.last != replayed.last:
+            if tried.changed() != replayed.changed():
                 yield attack.name, is_paid(rubric, tried)
 
     def passing_attacks(self, work: VerifiedWork) -> list[str]:
@@ -154,8 +154,11 @@ class WorkRoom:
         task = work.task
         acts = sorted(acts, key=lambda act: self._order[act.ref])
         own, replies = acts_between(acts, task.person, task.first_at, task.ends_at, self.habits)
-        ordered = [act for act in acts if act in own or act in replies]
-        return is_paid(ParsedRubric.read(work.rubric), replay(ordered, self.world.at(task.starts_at)))
+        return self.pays(work, [act for act in acts if act in own or act in replies])
+
+    def pays(self, work: VerifiedWork, acts: Iterable[WorkEvent]) -> bool:
+        """Return whether a task's rubric pays what acts, in this order, make of the world as the task begins."""
+        return is_paid(ParsedRubric.read(work.rubric), replay(acts, self.world.at(work.task.starts_at)))
 
 
 def is_paid(rubric: ParsedRubric, replayed: ReplayedActs) -> bool:

@@ -32,6 +32,10 @@ class ReplayedActs(NamedTuple):
     last: dict[str, int]
     """`class/id` -> place of the act that changed it last."""
 
+    def changed(self) -> dict[RecordName, tuple[Fields | None, int]]:
+        """Return the records that differ from the start: what they are, and the place of the act that changed them last."""
+        return {name: (fields, self.last[_name(name)]) for name, fields in self.after.items() if fields != self.before[name]}
+
     def episode(self) -> Episode:
         """Return the replay as an episode that nothing was unknown in."""
         documents = {_name(name): _written(fields) for name, fields in self.after.items()

@@ -139,7 +139,8 @@ class RubricWriter:
             elif field not in place and value not in (None, "", [], {}, False):
                 condition = self._intended.condition(name, field, value)
                 if condition is not None:
-                    self._add("record", "score", {"record": selector, "has": {field: condition}},
+                    has_moved = len(self._replayed.touched[(*name, field)]) > 1
+                    self._add("record", "gate" if has_moved else "score", {"record": selector, "has": {field: condition}},
                               f"{field} of the new {name[0]} is as it was.", self._refs(name, field))
 
     def _facts(self, name: RecordName, field: str, text: str, selector: dict[str, Any]) -> None:

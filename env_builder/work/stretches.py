@@ -207,7 +207,7 @@ def acts_between(acts: Iterable[WorkEvent], person: str, since: int, until: int,
     acts = [act for act in acts if act.at >= since]
     own = [act for act in acts if act.at <= until and (act.actor == person or not act.actor)]
     replies = [act for act in acts if act.actor and act.actor != person
-               and (act.at <= until and habits.is_message(act) or habits.corrects(act, own))]
+               and ((act.at <= until and habits.is_message(act)) or habits.corrects(act, own))]
     return own, replies
 
 

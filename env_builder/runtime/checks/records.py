@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..company.parts import Part, difference_of, normal, parts_of, words_of
-from ..schemas import fields, mapping
+from ..schemas import fields, mapping, refusal
 from .kind import CheckKind, CheckResult, EpisodeView, Parameters, Schema, clip
 
 Condition = dict[str, Any]
@@ -127,7 +127,38 @@ def row_fits(cells: list[Condition], part: Part, view: EpisodeView, depth: int =
         meets(cell, part[index] if index < len(part) else "", view, depth) for index, cell in enumerate(cells))
 
 
-class RecordCheck(CheckKind):
+def checked(conditions: Mapping[str, Any]) -> None:
+    """Raise ValueError with one sentence where a cell is no condition, or a condition names no selector."""
+    for condition in conditions.values():
+        for cell in condition.get("row", ()):
+            _refuse(CONDITION, cell, "a cell")
+            checked({"cell": cell})
+        if "names" in condition:
+            _refuse(SELECTOR, condition["names"], "names")
+            checked(condition["names"].get("where", {}))
+
+
+def _refuse(schema: Schema, value: Any, at: str) -> None:
+    wrong = refusal(schema, value, at)
+    if wrong:
+        raise ValueError(wrong)
+
+
+class SelectingKind(CheckKind):
+    """A kind whose parameters select records."""
+
+    def prepare(self, parameters: Parameters) -> Any:
+        selectors = [parameters[name] for name in ("record", "first", "second") if name in parameters]
+        for selector in (*selectors, *parameters.get("allowed", ())):
+            checked(selector.get("where", {}))
+            for permitted in selector.get("fields", {}).values():
+                checked({str(number): {"row": row} for number, row in enumerate(permitted.get("rows", ()))})
+        checked(parameters.get("has", {}))
+        checked(parameters.get("where", {}))
+        return parameters
+
+
+class RecordCheck(SelectingKind):
     """Check the values of a record at the end."""
 
     description = "A record that `record` selects is there at the end, and its fields meet the conditions of `has`."
@@ -152,13 +183,13 @@ ALLOWED: Schema = fields(
                           lost={"type": "array", "items": _PARTS}, added={"type": "integer", "minimum": 0})))
 
 
-class BoundedCheck(CheckKind):
+class BoundedCheck(SelectingKind):
     """Check that nothing of a class changed but what is allowed."""
 
     description = (
         "Of the class, or of the records that `id` or `where` names, nothing changed but what `allowed` permits: fields of "
-        "records (with `rows`, `parts`, `lost`: only these parts of their values, `added` so many), new records with such values, "
-        "`at_most` so many.")
+        "records (with `rows`, `parts`, `lost`: only these parts of their values, `added` so many), new records with such "
+        "values, `at_most` so many.")
     parameters = fields("class", "allowed", id=_NAME, where=CONDITIONS, allowed={"type": "array", "items": ALLOWED},
                         ignored={"type": "array", "items": _NAME}, **{"class": _NAME})
     stops = "end"
@@ -201,7 +232,7 @@ def _permits(allowed: Mapping[str, Any], record: ChangedRecord, ignored: frozens
     if record.after is None:
         return bool(allowed.get("gone"))
     permitted = allowed.get("fields", {})
-    return all(name in ignored or name in permitted and _parts_permitted(permitted[name], record, name, view)
+    return all(name in ignored or (name in permitted and _parts_permitted(permitted[name], record, name, view))
                for name in record.changed_fields())
 
 
@@ -225,7 +256,7 @@ def _parts_permitted(permitted: Mapping[str, Any], record: ChangedRecord, name: 
     return all(part in may_go for part in lost)
 
 
-class PrecededCheck(CheckKind):
+class PrecededCheck(SelectingKind):
     """Check that one record came before another."""
 
     description = "No record that `second` selects was changed, or one that `first` selects had been changed before it."
@@ -236,7 +267,7 @@ class PrecededCheck(CheckKind):
         places = view.episode.last_changes() if view.episode.last_changes else {}
         first, second = ([places[name] for record in selected(parameters[part], view)
                           if (name := f"{record.kind}/{record.key}") in places] for part in ("first", "second"))
-        return CheckResult(not second or bool(first) and min(first) < min(second), {"first": first, "second": second},
+        return CheckResult(not second or (bool(first) and min(first) < min(second)), {"first": first, "second": second},
                            view.leans())
 
 
