@@ -8,15 +8,13 @@ Without exports of a company there is nothing to do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-
 import orjson
 
 from extractors.apps import AppVersion
-from extractors.work.events import WorkEvent
-from extractors.work.finding import NO_KIND, NOT_ONE_ITEM, PROBABLE, STILL_OPEN, CompanyWork, find_work
+from extractors.work.finding import NO_KIND, NOT_ONE_ITEM, PROBABLE, STILL_OPEN, find_work
 from extractors.work.items import WorkItem
 from pipelines.building.decisions import replace_decisions
+from pipelines.building.work_rows import event_rows, item_rows
 from pipelines.inspection.company import accounts_of
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
@@ -50,39 +48,7 @@ def work(store: Store, settings: Settings) -> Counts:
     return {f"n_{name.partition('.')[2]}": store.replace(name, rows) for name, rows in tables.items()}
 
 
-def event_rows(found: CompanyWork) -> list[WorkEventRow]:
-    """Return acts as rows of `core.work_events`."""
-    return [WorkEventRow(
-        position=number, ref=event.ref, happened_at=_instant(event.at), entity_class=event.record[0], entity_id=event.record[1],
-        verb=event.verb, container=found.shapes.container(event), actor=event.actor, place=event.place, thread=event.thread,
-        addressees=list(event.addressees), texts=list(event.texts), record=event.source,
-        changes=_text([change._asdict() for change in event.changes])) for number, event in enumerate(found.events)]
-
-
-def item_rows(found: CompanyWork) -> list[WorkItemRow]:
-    """Return pieces of work as rows of `mart.work_items`, by the time of their first act."""
-    acts: dict[str, WorkEvent] = {event.ref: event for event in found.events}
-    rows = []
-    for item in found.items:
-        outcome = found.outcomes[item.item_id]
-        rows.append(WorkItemRow(
-            work_item_id=item.item_id, refs=list(item.refs), kind=item.kind, probability=item.probability,
-            success=item.success, opened_at=_instant(acts[item.refs[0]].at), closed_at=_instant(acts[item.refs[-1]].at),
-            reason=item.reason, slots=_text(found.values[item.item_id]), votes=_text([vote._asdict() for vote in outcome.votes]),
-            corrections=_text([{"position": " ".join(each.position), "wrong": each.wrong, "right": each.right}
-                               for each in outcome.corrections])))
-    return rows
-
-
 def _decision(item: WorkItem) -> Decision:
     detail = _DETAILS.get(item.reason, "its acts are one piece of work").format(item=item)
     return Decision(stage=STAGE, subject=item.item_id, kept=not item.reason, reason=item.reason or _KEPT,
                     detail=f"{item.item_id}: {detail}.")
-
-
-def _instant(at: int) -> datetime:
-    return datetime.fromtimestamp(at / 1_000_000, UTC)
-
-
-def _text(value: object) -> str:
-    return orjson.dumps(value).decode()
