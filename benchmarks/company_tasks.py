@@ -40,10 +40,6 @@ class TrueWork:
             if item:
                 self.acts[item].append(event)
 
-    def as_found(self) -> list[WorkItem]:
-        """Return the true pieces of work as if they had been found, without kinds and success: the upper mark."""
-        return [WorkItem(item, tuple(dict.fromkeys(act.ref for act in acts)), 1.0) for item, acts in self.acts.items()]
-
     def matches(self, found: Sequence[WorkItem]) -> dict[str, str]:
         """Return true item -> found item that has more than half of its acts and is of it for more than half."""
         best: dict[str, str] = {}

@@ -7,6 +7,8 @@ The folder holds `exports/`, which alone the product sees, and `truth/`, which a
 `tasks`: the tasks made of the pieces of work that were found; `tasks_of_true_items`: of the true ones, the upper mark.
 `tasks_verified`: good items with tasks whose rubrics, over two apps at least, pay the item's own recorded changes;
 `false_accept`, `false_reject`: items that stayed wrong, and good or corrected ones, by the same replay.
+`kinds_ari`, `success_auroc`: kinds and success over the items that were found; under `true_items` the same of the truth's own
+items, which tells errors of these from errors of the items.
 Prints one JSON object on the last line.
 """
 
@@ -15,7 +17,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,10 @@ from company_tasks import TrueWork, tasks_score
 from env_builder.people import find_people
 from env_builder.runtime.company import CompanyWorld
 from env_builder.work.publishing import WorkRoom
-from extractors.apps import AppVersion, installed_apps
-from extractors.work.events import WorkEvent, find_events
-from extractors.work.items import WorkItem, find_items
-from extractors.work.kinds import assign_kinds
-from extractors.work.success import judge_items
+from extractors.apps import installed_apps
+from extractors.work.events import WorkEvent
+from extractors.work.finding import describe_items, find_work, roles_of
+from extractors.work.items import WorkItem
 from pipelines.inspection.company import read_company
 from pipelines.settings import Settings
 
@@ -51,15 +52,20 @@ def by_thread(events: Sequence[WorkEvent]) -> list[dict[str, Any]]:
     return [{"work_item_id": thread, "refs": refs} for thread, refs in threads.items()]
 
 
-def judged(items: Sequence[WorkItem], events: Sequence[WorkEvent], accounts: Mapping[str, Mapping[str, str]],
-           versions: Sequence[AppVersion]) -> list[WorkItem]:
-    """Return items with their kinds, and how well each ended."""
-    latest = CompanyWorld(versions).at(2**61)
-    roles = {address: str(latest.guess("person", owned["person"], "dept") or "") for address, owned in accounts.items()
-             if "person" in owned}
-    kinded = assign_kinds(items, events, roles)
-    outcomes = judge_items(kinded, events)
-    return [item._replace(success=outcomes[item.item_id].probability) for item in kinded]
+def true_items(truth: Path, events: Sequence[WorkEvent]) -> list[WorkItem]:
+    """Return the truth's own pieces of work, of the acts that the product finds."""
+    rows = [json.loads(line) for line in (truth / "events.jsonl").read_text("utf-8").splitlines()]
+    item_of = {row["ref"]: row["item"] for row in reversed(rows) if not row.get("lost")}
+    refs: dict[str, list[str]] = {}
+    for event in events:
+        if item := item_of.get(truth_ref(event)):
+            refs.setdefault(item, []).append(event.ref)
+    return [WorkItem(each[0], tuple(each), 1.0) for each in refs.values()]
+
+
+def figures(score: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures on kinds and success by their names of the issue."""
+    return {"kinds_ari": score.get("family_ari_of_found"), "success_auroc": score.get("success_auroc_of_found")}
 
 
 def main(folder: Path, scorer_path: Path) -> None:
@@ -67,20 +73,19 @@ def main(folder: Path, scorer_path: Path) -> None:
     company = read_company(Settings(logs=(str(folder / "exports"),), out="out"))
     accounts = {person.address: person.accounts for person in find_people(CompanyWorld(company.versions).at(2**61))}
     begin = time.process_time()
-    events = find_events(company.versions, accounts)
-    items = find_items(events)
+    work = find_work(company.versions, accounts)
     seconds = time.process_time() - begin
-    kinded = judged(items, events, accounts, company.versions)
-    scorer = load_scorer(scorer_path)
-    score = scorer.items(str(folder / "truth"), predicted(kinded, events))
-    baseline = scorer.items(str(folder / "truth"), by_thread(events))
-    true = TrueWork(folder / "truth", events)
-    room = WorkRoom(CompanyWorld(company.versions), events, installed_apps(), accounts)
-    upper = judged(true.as_found(), events, accounts, company.versions)
-    tasks = {name: tasks_score(room, room.publish(found), found, true, folder / "truth")
-             for name, found in (("tasks", kinded), ("tasks_of_true_items", upper))}
-    print(json.dumps({**tasks, "baseline": {name: baseline[name] for name in ("b3_f1", "items_found")},
-                      "items_cpu_s": round(seconds, 2), **score}))
+    scorer, truth = load_scorer(scorer_path), folder / "truth"
+    score = scorer.items(str(truth), predicted(work.items, work.events))
+    baseline = scorer.items(str(truth), by_thread(work.events))
+    true = describe_items(true_items(truth, work.events), work.events, roles_of(company.versions))
+    room = WorkRoom(CompanyWorld(company.versions), work.events, installed_apps(), accounts)
+    known = TrueWork(truth, work.events)
+    tasks = {name: tasks_score(room, room.publish(items), items, known, truth)
+             for name, items in (("tasks", work.items), ("tasks_of_true_items", true.items))}
+    print(json.dumps({
+        **tasks, "baseline": {name: baseline[name] for name in ("b3_f1", "items_found")}, "items_cpu_s": round(seconds, 2), **score,
+        **figures(score), "true_items": figures(scorer.items(str(truth), predicted(true.items, true.events)))}))
 
 
 if __name__ == "__main__":

@@ -110,9 +110,13 @@ def filled_slots(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> 
 
 
 def _is_in(value: str, words: set[str], text: str) -> bool:
-    own = words_of(value)
-    return value in text or all(word in words or (word[:_DAY] in words and word[_DAY:_DAY + 1] == "t" and word[_DAY + 1:] in text)
-                                for word in own)
+    return value in text or all(word in words or _is_moment(word, words, text) for word in words_of(value))
+
+
+def _is_moment(word: str, words: set[str], text: str) -> bool:
+    """Return whether a text has the day and the time of an instant."""
+    day, mark, hour = word[:_DAY], word[_DAY:_DAY + 1], word[_DAY + 1:]
+    return day in words and mark == "t" and hour in text
 
 
 def _values(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> Iterator[tuple[tuple[str, ...], str, bool]]:

@@ -165,9 +165,10 @@ def _name(words: _KindWords, titled: set[str], without: set[str], known: set[str
     share = {word: n / words.n_items for word, n in words.often.items()}
     order = sorted((word for word in words.tells if words.tells[word] > 0 and word not in without and word not in _EMPTY),
                    key=lambda word: (-words.tells[word], word))
-    done = [base for word in order if words.late[word] >= _VERB_IN * words.n_items
+    done = [base for word in order if word not in titled and words.late[word] >= _VERB_IN * words.n_items
             and (base := _base(word, known)) and base not in _EMPTY]
-    objects = [word for word in order if share[word] >= _TELLING and not _base(word, known)]
+    objects = [word for word in order if share[word] >= _TELLING and not _base(word, known)
+               and word not in _IRREGULAR.values()]
     verb = done[0] if done else ""
     stem = verb[:4]
     objects = [word for word in objects if word in titled and (not stem or not word.startswith(stem))] or [

@@ -46,6 +46,8 @@ class ActShapes:
 
     def __init__(self, events: Sequence[WorkEvent]) -> None:
         self._states = _states(events)
+        self.headings: dict[Position, str] = {}
+        """Heading of the column at a position of a table."""
         self._texts = {(kind.name, field) for app in installed_apps() for kind in app.kinds for field in kind.texts}
         records: dict[str, Counter[str]] = defaultdict(Counter)
         for event in events:
@@ -53,6 +55,16 @@ class ActShapes:
         self._holders = {name for name, counts in records.items()
                          if sum(counts.values()) >= _CHANGES_EACH * len(counts) or len(counts) == 1}
         self._paths = {name for name, counts in records.items() if all("/" in key for key in counts)}
+
+        for event in events:
+            self._learn_headings(event)
+
+    def _learn_headings(self, event: WorkEvent) -> None:
+        for change in event.changes:
+            first = change.after[0] if isinstance(change.after, list) and change.after else None
+            if isinstance(first, list) and all(isinstance(cell, str) and not _NUMBER.search(cell) for cell in first):
+                for number, cell in enumerate(first):
+                    self.headings[Position(event.verb, self.container(event), f"{change.field}[{number}]")] = cell
 
     def container(self, event: WorkEvent) -> str:
         """Return where an act happened: its place, the table of its row, the file; else its class."""
@@ -132,7 +144,8 @@ class Written:
         """Take in an act: its texts, their numbers, its values."""
         text = " ; ".join(event.texts)
         self._text += f" ; {text.casefold()}"
-        self._values |= {plain_value(word) for word in _NUMBER.findall(text)} | set(shapes.values(event).values())
+        values = {plain_value(word) for word in _NUMBER.findall(text)} | set(shapes.values(event).values())
+        self._values |= values | {value[:10] for value in values if _INSTANT.fullmatch(value)}   # an instant names its day, too
 
     def holds(self, value: str) -> bool:
         """Return whether a value was written."""

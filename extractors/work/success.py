@@ -248,7 +248,8 @@ def _words(course: _Course) -> Iterator[WorkVote]:
 def _corrections(course: _Course, copies: set[Position]) -> Iterator[WorkCorrection]:
     for position, values in course.values.items():
         wrong = [value for value, known in values if not known]
-        if position in copies and wrong and values[-1][1]:
+        is_message = position.part.startswith("#") and position.verb.endswith(CREATED)   # each one has numbers of its own
+        if position in copies and wrong and values[-1][1] and not is_message:
             yield WorkCorrection(position, wrong[-1], values[-1][0])
 
 
