@@ -4,6 +4,11 @@
 
 The folder holds `exports/`, which alone the product sees, and `truth/`, which alone the scorer reads (`company_score.py`).
 `items_b3_f1`, `items_found`: which acts belong to one piece of work. The baseline joins acts of one thread.
+`tasks`: the tasks made of the pieces of work that were found; `tasks_of_true_items`: of the true ones, the upper mark.
+`tasks_verified`: good items with tasks whose rubrics, over two apps at least, pay the item's own recorded changes;
+`false_accept`, `false_reject`: items that stayed wrong, and good or corrected ones, by the same replay.
+`kinds_ari`, `success_auroc`: kinds and success over the items that were found; under `true_items` the same of the truth's own
+items, which tells errors of these from errors of the items.
 Prints one JSON object on the last line.
 """
 
@@ -18,11 +23,15 @@ from typing import Any
 
 from company import load_scorer
 from company_refs import truth_ref
+from company_tasks import TrueWork, tasks_score
 
 from env_builder.people import find_people
 from env_builder.runtime.company import CompanyWorld
-from extractors.work.events import WorkEvent, find_events
-from extractors.work.items import WorkItem, find_items
+from env_builder.work.publishing import WorkRoom
+from extractors.apps import installed_apps
+from extractors.work.events import WorkEvent
+from extractors.work.finding import describe_items, find_work, roles_of
+from extractors.work.items import WorkItem
 from pipelines.inspection.company import read_company
 from pipelines.settings import Settings
 
@@ -43,19 +52,40 @@ def by_thread(events: Sequence[WorkEvent]) -> list[dict[str, Any]]:
     return [{"work_item_id": thread, "refs": refs} for thread, refs in threads.items()]
 
 
+def true_items(truth: Path, events: Sequence[WorkEvent]) -> list[WorkItem]:
+    """Return the truth's own pieces of work, of the acts that the product finds."""
+    rows = [json.loads(line) for line in (truth / "events.jsonl").read_text("utf-8").splitlines()]
+    item_of = {row["ref"]: row["item"] for row in reversed(rows) if not row.get("lost")}
+    refs: dict[str, list[str]] = {}
+    for event in events:
+        if item := item_of.get(truth_ref(event)):
+            refs.setdefault(item, []).append(event.ref)
+    return [WorkItem(each[0], tuple(each), 1.0) for each in refs.values()]
+
+
+def figures(score: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures on kinds and success by their names of the issue."""
+    return {"kinds_ari": score.get("family_ari_of_found"), "success_auroc": score.get("success_auroc_of_found")}
+
+
 def main(folder: Path, scorer_path: Path) -> None:
     """Measure and print."""
     company = read_company(Settings(logs=(str(folder / "exports"),), out="out"))
     accounts = {person.address: person.accounts for person in find_people(CompanyWorld(company.versions).at(2**61))}
     begin = time.process_time()
-    events = find_events(company.versions, accounts)
-    items = find_items(events)
+    work = find_work(company.versions, accounts)
     seconds = time.process_time() - begin
-    scorer = load_scorer(scorer_path)
-    score = scorer.items(str(folder / "truth"), predicted(items, events))
-    baseline = scorer.items(str(folder / "truth"), by_thread(events))
-    print(json.dumps({"baseline": {name: baseline[name] for name in ("b3_f1", "items_found")},
-                      "items_cpu_s": round(seconds, 2), **score}))
+    scorer, truth = load_scorer(scorer_path), folder / "truth"
+    score = scorer.items(str(truth), predicted(work.items, work.events))
+    baseline = scorer.items(str(truth), by_thread(work.events))
+    true = describe_items(true_items(truth, work.events), work.events, roles_of(company.versions))
+    room = WorkRoom(CompanyWorld(company.versions), work.events, installed_apps(), accounts)
+    known = TrueWork(truth, work.events)
+    tasks = {name: tasks_score(room, room.publish(items), items, known, truth)
+             for name, items in (("tasks", work.items), ("tasks_of_true_items", true.items))}
+    print(json.dumps({
+        **tasks, "baseline": {name: baseline[name] for name in ("b3_f1", "items_found")}, "items_cpu_s": round(seconds, 2), **score,
+        **figures(score), "true_items": figures(scorer.items(str(truth), predicted(true.items, true.events)))}))
 
 
 if __name__ == "__main__":

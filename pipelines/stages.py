@@ -31,6 +31,9 @@ STAGES: tuple[Stage, ...] = (
         (StageTable("core.versions"), StageTable("core.accounts")), ("extract",),
         "pipelines.building.companies:apps", ("[company]", "[privacy]")),
     Stage(
+        "work", "Find the pieces of work that people did in a company's apps: their kinds, and how well each ended.",
+        (StageTable("core.work_events"), StageTable("mart.work_items")), ("apps",), "pipelines.building.work:work"),
+    Stage(
         "starts", "Find where in its repository each session of coding began, and what became of its change.",
         (StageTable("mart.starts", (_SESSION,)), StageTable("mart.code_changes", (_SESSION,)),
          StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id"))), StageTable("mart.host_records")),
@@ -96,7 +99,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "apps", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names", "outcomes",
+        ("extract", "apps", "work", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names", "outcomes",
          "tasks", "rewards", "variants", "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

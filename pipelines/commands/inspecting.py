@@ -50,7 +50,8 @@ Calls = Annotated[Path | None, typer.Option(
 def show(
     what: Annotated[str | None, typer.Argument(
         help="`world`: the company whose apps' exports were read, as it stood at an instant. `answers`: what its tools "
-             "would have answered to --calls. `people`: the accounts of each person. Default: the funnel.",
+             "would have answered to --calls. `people`: the accounts of each person. `work`: the kinds of work that people "
+             "did; with --json a line for each piece of work. Default: the funnel.",
         show_default=False)] = None,
     out: Out = "out",
     rejected: Annotated[bool, typer.Option("--rejected", help="List every rejected row, with file and line.")] = False,
@@ -75,6 +76,9 @@ def show(
     """
     from pipelines.inspection import summary
 
+    if what == "work":
+        _show_work(logs or [], out, json)
+        return
     if what is not None:
         from pipelines.inspection.company import company_at
 
@@ -109,12 +113,24 @@ def show(
         say("No row was rejected." if rejected else "The funnel is empty.")
 
 
+def _show_work(logs: list[Path], out: str, json: bool) -> None:
+    from pipelines.inspection.work import item_lines, work_at
+
+    book = work_at(logs, out)
+    if json:
+        lines(item_lines(book))
+    else:
+        rows = [kind.summary() for kind in book.kinds()]
+        table(many(len(rows), "kind of work", "kinds of work"), rows,
+              right=("items", "median_hours", "succeeded", "failed", "undecided"))
+
+
 def _show_company(what: str, company: Callable[[], StoredCompany], at: str | None, person: str | None, unread: bool,
                   calls: Path | None, json: bool) -> None:
     from pipelines.inspection import company as views
 
     if what not in ("world", "answers", "people"):
-        raise Missing.named("view", what, ("answers", "people", "world"))
+        raise Missing.named("view", what, ("answers", "people", "work", "world"))
     if what == "answers":
         lines(views.answers(company(), calls))
     elif what == "people":
