@@ -378,7 +378,7 @@ class WorkEventRow(Record):
     verb: str
     """`class created`, `class gone`, or `class` and the fields that changed."""
     container: str
-    """The channel, project, table or file in which it was done; the class where there is none."""
+    """The channel, project, table or file in which it was done, else the class."""
     actor: str
     """Address of the person, else the account; empty: nobody is named."""
     place: str
@@ -1059,8 +1059,8 @@ class Decision(Record):
     """What became of one entity at one stage (`mart.decisions`): nothing vanishes."""
 
     stage: str
-    """extract, apps, work, sessions, starts, code_tasks, world, outcomes, tasks, rewards, variants, verify, environments, image,
-    datasets."""
+    """extract, apps, work, sessions, starts, code_tasks, world, outcomes, tasks, rewards, variants, verify, environments,
+    image, datasets."""
     subject: str
     """Id of the file, record, session, task or environment."""
     kept: bool

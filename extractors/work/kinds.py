@@ -38,16 +38,20 @@ _IRREGULAR = {"bought": "buy", "brought": "bring", "built": "build", "chosen": "
               "found": "find", "given": "give", "held": "hold", "kept": "keep", "left": "leave", "lent": "lend", "made": "make",
               "met": "meet", "paid": "pay", "sent": "send", "shown": "show", "sold": "sell", "taken": "take", "told": "tell",
               "won": "win", "written": "write"}
-_EMPTY = frozenset(
-    "about above after again all also am an and any are as ask asked at back be because been before both but by can cannot "
-    "could day dear did do does doing done down find for forward found from get give given go good great had has have he hello "
-    "her here hi him his hope how if in into is it its just keep know last left let like look looking made make many may me "
-    "month more morning much must my named need needed needs new next no not now of off ok on once one open or our out over "
-    "own per please ready received reported requested run said say see seen send sent set she should since so some soon sorry "
-    "start still such take taken team than thank thanked thanks that the their them then there these they this time to today "
-    "told tomorrow too try two under until up updated us use used very via want was we week welcome well went were what when "
-    "where which who whom will with work works would year years yes yesterday yet you your yours "
-    "re fw fwd https http www com net org example eur usd".split())
+_DROPS_E = re.compile(r"(?:[cvuz]|[^aeiou]s|[^aeiou]g|[^aeiou][aiou][rtsdmnlk]|(?:at|ir|ur|or|lv))$")
+"""Ends of stems that have an e as a verb: `resolv`, `announc`."""
+_EMPTY = frozenset(re.findall(
+    r"\w+",
+    "about above after again all also am an and any are as ask asked at back be because been before both but by can "
+    "cannot could day dear did do does doing done down find for forward found from get give given go goes going gone good "
+    "great had has have he hello her here hi him his hope how if in into is it its just keep know last left let like look "
+    "looking made make many may me month more morning much must my named need needed needs new next no not now of off ok "
+    "on once one open or our out over own per please ready received reported requested run said say see seen send sent "
+    "set she should since so some soon sorry start still such take taken team than thank thanked thanks that the their "
+    "them then there these they this time to today told tomorrow too try two under until up us use used very via want was "
+    "we week welcome well went were what when where which who whom will with work works would year years yes yesterday "
+    "yet you your yours re fw fwd https http www com net org eur usd "))
+"""Words that name nothing that is done."""
 
 
 def assign_kinds(items: Sequence[WorkItem], events: Sequence[WorkEvent], roles: Mapping[str, str]) -> list[WorkItem]:
@@ -157,17 +161,18 @@ def _counted(members: Sequence[Sequence[str]], late: Sequence[set[str]], whole: 
     for word, n in often.items():
         share, elsewhere = n / len(members), (whole[word] - n + 0.5) / (n_others + 1)
         tells[word] = share * share * math.log(max(share / elsewhere, 1e-9))
-    return _KindWords(often, len(members), Counter(word for each in late for word in each), tells, {word: sum(each) / len(each) for word, each in place.items()})
+    return _KindWords(often, len(members), Counter(word for each in late for word in each), tells,
+                      {word: sum(each) / len(each) for word, each in place.items()})
 
 
-def _name(words: _KindWords, titled: set[str], without: set[str], known: set[str]) -> str:
+def _name(words: _KindWords, titled: set[str], without: set[str], vocabulary: set[str]) -> str:
     """Return a verb and one or two words of what it is done to; empty: no word tells."""
     share = {word: n / words.n_items for word, n in words.often.items()}
     order = sorted((word for word in words.tells if words.tells[word] > 0 and word not in without and word not in _EMPTY),
                    key=lambda word: (-words.tells[word], word))
     done = [base for word in order if word not in titled and words.late[word] >= _VERB_IN * words.n_items
-            and (base := _base(word, known)) and base not in _EMPTY]
-    objects = [word for word in order if share[word] >= _TELLING and not _base(word, known)
+            and (base := _base(word, vocabulary)) and base not in _EMPTY]
+    objects = [word for word in order if share[word] >= _TELLING and not _base(word, vocabulary)
                and word not in _IRREGULAR.values()]
     verb = done[0] if done else ""
     stem = verb[:4]
@@ -177,7 +182,7 @@ def _name(words: _KindWords, titled: set[str], without: set[str], known: set[str
     return " ".join(word for word in (verb, *chosen) if word)
 
 
-def _base(word: str, known: set[str]) -> str:
+def _base(word: str, vocabulary: set[str]) -> str:
     """Return the verb of which a word is the past form; empty: it is none."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
@@ -187,8 +192,8 @@ def _base(word: str, known: set[str]) -> str:
     if stem.endswith("i"):
         return f"{stem[:-1]}y"
     for base in (stem, f"{stem}e", stem[:-1] if stem[-1] == stem[-2] else stem):
-        if base in known:
+        if base in vocabulary:
             return base
     if stem[-1] == stem[-2] and stem[-1] not in "lsz":
         return stem[:-1]
-    return f"{stem}e" if re.search(r"(?:[cvuz]|[^aeiou]s|[^aeiou]g|[^aeiou][aiou][rtsdmnlk]|(?:at|ir|ur|or|lv))$", stem) else stem
+    return f"{stem}e" if _DROPS_E.search(stem) else stem

@@ -1,7 +1,7 @@
 """Shapes of acts: what acts of different pieces of work have in common, and the values in which they differ.
 
-In: the acts of all apps. Out: for each act the container in which it happened (a channel, a project, a table, a file), a name of
-its shape, and its values by position: a column of a table, a field, the n-th number of a text.
+In: the acts of all apps. Out: for each act the container in which it happened (a channel, a project, a table, a file), a name
+of its shape, and its values by position: a column of a table, a field, the n-th number of a text.
 Sees: numbers, days and times in any text; whole values of short fields and cells. Does not see: values that are words within a
 longer text, beyond whether a value of another act occurs there.
 """
@@ -46,8 +46,7 @@ class ActShapes:
 
     def __init__(self, events: Sequence[WorkEvent]) -> None:
         self._states = _states(events)
-        self.headings: dict[Position, str] = {}
-        """Heading of the column at a position of a table."""
+        self._headings: dict[tuple[str, str], str] = {}
         self._texts = {(kind.name, field) for app in installed_apps() for kind in app.kinds for field in kind.texts}
         records: dict[str, Counter[str]] = defaultdict(Counter)
         for event in events:
@@ -64,7 +63,11 @@ class ActShapes:
             first = change.after[0] if isinstance(change.after, list) and change.after else None
             if isinstance(first, list) and all(isinstance(cell, str) and not _NUMBER.search(cell) for cell in first):
                 for number, cell in enumerate(first):
-                    self.headings[Position(event.verb, self.container(event), f"{change.field}[{number}]")] = cell
+                    self._headings[self.container(event), f"{change.field}[{number}]"] = cell
+
+    def label(self, container: str, part: str) -> str:
+        """Return the heading of a column, the name of a field, or `number` of a number within a text."""
+        return self._headings.get((container, part)) or ("number" if part.startswith("#") else part)
 
     def container(self, event: WorkEvent) -> str:
         """Return where an act happened: its place, the table of its row, the file; else its class."""
@@ -127,16 +130,16 @@ def plain_value(value: Any) -> str:
     return f"{instant[1]}T{instant[2]}" if instant else text.casefold()
 
 
-class Written:
+class EarlierTexts:
     """What had been written before, to look values up."""
 
     def __init__(self) -> None:
         self._text = ""
         self._values: set[str] = set()
 
-    def copy(self) -> Written:
+    def copy(self) -> EarlierTexts:
         """Return what had been written until now."""
-        other = Written()
+        other = EarlierTexts()
         other._text, other._values = self._text, set(self._values)
         return other
 

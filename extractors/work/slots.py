@@ -1,8 +1,8 @@
 """Slots of a kind of work: the values in which its items differ, such as an amount, a person, a day.
 
 In: the items of one kind and their acts. Out: the kind's slots by name, and the values of each item.
-A slot is a value that an item has at two positions or more (a number of the request, a cell of a table, a field of a record), or
-at one and inside a text of another act, such as the request.
+A slot is a value that an item has at two positions or more (a number of the request, a cell of a table, a field of a record),
+or at one and inside a text of another act, such as the request.
 Positions belong to one slot if they hold the same value in nearly all items of the kind that have both.
 Sees: whole values of cells and short fields, numbers in texts. Does not see: words that stand in texts alone, and values that
 occur once.
@@ -46,12 +46,12 @@ def slot_values(items: Sequence[WorkItem], events: Sequence[WorkEvent], shapes: 
                 slots: Mapping[str, Sequence[WorkSlot]]) -> dict[str, dict[str, str]]:
     """Return the slots of each item, by id: the last value at the first position that the item has."""
     acts = {event.ref: event for event in events}
-    found: dict[str, dict[str, str]] = {}
+    values_of: dict[str, dict[str, str]] = {}
     for item in items:
         values = {position: value for ref in item.refs for position, value in shapes.values(acts[ref]).items()}
-        found[item.item_id] = {slot.name: next(values[position] for position in slot.positions if position in values)
+        values_of[item.item_id] = {slot.name: next(values[position] for position in slot.positions if position in values)
                                for slot in slots.get(item.kind, ()) if any(position in values for position in slot.positions)}
-    return found
+    return values_of
 
 
 class _ItemValues(NamedTuple):
@@ -115,6 +115,7 @@ def _slots(values: Sequence[Mapping[Position, str]], shapes: ActShapes, written:
 
 def _name(group: Sequence[Position], shapes: ActShapes) -> str:
     """Return the heading of a column, else the name of a field, else what kind of value it is."""
-    headings = [shapes.headings[position] for position in group if position in shapes.headings]
-    fields = [position.part for position in group if not position.part.startswith("#") and "[" not in position.part]
-    return next(iter([*headings, *fields]), "number").casefold()
+    labels = [shapes.label(position.container, position.part) for position in group]
+    columns = [label for label, position in zip(labels, group, strict=True) if label != position.part and label != "number"]
+    fields = [label for label, position in zip(labels, group, strict=True) if label == position.part and "[" not in label]
+    return next(iter([*columns, *fields]), "number").casefold()

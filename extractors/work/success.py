@@ -7,15 +7,16 @@ is worth is estimated from the others (`extractors.outcomes.combining`).
 
 | signal | speaks against | speaks for |
 |---|---|---|
-| `copied` | the last value at a position differs from what was written before, though the kind copies it | all such values agree |
+| `copied` | the last value at a position was not written before, though the kind copies it | all such values were |
 | `state` | the last state is one that other items of the kind leave | it is one that they end in |
 | `steps` | half of what the kind's items usually have is missing | it is there |
 | `answer` | nobody answered the one who asked, though the kind's items have an answer | somebody did |
 | `complaint` | the last words of the one who asked complain, and nobody did anything after them | – |
 | `thanks` | – | the last words of the one who asked give thanks |
 
-An item must have come to its end (`state`, `steps`, `answer`), and what was done must be right (`copied`, `complaint`, `thanks`): the
-probability is the product of both. A value that was set wrong and corrected counts as what it became; it is a `WorkCorrection`.
+An item must have come to its end (`state`, `steps`, `answer`), and what was done must be right (`copied`, `complaint`,
+`thanks`): the probability is the product of both. A value that was set wrong and corrected counts as what it became; it is a
+`WorkCorrection`.
 Abstains (None) where an item lacks its end and the exports end before other items of its kind would have moved.
 Does not see: errors that no value, word or state shows; a wrong value that was asked for.
 """
@@ -33,7 +34,7 @@ from extractors.outcomes.combining import combine
 from extractors.outcomes.endings import COMPLAINT, THANKS
 from extractors.work.events import CREATED, WorkEvent
 from extractors.work.items import WorkItem
-from extractors.work.shapes import ActShapes, Position, Written
+from extractors.work.shapes import ActShapes, EarlierTexts, Position
 
 _LEAST = 5
 """Items of a kind that teach what is usual."""
@@ -42,11 +43,12 @@ _COPIED = 0.75
 _DIFFERENT = 3
 """Values that a position takes at least, if it is no constant of the kind."""
 _USUAL, _MISSING, _ENOUGH = 0.6, 0.6, 0.8
-"""Share of a kind's items that have a usual step; shares of the usual steps below which an item lacks them, and that suffice."""
-_LEFT, _STAYS = 0.6, 0.3
+"""Share of a kind's items that have a usual step; shares of them below which an item lacks them, and that suffice."""
+_LEAVES, _STAYS = 0.6, 0.3
 """Share of items that leave a state from which on it is none to end in; below which it is one."""
 _FEW_STATES = 6
-_AGAIN = re.compile(r"(?i)\b(?:still|again|is back|not yet|instead of|should (?:be|have been)|not right|too (?:late|much|little|many))\b")
+_AGAIN = re.compile(
+    r"(?i)\b(?:still|again|is back|not yet|instead of|should (?:be|have been)|not right|too (?:late|much|little|many))\b")
 _WAITS = 0.9
 """Quantile of the longest pauses in a kind's items, after which an item without its end counts as abandoned."""
 
@@ -60,7 +62,8 @@ class _WorkSignal(NamedTuple):
     settled: bool = False
 
 
-_ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 1.5), "answer": _WorkSignal("answer", 1.0)}
+_ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 1.5),
+          "answer": _WorkSignal("answer", 1.0)}
 _RIGHT = {"copied": _WorkSignal("copied", 3.0, settled=True), "complaint": _WorkSignal("complaint", 2.5, settled=True),
           "thanks": _WorkSignal("thanks", 0.5)}
 
@@ -100,24 +103,26 @@ def judge_items(items: Sequence[WorkItem], events: Sequence[WorkEvent]) -> dict[
     for item in items:
         if item.kind:
             kinds[item.kind].append(_Course(item.item_id, [acts[ref] for ref in item.refs], shapes))
-    found: dict[str, WorkOutcome] = {}
+    outcomes: dict[str, WorkOutcome] = {}
     still_open: set[str] = set()
     for courses in kinds.values():
         if len(courses) >= _LEAST:
-            of_kind = _votes_of_kind(courses)
-            found |= of_kind
+            of_kind = _votes_of_kind(courses, shapes)
+            outcomes |= of_kind
             still_open |= _still_open(courses, of_kind, until)
-    ended, right = (_chances(found, signals) for signals in (_ENDED, _RIGHT))
-    return {item.item_id: found.get(item.item_id, WorkOutcome(None))._replace(
+    ended, right = (_chances(outcomes, signals) for signals in (_ENDED, _RIGHT))
+    return {item.item_id: outcomes.get(item.item_id, WorkOutcome(None))._replace(
         probability=round(ended[item.item_id] * right[item.item_id], 6)
-        if item.item_id in ended and item.item_id not in still_open and found[item.item_id].votes else None) for item in items}
+        if item.item_id in ended and item.item_id not in still_open and outcomes[item.item_id].votes else None)
+        for item in items}
 
 
-def _chances(found: Mapping[str, WorkOutcome], signals: Mapping[str, _WorkSignal]) -> dict[str, float]:
+def _chances(outcomes: Mapping[str, WorkOutcome], signals: Mapping[str, _WorkSignal]) -> dict[str, float]:
     """Return the probability of each item by some of the signals alone."""
-    rows = [(item, vote.signal, vote.vote) for item, outcome in found.items() for vote in outcome.votes if vote.signal in signals]
+    rows = [(item, vote.signal, vote.vote) for item, outcome in outcomes.items() for vote in outcome.votes
+            if vote.signal in signals]
     frame = pl.DataFrame(rows, schema={"session_id": pl.String, "name": pl.String, "vote": pl.Float64}, orient="row")
-    combined = combine(frame, dict.fromkeys(found, "work"), signals).probabilities
+    combined = combine(frame, dict.fromkeys(outcomes, "work"), signals).probabilities
     return dict(combined.select("session_id", "probability").iter_rows())
 
 
@@ -136,8 +141,8 @@ class _Course:
         self._read(shapes)
 
     def _read(self, shapes: ActShapes) -> None:
-        first: dict[Position, Written] = {}
-        written = Written()
+        first: dict[Position, EarlierTexts] = {}
+        written = EarlierTexts()
         for act in self.acts:
             values = shapes.values(act)
             for position, value in values.items():
@@ -168,16 +173,16 @@ class _Course:
         return " ".join(self.acts[replies[-1]].texts) if not any(act.actor != self.asker for act in later) else ""
 
 
-def _votes_of_kind(courses: Sequence[_Course]) -> dict[str, WorkOutcome]:
+def _votes_of_kind(courses: Sequence[_Course], shapes: ActShapes) -> dict[str, WorkOutcome]:
     """Return the votes on each item of one kind, and what was corrected in it."""
     copies = _copied_positions(courses)
-    left = _left_states(courses)
+    departures = _left_states(courses)
     often = Counter(step for course in courses for step in course.steps)
     usual = {step for step, n in often.items() if n >= _USUAL * len(courses)}
     answers = sum(course.answered for course in courses) >= _USUAL * len(courses)
-    found = {}
+    outcomes = {}
     for course in courses:
-        cast = [*_copied(course, copies), *_state(course, left), *_words(course)]
+        cast = [*_copied(course, copies, shapes), *_state(course, departures, shapes), *_words(course)]
         if usual:
             share = len(usual & course.steps) / len(usual)
             if share < _MISSING or share >= _ENOUGH:
@@ -185,8 +190,8 @@ def _votes_of_kind(courses: Sequence[_Course]) -> dict[str, WorkOutcome]:
         if answers:
             cast.append(WorkVote("answer", 1.0 if course.answered else -1.0,
                                  "the one who asked got an answer" if course.answered else "the one who asked got no answer"))
-        found[course.item_id] = WorkOutcome(None, tuple(cast), tuple(_corrections(course, copies)))
-    return found
+        outcomes[course.item_id] = WorkOutcome(None, tuple(cast), tuple(_corrections(course, copies)))
+    return outcomes
 
 
 def _copied_positions(courses: Sequence[_Course]) -> set[Position]:
@@ -203,34 +208,34 @@ def _copied_positions(courses: Sequence[_Course]) -> set[Position]:
             and len(last[position]) >= _DIFFERENT}
 
 
-def _copied(course: _Course, copies: set[Position]) -> Iterator[WorkVote]:
+def _copied(course: _Course, copies: set[Position], shapes: ActShapes) -> Iterator[WorkVote]:
     checked = {position: values[-1] for position, values in course.values.items() if position in copies}
-    unlike = sorted({f"{value!r} ({position.part} of {position.container})" for position, (value, known) in checked.items()
-                     if not known})
+    unlike = sorted({f"'{value}' ({shapes.label(position.container, position.part)})"
+                     for position, (value, agrees) in checked.items() if not agrees})
     if unlike:
-        yield WorkVote("copied", -1.0, f"nobody had written {', '.join(unlike[:3])}")
+        yield WorkVote("copied", -1.0, f"nobody had written {', '.join(unlike[:3])} before")
     elif checked:
         yield WorkVote("copied", 1.0, f"{len(checked)} values agree with what was written before")
 
 
 def _left_states(courses: Sequence[_Course]) -> dict[tuple[str, str, str], float]:
-    """Return for each state of the kind the share of its items that left it."""
-    left: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    """Return for each state of the kind the share of its items that leave it."""
+    departures: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     for course in courses:
         for (_, container, part), values in course.states.items():
             for number, value in enumerate(values):
-                left[container, part, value].append(number + 1 < len(values))
-    n_values = Counter((container, part) for container, part, _ in left)
-    moves = {(container, part) for (container, part, _), each in left.items() if len(each) >= _LEAST
-             and sum(each) >= _LEFT * len(each)}
-    return {(container, part, value): sum(each) / len(each) for (container, part, value), each in left.items()
+                departures[container, part, value].append(number + 1 < len(values))
+    n_values = Counter((container, part) for container, part, _ in departures)
+    moves = {(container, part) for (container, part, _), each in departures.items() if len(each) >= _LEAST
+             and sum(each) >= _LEAVES * len(each)}
+    return {(container, part, value): sum(each) / len(each) for (container, part, value), each in departures.items()
             if (container, part) in moves and n_values[container, part] <= _FEW_STATES and len(each) > 1}
 
 
-def _state(course: _Course, left: Mapping[tuple[str, str, str], float]) -> Iterator[WorkVote]:
-    shares = {(part, values[-1]): left[container, part, values[-1]] for (_, container, part), values in course.states.items()
-              if (container, part, values[-1]) in left}
-    begun = sorted(f"{part} {value!r}" for (part, value), share in shares.items() if share >= _LEFT)
+def _state(course: _Course, departures: Mapping[tuple[str, str, str], float], shapes: ActShapes) -> Iterator[WorkVote]:
+    shares = {(shapes.label(container, part), values[-1]): departures[container, part, values[-1]]
+              for (_, container, part), values in course.states.items() if (container, part, values[-1]) in departures}
+    begun = sorted(f"{part} '{value}'" for (part, value), share in shares.items() if share >= _LEAVES)
     if begun:
         yield WorkVote("state", -1.0, f"ends in a state that others leave: {', '.join(begun)}")
     elif shares and min(shares.values()) <= _STAYS:
@@ -247,16 +252,16 @@ def _words(course: _Course) -> Iterator[WorkVote]:
 
 def _corrections(course: _Course, copies: set[Position]) -> Iterator[WorkCorrection]:
     for position, values in course.values.items():
-        wrong = [value for value, known in values if not known]
+        wrong = [value for value, agrees in values if not agrees]
         is_message = position.part.startswith("#") and position.verb.endswith(CREATED)   # each one has numbers of its own
         if position in copies and wrong and values[-1][1] and not is_message:
             yield WorkCorrection(position, wrong[-1], values[-1][0])
 
 
-def _still_open(courses: Sequence[_Course], found: Mapping[str, WorkOutcome], until: int) -> set[str]:
+def _still_open(courses: Sequence[_Course], outcomes: Mapping[str, WorkOutcome], until: int) -> set[str]:
     """Return the items that lack their end at a time when others of the kind would not have moved yet."""
     pauses = sorted(max((later.at - act.at for act, later in zip(course.acts, course.acts[1:], strict=False)), default=0)
                     for course in courses)
     patience = pauses[min(int(_WAITS * len(pauses)), len(pauses) - 1)]
     return {course.item_id for course in courses if until - course.acts[-1].at < patience
-            and any(vote.vote < 0 and vote.signal in _ENDED for vote in found[course.item_id].votes)}
+            and any(vote.vote < 0 and vote.signal in _ENDED for vote in outcomes[course.item_id].votes)}

@@ -282,7 +282,8 @@ class Browser:
 
 
 PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
-    "/": Browser.overview, "/company": Browser.company, "/work": Browser.work, "/families": Browser.families, "/family": Browser.family,
+    "/": Browser.overview, "/company": Browser.company, "/work": Browser.work,
+    "/families": Browser.families, "/family": Browser.family,
     "/sessions": Browser.sessions,
     "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/check": Browser.check,
     "/environment": Browser.environment, "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,

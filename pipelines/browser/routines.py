@@ -20,9 +20,10 @@ from warehouse.vocabulary import outcome_of
 Row = dict[str, Any]
 LISTED = 50
 """Items on one page."""
-_COLUMN, _LANE, _LEFT, _TOP = 118, 92, 96, 18
+_COLUMN, _LANE, _MARGIN, _ABOVE = 122, 96, 96, 34
+"""Width of a step, height of a lane, width of its name, and how far its middle is below its upper edge."""
 _LEAST_RADIUS, _MORE_RADIUS = 7, 13
-_LONGEST = 17
+_LONGEST = 19
 """Characters of a line below a step."""
 _WORDS = {"copied": "a value differs from what was written before", "state": "left in a state that others leave",
           "steps": "usual steps are missing", "answer": "the one who asked got no answer",
@@ -58,10 +59,14 @@ class LaneChart(NamedTuple):
     """App, and the middle of its lane."""
     nodes: list[LaneNode]
     edges: list[LaneEdge]
+    lane: int = _LANE
+    """Height of a lane."""
+    above: int = _ABOVE
+    """How far the middle of a lane is below its upper edge."""
 
 
 def has_work(library: Library) -> bool:
-    """Return whether the run found work in exports of apps."""
+    """Return whether the run collected work in exports of apps."""
     return bool(library.once("has work", lambda: library.rows("select 1 from mart.work_items limit 1")))
 
 
@@ -75,7 +80,7 @@ def work_page(library: Library, query: Mapping[str, str]) -> Row:
         kind = next((kind for kind in kinds if kind.kind == query["kind"]), None)
         if kind is None:
             raise Missing.named("kind of work", query["kind"], [kind.kind for kind in kinds])
-        return {"template": "routine", "roles": ROLES, **_kind(kind, query)}
+        return {"template": "routine", "roles": ROLES, **_kind(kind, query, book)}
     rejected = Counter(row["reason"] for row in book.items if row["reason"])
     return {"template": "routines", "roles": ROLES, "n_items": len(book.items), "n_events": len(book.events),
             "rejected": sorted(rejected.items()),
@@ -84,17 +89,17 @@ def work_page(library: Library, query: Mapping[str, str]) -> Row:
 
 def lane_chart(kind: KindOfWork) -> LaneChart:
     """Draw the usual steps of a kind, from left to right, each in the lane of its app."""
-    lanes = {app: _TOP + _LANE * number + _LANE // 2 - 14 for number, app in enumerate(kind.apps)}
+    lanes = {app: _LANE * number + _ABOVE for number, app in enumerate(kind.apps)}
     nodes = []
     for number, step in enumerate(kind.steps):
         share = step.n_items / len(kind.items)
         where = f" in {step.container}" if step.container else ""
         nodes.append(LaneNode(
-            _LEFT + _COLUMN * number + _COLUMN // 2, lanes[step.app], round(_LEAST_RADIUS + _MORE_RADIUS * share), step.role,
+            _MARGIN + _COLUMN * number + _COLUMN // 2, lanes[step.app], round(_LEAST_RADIUS + _MORE_RADIUS * share), step.role,
             _lines(step.label, step.container), f"{step.app}: {step.label}{where}, by {ROLES[step.role]}, in {step.n_items} "
             f"of {len(kind.items)} items"))
     edges = [_edge(before, node, step.wait_s) for before, node, step in zip(nodes, nodes[1:], kind.steps[1:], strict=False)]
-    return LaneChart(_LEFT + _COLUMN * len(nodes), _TOP + _LANE * len(lanes), list(lanes.items()), nodes, edges)
+    return LaneChart(_MARGIN + _COLUMN * len(nodes), _LANE * len(lanes), list(lanes.items()), nodes, edges)
 
 
 def _lines(label: str, container: str) -> tuple[str, ...]:
@@ -111,7 +116,8 @@ def short_duration(seconds: float) -> str:
     """Return a duration in its largest unit."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length:
-            return f"{seconds / length:.1f} {unit}" if seconds < 10 * length and unit != "min" else f"{seconds / length:.0f} {unit}"
+            digits = 1 if seconds < 10 * length and unit != "min" else 0
+            return f"{seconds / length:.{digits}f} {unit}"
     return f"{seconds:.0f} s"
 
 
@@ -119,10 +125,10 @@ def _span(kind: KindOfWork) -> str:
     return short_duration(kind.summary()["median_hours"] * 3_600)
 
 
-def _kind(kind: KindOfWork, query: Mapping[str, str]) -> Row:
+def _kind(kind: KindOfWork, query: Mapping[str, str], book: WorkBook) -> Row:
     begin = int(query["after"]) if query.get("after", "").isdecimal() else 0
     wanted = [row for row in kind.items if query.get("outcome") in (None, "", outcome_of(row["success"]))]
-    items = [_listed(row) for row in wanted[begin:begin + LISTED]]
+    items = [_listed(row, book) for row in wanted[begin:begin + LISTED]]
     slots = sorted({name for row in kind.items for name in json.loads(row["slots"])})
     return {"kind": kind.kind, "summary": kind.summary(), "span": _span(kind), "chart": lane_chart(kind), "steps": [
         {**step._asdict(), "wait": "" if step.wait_s is None else short_duration(step.wait_s)} for step in kind.steps],
@@ -130,8 +136,8 @@ def _kind(kind: KindOfWork, query: Mapping[str, str]) -> Row:
         "after": str(begin + LISTED) if begin + LISTED < len(wanted) else None}
 
 
-def _listed(row: Row) -> Row:
-    values = json.loads(row["slots"])
+def _listed(row: Row, book: WorkBook) -> Row:
+    values = book.values_of(row)
     against = [vote["detail"] for vote in json.loads(row["votes"]) if vote["vote"] < 0]
     return {**row, "values": values, "against": against, "lasted": short_duration(
         (row["closed_at"] - row["opened_at"]).total_seconds())}
@@ -139,14 +145,14 @@ def _listed(row: Row) -> Row:
 
 def _what_went_wrong(items: Sequence[Row]) -> list[Row]:
     """Count what speaks against the items of a kind, with an example of each."""
-    found: dict[str, list[Row]] = {}
+    collected: dict[str, list[Row]] = {}
     for row in items:
         for vote in json.loads(row["votes"]):
             if vote["vote"] < 0:
-                found.setdefault(vote["signal"], []).append({"item": row["work_item_id"], "detail": vote["detail"]})
+                collected.setdefault(vote["signal"], []).append({"item": row["work_item_id"], "detail": vote["detail"]})
     corrected = [row for row in items if json.loads(row["corrections"])]
     rows = [{"what": _WORDS.get(signal, signal), "n": len(cases), "example": cases[0]}
-            for signal, cases in sorted(found.items(), key=lambda each: -len(each[1]))]
+            for signal, cases in sorted(collected.items(), key=lambda each: -len(each[1]))]
     if corrected:
         first = json.loads(corrected[0]["corrections"])[0]
         rows.append({"what": "a value was set wrong and then corrected", "n": len(corrected), "example": {
@@ -166,7 +172,7 @@ def _item(book: WorkBook, item_id: str) -> Row:
         wait = (act["happened_at"] - acts[number - 1]["happened_at"]).total_seconds() if number else None
         shown.append({**act, "number": number + 1, "lane": apps.index(act["app"]) + 1,
                       "wait": "" if wait is None else short_duration(wait), "joined": _joined(act, acts[:number], names)})
-    return {"item": row, "acts": shown, "apps": apps, "votes": json.loads(row["votes"]), "values": json.loads(row["slots"]),
+    return {"item": row, "acts": shown, "apps": apps, "votes": json.loads(row["votes"]), "values": book.values_of(row),
             "corrections": json.loads(row["corrections"]), "lasted": duration(
                 (row["closed_at"] - row["opened_at"]).total_seconds())}
 
@@ -174,19 +180,19 @@ def _item(book: WorkBook, item_id: str) -> Row:
 def _joined(act: Row, earlier: Sequence[Row], names: Mapping[str, int]) -> list[str]:
     """Return what in an act points to earlier acts of the item: the same record or thread, an id or an address named in it."""
     text = " ".join([*act["texts"], act["changes"]])
-    found: list[str] = []
+    collected: list[str] = []
     for other in reversed(earlier):
         number = names[other["ref"]]
         if act["entity_id"] == other["entity_id"] and act["entity_class"] == other["entity_class"]:
-            found.append(f"same record as {number}")
+            collected.append(f"same record as {number}")
         elif act["thread"] == other["thread"]:
-            found.append(f"same thread as {number}")
+            collected.append(f"same thread as {number}")
         elif len(other["entity_id"]) > 3 and other["entity_id"] in text:
-            found.append(f"names the record of {number}")
+            collected.append(f"names the record of {number}")
         elif act["entity_id"] and len(act["entity_id"]) > 3 and act["entity_id"] in " ".join(other["texts"]):
-            found.append(f"its record is named in {number}")
+            collected.append(f"its record is named in {number}")
         elif other["actor"] and other["actor"] in act["addressees"]:
-            found.append(f"addresses who did {number}")
-        if len(found) >= 2:
+            collected.append(f"addresses who did {number}")
+        if len(collected) >= 2:
             break
-    return found
+    return collected

@@ -7,7 +7,6 @@ Without exports of a company there is nothing to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 import orjson
 
 from extractors.apps import AppVersion
@@ -24,7 +23,7 @@ from warehouse.store import Store
 STAGE = "work"
 _KEPT = "work_item"
 _DETAILS = {
-    NOT_ONE_ITEM: f"its acts are one piece of work with a probability of {{item.probability:.2f}}, below {PROBABLE}; nothing to do",
+    NOT_ONE_ITEM: f"the probability that its acts are one piece of work is {{item.probability:.2f}}, below {PROBABLE}",
     STILL_OPEN: "the exports end before it does; run again over later exports",
     NO_KIND: "too few items are like it, so nothing tells what is usual",
 }
@@ -40,10 +39,10 @@ def work(store: Store, settings: Settings) -> Counts:
     tables = {"core.work_events": empty(WorkEventRow), "mart.work_items": empty(WorkItemRow)}
     decisions: list[Decision] = []
     if versions:
-        found = find_work(versions, accounts_of(store.table("core.accounts").iter_rows()))
-        tables = {"core.work_events": frame(WorkEventRow, event_rows(found)),
-                  "mart.work_items": frame(WorkItemRow, item_rows(found))}
-        decisions = [_decision(item) for item in found.items]
+        company_work = find_work(versions, accounts_of(store.table("core.accounts").iter_rows()))
+        tables = {"core.work_events": frame(WorkEventRow, event_rows(company_work)),
+                  "mart.work_items": frame(WorkItemRow, item_rows(company_work))}
+        decisions = [_decision(item) for item in company_work.items]
     replace_decisions(store, STAGE, frame(Decision, decisions))
     return {f"n_{name.partition('.')[2]}": store.replace(name, rows) for name, rows in tables.items()}
 

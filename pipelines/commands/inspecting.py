@@ -21,12 +21,10 @@ from pipelines.screen import data, lines, many, printable, say, table, tell_chan
 from warehouse.errors import InputError, Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from env_builder.runtime.company import CompanyWorld
     from extractors.field_uses import FieldReading
     from extractors.reading import Reading
-    from pipelines.inspection.company import StoredCompany
     from pipelines.settings import Settings
 
 TOKEN = "TRACEROOM_UI_TOKEN"
@@ -76,13 +74,8 @@ def show(
     """
     from pipelines.inspection import summary
 
-    if what == "work":
-        _show_work(logs or [], out, json)
-        return
     if what is not None:
-        from pipelines.inspection.company import company_at
-
-        _show_company(what, partial(company_at, logs or [], out), at, person, unread, calls, json)
+        _show_company(what, logs or [], out, at, person, unread, calls, json)
         return
     settings = summary.out_of(out)
     if services:
@@ -98,6 +91,12 @@ def show(
     if stage and stage not in stages:
         raise Missing.named("stage", stage, stages)
     rows = [row for row in rows if stage in (None, row["stage"])]
+    _show_funnel(settings, rows, stage, rejected, json)
+
+
+def _show_funnel(settings: Settings, rows: list[dict[str, Any]], stage: str | None, rejected: bool, json: bool) -> None:
+    from pipelines.inspection import summary
+
     if json:
         data(rows)
     elif rejected:
@@ -125,10 +124,14 @@ def _show_work(logs: list[Path], out: str, json: bool) -> None:
               right=("items", "median_hours", "succeeded", "failed", "undecided"))
 
 
-def _show_company(what: str, company: Callable[[], StoredCompany], at: str | None, person: str | None, unread: bool,
+def _show_company(what: str, logs: list[Path], out: str, at: str | None, person: str | None, unread: bool,
                   calls: Path | None, json: bool) -> None:
     from pipelines.inspection import company as views
 
+    company = partial(views.company_at, logs, out)
+    if what == "work":
+        _show_work(logs, out, json)
+        return
     if what not in ("world", "answers", "people"):
         raise Missing.named("view", what, ("answers", "people", "work", "world"))
     if what == "answers":
