@@ -1,0 +1,93 @@
+"""Acts that are to be done again: what one person changed in one record at one instant, with the versions that say so.
+
+In: the events of a piece of work (`extractors.work.events`), the places of versions in a world. Out: `RecordAct`s, by time.
+The time of a change that an export knows only from a stretch of time is the stretch's end: by then it had been made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from env_builder.runtime.company.world import PRESENT
+from env_builder.work.going_on import Record, VersionPlaces
+from extractors.apps import installed_apps
+from extractors.work.events import WorkEvent
+
+LONGEST_GUESS = 86_400_000_000
+"""A change that is known within a day, in microseconds, has a time; of other guesses the last export alone tells."""
+
+
+class ToolUse(NamedTuple):
+    """A call of a tool."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class RecordAct(NamedTuple):
+    """What changed in a record at an instant."""
+
+    at: int
+    """Microseconds since 1970 UTC."""
+    record: Record
+    is_new: bool
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    actor: str
+    """Address of a listed person; else an id of the product's, or empty."""
+    refs: tuple[str, ...]
+    """Of the events."""
+    hidden: tuple[int, ...]
+    """Places of all versions of the act, those of the record's parts among them."""
+    guessed: frozenset[str]
+    """Fields whose values the exports show only from a later time."""
+
+    @property
+    def entity_class(self) -> str:
+        """The record's class."""
+        return self.record[0]
+
+    @property
+    def key(self) -> str:
+        """The record's id."""
+        return self.record[1]
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the record was deleted."""
+        return self.after.get(PRESENT) is False
+
+
+def acts_of(events: Sequence[WorkEvent], places: VersionPlaces) -> list[RecordAct]:
+    """Return the acts of events, by time: the changes of one record at one instant are one."""
+    groups: dict[tuple[Record, int], list[WorkEvent]] = {}
+    for event in events:
+        groups.setdefault((event.record, event.at), []).append(event)
+    return sorted((_act(group, places) for group in groups.values()), key=lambda act: act.at)
+
+
+def _act(group: Sequence[WorkEvent], places: VersionPlaces) -> RecordAct:
+    first = group[0]
+    versions = places.world.versions
+    own = [place for place in places.of_record.get(first.record, ()) if versions[place].at == first.at]
+    parts = {kind.name for app in installed_apps() for kind in app.kinds if kind.part_of == first.record[0]}
+    sources = {versions[place].record for place in own}
+    own += [place for source in sources for place in places.parts.get((first.at, source), ())
+            if versions[place].entity_class in parts]
+    changes = [change for event in group for change in event.changes]
+    guessed = {versions[place].field: versions[place].guessed_until for place in own
+               if versions[place].entity_class == first.record[0] and versions[place].guessed_until > first.at}
+    until = [guessed.get(change.field, first.at) for change in changes]
+    is_new = any(event.verb.endswith(" created") for event in group)
+    at = max(until) if not is_new and 0 < max(until) - first.at <= LONGEST_GUESS else first.at
+    return RecordAct(
+        at, first.record, is_new, {change.field: change.before for change in reversed(changes)},
+        {change.field: change.after for change in changes}, next((event.actor for event in group if event.actor), ""),
+        tuple(event.ref for event in group), tuple(sorted(set(own))),
+        frozenset() if at != first.at else frozenset(guessed))
+
+
+def listed_actors(acts: Iterable[RecordAct], accounts: Mapping[str, Any]) -> list[str]:
+    """Return the listed people who did acts, in the order of their first."""
+    return list(dict.fromkeys(act.actor for act in acts if act.actor in accounts))
