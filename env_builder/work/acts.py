@@ -40,6 +40,8 @@ class RecordAct(NamedTuple):
     """Of the events."""
     hidden: tuple[int, ...]
     """Places of all versions of the act, those of the record's parts among them."""
+    parts: Mapping[Record, Mapping[str, Any]]
+    """Records that belong to it and hold words, with their fields: the files of a commit."""
     guessed: frozenset[str]
     """Fields whose values the exports show only from a later time."""
 
@@ -71,10 +73,14 @@ def _act(group: Sequence[WorkEvent], places: VersionPlaces) -> RecordAct:
     first = group[0]
     versions = places.world.versions
     own = [place for place in places.of_record.get(first.record, ()) if versions[place].at == first.at]
-    parts = {kind.name for app in installed_apps() for kind in app.kinds if kind.part_of == first.record[0]}
+    kinds = {kind.name: kind for app in installed_apps() for kind in app.kinds if kind.part_of == first.record[0]}
     sources = {versions[place].record for place in own}
     own += [place for source in sources for place in places.parts.get((first.at, source), ())
-            if versions[place].entity_class in parts]
+            if versions[place].entity_class in kinds]
+    parts: dict[Record, dict[str, Any]] = {}
+    for version in (versions[place] for place in own):
+        if version.entity_class in kinds and kinds[version.entity_class].texts:
+            parts.setdefault((version.entity_class, version.entity_id), {})[version.field] = version.value
     changes = [change for event in group for change in event.changes]
     guessed = {versions[place].field: versions[place].guessed_until for place in own
                if versions[place].entity_class == first.record[0] and versions[place].guessed_until > first.at}
@@ -84,7 +90,7 @@ def _act(group: Sequence[WorkEvent], places: VersionPlaces) -> RecordAct:
     return RecordAct(
         at, first.record, is_new, {change.field: change.before for change in reversed(changes)},
         {change.field: change.after for change in changes}, next((event.actor for event in group if event.actor), ""),
-        tuple(event.ref for event in group), tuple(sorted(set(own))),
+        tuple(event.ref for event in group), tuple(sorted(set(own))), parts,
         frozenset() if at != first.at else frozenset(guessed))
 
 

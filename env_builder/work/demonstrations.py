@@ -100,11 +100,13 @@ class DemonstrationFinder:
         self.content, self.suite = content, company_app(content)
         self.places = VersionPlaces(self.suite.world)
         self.events = {event.ref: event for event in events}
-        self.index = ActIndex(acts_of(events, self.places))
+        self._acts = acts_of(events, self.places)
+        self._act_of = {ref: place for place, act in enumerate(self._acts) for ref in act.refs}
+        self.index = ActIndex(self._acts)
 
     def acts(self, refs: Iterable[str]) -> list[RecordAct]:
         """Return the acts of events by time, each with its doer where that is known or follows."""
-        own = acts_of([self.events[ref] for ref in refs if ref in self.events], self.places)
+        own = self._of(refs)
         return [_with_doer(own, place, self.content.accounts) for place in range(len(own))]
 
     def going_on(self, acts: Sequence[RecordAct]) -> GoingOn:
@@ -124,8 +126,7 @@ class DemonstrationFinder:
         """Play all calls in a fresh episode; return where its end differs from the end on record, as `class field`."""
         acts = self.acts(demonstration.refs)
         world = self.going_on(acts)
-        hidden_too = [act for act in self._acts_of(demonstration.followed) if act.refs[0] not in demonstration.refs]
-        world.hide([place for act in hidden_too for place in act.hidden])
+        world.hide([place for act in self._of(demonstration.followed) for place in act.hidden])
         world.names = dict(demonstration.names)
         recorded = [act for act in acts if act.refs[0] in demonstration.recorded]
         # An act on record and a call of one instant: the call's desk stands just before it.
@@ -141,8 +142,9 @@ class DemonstrationFinder:
             world.keep(at, episode)
         return self._differences(world, acts, demonstration)
 
-    def _acts_of(self, refs: Iterable[str]) -> list[RecordAct]:
-        return acts_of([self.events[ref] for ref in refs if ref in self.events], self.places)
+    def _of(self, refs: Iterable[str]) -> list[RecordAct]:
+        """Return the acts that events belong to: what else changed in a record at that instant is part of them."""
+        return [self._acts[place] for place in sorted({self._act_of[ref] for ref in refs if ref in self._act_of})]
 
     def _differences(self, world: GoingOn, acts: Sequence[RecordAct], demonstration: Demonstration) -> list[str]:
         end = max(act.at for act in acts)

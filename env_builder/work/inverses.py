@@ -238,7 +238,10 @@ def _ticket(desk: CompanyDesk, act: RecordAct) -> Proposals:
     if act.is_new and act.after.get("is_pull"):
         yield [ToolUse("create_pull_request", {
             **place, **{name: value for name, value in values.items() if name in ("title", "body")},
-            "head": act.after.get("branch"), "base": act.after.get("base")})]
+            "head": act.after.get("branch"), "base": act.after.get("base"),
+            **({"reviewers": act.after["reviewers"]} if act.after.get("reviewers") else {})}), *(
+                [ToolUse("update_issue", {**place, "issue_number": int(number), **later})] if (later := {
+                    name: value for name, value in values.items() if name in ("labels", "assignees")}) else [])]
     elif act.is_new:
         yield [ToolUse("create_issue", {**place, **values})]
     elif act.after.get("merged"):
@@ -260,9 +263,21 @@ def _ticket_comment(desk: CompanyDesk, act: RecordAct) -> Proposals:
             **repository_arguments(desk, repository), "issue_number": int(number), "body": act.after.get("body")})]
 
 
+def _commit(desk: CompanyDesk, act: RecordAct) -> Proposals:
+    repository = act.key.rpartition("@")[0]
+    files = [{"path": key.partition(":")[2], "content": fields["text"]} for (_, key), fields in act.parts.items()
+             if isinstance(fields.get("text"), str)]
+    bases = [desk.value("gh", key, "base") for key in desk.where("gh", "is_pull", True)]
+    branches = sorted({base for base in bases if base}, key=lambda base: (-bases.count(base), base))[:2]
+    for branch in [*branches, "main", "master"] if act.is_new and len(files) == len(act.parts) else []:
+        yield [ToolUse("push_files", {**repository_arguments(desk, repository), "branch": branch, "files": files,
+                                      "message": act.after.get("message")})]
+
+
 INVERSES: dict[str, Callable[[CompanyDesk, RecordAct], Proposals]] = {
     "slack": _post, "mail": _mail, "jira": _issue, "jira_comment": _issue_comment, "wiki": _page, "wiki_comment": _page_comment,
     "cal": _meeting, "sheet": _file, "gh": _ticket, "gh_comment": _ticket_comment,
+    "commit": _commit,
 }
 """Class of records -> what may bring its changes about."""
 

@@ -151,6 +151,12 @@ def _given_names(act: RecordAct, desk: CompanyDesk, key: str, is_strict: bool = 
             names[wanted] = str(got)
             continue
         return _no(f"{act.entity_class} {field} differs", is_strict)
+    for (kind, part), fields in act.parts.items():
+        for field, wanted in fields.items():
+            there = desk.exists(kind, part)
+            if there != bool(wanted) if field == PRESENT else not agrees(
+                    wanted, shown_value(desk, kind, part, field) if there else None):
+                return _no(f"{kind} {field} differs", is_strict)
     return names
 
 
