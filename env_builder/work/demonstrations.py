@@ -169,12 +169,26 @@ class DemonstrationFinder:
 def _with_doer(acts: Sequence[RecordAct], place: int, accounts: Mapping[str, Any]) -> RecordAct:
     """Return an act; one that names nobody with the listed person who acted before and after it, if it is the same."""
     act = acts[place]
+    answering = _whose_answer(act)
+    if answering:
+        return act._replace(actor=answering)
     if act.actor:
         return act
     before = next((other for other in reversed(acts[:place]) if other.actor in accounts), None)
     after = next((other for other in acts[place + 1:] if other.actor in accounts), None)
     near = {other.actor for other in (before, after) if other is not None and abs(other.at - act.at) <= BESIDE}
     return act._replace(actor=near.pop()) if len(near) == 1 else act
+
+
+def _whose_answer(act: RecordAct) -> str:
+    """Return the address under which alone a value changed in an object by addresses: that person's own answer."""
+    if len(act.after) != 1:
+        return ""
+    before, after = next(iter(act.before.values())), next(iter(act.after.values()))
+    if not isinstance(before, dict) or not isinstance(after, dict) or set(before) != set(after):
+        return ""
+    differ = [name for name in after if after[name] != before[name]]
+    return differ[0] if len(differ) == 1 and "@" in differ[0] else ""
 
 
 class _Finding:
