@@ -167,12 +167,9 @@ def _no(reason: str, is_strict: bool) -> None:
 
 def shown_value(desk: CompanyDesk, entity_class: str, key: str, field: str) -> Any:
     """Return a field's value, guests with their own answers; None where it is not known or there is none."""
-    if not desk.is_known(entity_class, key, field):
-        return None
-    value = desk.value(entity_class, key, field)
-    if entity_class == EVENT and isinstance(value, dict):
-        return {address: _answer(desk, key, address) for address in value}
-    return value
+    if entity_class == EVENT and isinstance(guests := desk.last_known(entity_class, key, field), dict):
+        return {address: _answer(desk, key, address) for address in guests}
+    return desk.value(entity_class, key, field) if desk.is_known(entity_class, key, field) else None
 
 
 def _answer(desk: CompanyDesk, key: str, address: str) -> Any:
