@@ -2,10 +2,10 @@
 
 In: demonstrations with where their replays end differently, the items' openings and splits if tasks have them. Out: a
 `DatasetSource` (a trajectory is an episode: what was asked as the user's words, then its calls), and rows of provenance: the
-events behind each step, and what could not be said in calls.
-A trajectory is good, and has the reward 1, if the whole item's replay reaches the end on record; others have no label, and `sft`
-leaves them out. Without tasks the opening is what others wrote to the person before the first call.
-Does not see: whether the work was right (`success` of an item); the caller leaves out items that were not.
+events behind each step, and what could not be said in calls. A trajectory is good, and has the reward 1, if the whole item's
+replay reaches the end on record; others have no label, and `sft` leaves them out. Without tasks the opening is what others had
+written to the person before the first call; work that nobody asked for on record has no opening and is no episode. Does not
+see: whether the work was right (`success` of an item); the caller leaves out items that were not.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -21,7 +22,6 @@ from env_builder.company.content import CompanyContent, descriptors
 from env_builder.exports import DatasetSource
 from env_builder.runtime.canonical import canonical
 from env_builder.work.demonstrations import Demonstration, DemonstrationStep
-from extractors.work.events import WorkEvent
 from warehouse.records import Outcome, Task, Tool, Turn, empty, frame
 
 SERVICE = "company"
@@ -46,24 +46,16 @@ class WorkTrajectory(NamedTuple):
         return f"{self.item_id} {self.person}"
 
 
-def trajectories(found: Iterable[tuple[Demonstration, Sequence[str]]], events: Mapping[str, WorkEvent],
-                 goals: Mapping[tuple[str, str], str]) -> Iterator[WorkTrajectory]:
+def trajectories(found: Iterable[tuple[Demonstration, Sequence[str]]],
+                 goals: Mapping[tuple[str, str], str] = MappingProxyType({})) -> Iterator[WorkTrajectory]:
     """Yield the trajectory of each person of each demonstration. `goals`: (item, person) -> what was asked of the person."""
     for demonstration, differences in found:
         missed = {act.person: f"{act.entity_class}: {act.reason}" for act in reversed(demonstration.missed)}
         for person in demonstration.people:
             steps = tuple(step for step in demonstration.steps if step.person == person)
-            goal = goals.get((demonstration.item_id, person)) or _asked(demonstration, person, steps[0].at, events)
+            goal = goals.get((demonstration.item_id, person)) or demonstration.openings.get(person, "")
             yield WorkTrajectory(demonstration.item_id, person, goal, steps, not differences and not demonstration.missed,
                                  missed.get(person, ""))
-
-
-def _asked(demonstration: Demonstration, person: str, at: int, events: Mapping[str, WorkEvent]) -> str:
-    """Return what others wrote in the item up to the person's first call, what was for the person last."""
-    before = [event for ref in demonstration.refs if (event := events.get(ref)) is not None
-              and event.at <= at and event.actor != person and event.texts]
-    addressed = [event for event in before if person in event.addressees] or before
-    return "\n".join(addressed[-1].texts) if addressed else ""
 
 
 def provenance_rows(found: Iterable[WorkTrajectory]) -> Iterator[dict[str, Any]]:

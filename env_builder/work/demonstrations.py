@@ -2,8 +2,8 @@
 
 In: the company's content and suite, its events, pieces of work. Out: `Demonstration`s.
 Found: each act of a listed person is tried in a fork of the episode of that instant, as that person, with the calls that
-`inverses` and `row_inverses` propose; calls are taken if they change what the act changed (`sameness`) and nothing that is not on
-record. What follows from another act gets no calls. Acts of nobody listed happen as recorded.
+`inverses` and `row_inverses` propose; calls are taken if they change what the act changed (`sameness`) and nothing that is not
+on record. What follows from another act gets no calls. Acts of nobody listed happen as recorded.
 A row's change that names nobody is its neighbours' doer's, if the same listed person acted before and after within an hour.
 Played again: all calls in a fresh episode from the beginning of the work; its end is compared with the end on record.
 Does not see: acts that no tool offers (they are in `missed`, and happen as recorded while the others are found), thoughts.
@@ -24,7 +24,16 @@ from env_builder.work.going_on import GoingOn, VersionPlaces
 from env_builder.work.inverses import proposals
 from env_builder.work.lookups import LookupMemory, looks_before
 from env_builder.work.row_inverses import row_proposals
-from env_builder.work.sameness import ActIndex, CallOutcomes, Different, agrees, outcomes, shown_value, with_names
+from env_builder.work.sameness import (
+    ActIndex,
+    CallOutcomes,
+    Different,
+    agrees,
+    field_renamed,
+    outcomes,
+    shown_value,
+    with_names,
+)
 from extractors.work.events import WorkEvent
 from extractors.work.items import WorkItem
 
@@ -77,6 +86,8 @@ class Demonstration(NamedTuple):
     """Refs of events that happened as recorded: of nobody listed."""
     names: Mapping[str, str]
     """Id on record -> id in the episode."""
+    openings: Mapping[str, str]
+    """Person -> what others had last written to the person, in the work, before the first call; empty: nothing on record."""
     grounded: tuple[int, int]
     """Ids in arguments that an observation or the opening showed before, and all ids in arguments."""
 
@@ -131,7 +142,8 @@ class DemonstrationFinder:
         recorded = [act for act in acts if act.refs[0] in demonstration.recorded]
         # An act on record and a call of one instant: the call's desk stands just before it.
         moves: list[tuple[int, RecordAct | DemonstrationStep]] = sorted(
-            [*((act.at, act) for act in recorded), *((step.at, step) for step in demonstration.steps)], key=lambda each: each[0])
+            [*((act.at, act) for act in recorded), *((step.at, step) for step in demonstration.steps)],
+            key=lambda each: each[0])
         for at, move in moves:
             world.go_on(at)
             if isinstance(move, RecordAct):
@@ -161,7 +173,7 @@ class DemonstrationFinder:
             is_there = desk.exists(kind, own)
             got = shown_value(desk, kind, own, field) if is_there else None
             if final.exists(kind, key) != is_there or (is_there and not agrees(
-                    world.renamed(wanted), got, field in act.guessed)):
+                    field_renamed(act, field, wanted, world.names), got, field in act.guessed)):
                 differences.append(f"{kind} {field}")
         return sorted(set(differences))
 
@@ -202,6 +214,7 @@ class _Finding:
         self.recorded: list[str] = []
         self.followed: list[str] = []
         self.done: set[str] = set()
+        self.openings: dict[str, str] = {}
         self.memories: dict[str, LookupMemory] = defaultdict(LookupMemory)
 
     def run(self) -> Demonstration:
@@ -212,7 +225,7 @@ class _Finding:
             pending = [act for act in pending if act.refs[0] not in self.done]
         return Demonstration(
             self.item.item_id, tuple(self.item.refs), tuple(self.steps), tuple(self.missed), tuple(self.followed),
-            tuple(self.recorded), dict(self.world.names),
+            tuple(self.recorded), dict(self.world.names), dict(self.openings),
             (sum(memory.n_grounded for memory in self.memories.values()),
              sum(memory.n_ids for memory in self.memories.values())))
 
@@ -247,6 +260,9 @@ class _Finding:
         memory = self.memories[act.actor]
         own = with_names(act, self.world.names)
         episode = self.world.episode(at, act.actor)
+        if act.actor not in self.openings:
+            self.openings[act.actor] = self._opening(act, episode)
+            memory.note(self.openings[act.actor])
         for use, answer in looks_before(episode, own, trial.uses, memory, self._seen_acts(act), self.finder.content.induced):
             self.steps.append(DemonstrationStep(at, act.actor, use.tool, use.arguments, answer.content, answer.is_error,
                                                 answer.tier, ()))
@@ -274,6 +290,16 @@ class _Finding:
         if tail and min(len(old), len(new)) - tail >= _STEM and not old[-tail].isalnum():
             self.world.names[old[:-tail]] = new[:-tail]
 
+    def _opening(self, act: RecordAct, episode: CompanyEpisode) -> str:
+        """Return what others had written so that the person saw it: last what was for the person, else what was last."""
+        texts: list[tuple[bool, str]] = []
+        for other in self._seen_acts(act):
+            written = [text for ref in other.refs if (event := self.finder.events.get(ref)) for text in event.texts]
+            if other.actor != act.actor and written and _may_see(episode, other):
+                is_for = any(act.actor in self.finder.events[ref].addressees for ref in other.refs)
+                texts.append((is_for, self.world.renamed("\n".join(written))))
+        return next((text for is_for, text in reversed(texts) if is_for), texts[-1][1] if texts else "")
+
     def _seen_acts(self, act: RecordAct) -> list[RecordAct]:
         """Return the acts of the work by others since the person's last, the latest last."""
         own = [other for other in self.acts if other.at < act.at]
@@ -290,7 +316,7 @@ class _Finding:
         reason = ""
         try:
             begin = self.world.episode(at, act.actor)
-            for uses in chain(_guarded(proposals(begin.desk, own)), row_proposals(self.finder.content.induced, own)):
+            for uses in chain(proposals(begin.desk, own), row_proposals(self.finder.content.induced, own)):
                 outcome = self._trial(begin, own, uses)
                 if isinstance(outcome, _Trial):
                     return outcome
@@ -319,8 +345,12 @@ class _Finding:
         return _Trial(uses, episode, answers, result)
 
 
-def _guarded(proposed: Iterator[list[ToolUse]]) -> Iterator[list[ToolUse]]:
-    yield from proposed
+def _may_see(episode: CompanyEpisode, act: RecordAct) -> bool:
+    """Return whether a person could see a record; False where nobody can tell."""
+    try:
+        return episode.desk.exists(*act.record) and episode.desk.sees(*act.record)
+    except Undecided:
+        return False
 
 
 def _general(error: Exception) -> str:

@@ -67,11 +67,11 @@ class GoingOn:
 
     def hide(self, hidden: Iterable[int]) -> None:
         """Hide versions by their places: what they say is done again, or applied by hand."""
-        self._hidden.update(hidden)
-        records = {(version.entity_class, version.entity_id) for version in map(self._places.world.versions.__getitem__, hidden)}
-        hidden_now = self._hidden
-        self._absent |= {record for record in records
-                         if self._places.of_record[record][0] in hidden_now}
+        new = set(hidden)
+        self._hidden |= new
+        versions = [self._places.world.versions[place] for place in new]
+        records = {(version.entity_class, version.entity_id) for version in versions}
+        self._absent |= {record for record in records if self._places.of_record[record][0] in self._hidden}
         self._starts.clear()
 
     def state(self, instant: int) -> PartialState:

@@ -37,7 +37,8 @@ def _post(desk: CompanyDesk, act: RecordAct) -> Proposals:
     if act.is_new:
         thread = act.after.get("thread_ts")
         yield [ToolUse("conversations_add_message", {
-            "channel_id": act.after["channel"], **({"thread_ts": thread} if thread else {}), "text": act.after.get("text", "")})]
+            "channel_id": act.after["channel"], **({"thread_ts": thread} if thread else {}),
+            "text": act.after.get("text", "")})]
     elif "reactions" in act.after:
         own = desk.account("slack_user")
         for tool, more, fewer in (("reactions_add", act.after, act.before), ("reactions_remove", act.before, act.after)):
@@ -108,11 +109,12 @@ def _issue(desk: CompanyDesk, act: RecordAct) -> Proposals:
         if not ways:
             return
         step = [ToolUse("jira_transition_issue", {"issue_key": act.key, "transition_id": ways[0]["id"]})]
-    if values:
-        fields = _text(_issue_fields(desk, values.items()))
-        step.append(ToolUse("jira_update_issue", {"issue_key": act.key, "fields": fields}))
-    if step:
-        yield step
+    fields = _issue_fields(desk, values.items())
+    change = {"issue_key": act.key, "fields": _text(fields)}
+    # Where the exports do not tell the whole issue, an answer with the changed fields alone may still be known.
+    for use in [change, {**change, "return_fields": ",".join(fields)}] if values else [None]:
+        if step or use:
+            yield [*step, *([ToolUse("jira_update_issue", use)] if use else [])]
     for link in act.after.get("links") or ():
         if link not in (act.before.get("links") or ()):
             for kind in dict.fromkeys([*desk.ids("jira_link_type"), "Blocks", "Cloners", "Duplicate", "Relates"]):
@@ -201,7 +203,7 @@ def _cells(key: str, tab: str, now: list[list[str]], rows: list[list[str]]) -> l
         return [ToolUse("append_sheet_row", {"spreadsheet_id": key, "sheet": tab, "values": row}) for row in rows[len(now):]]
     name = tab if tab.isalnum() else "'" + tab.replace("'", "''") + "'"
     height = max(len(rows), len(now))
-    padded = [[row for row in (table[place] if place < len(table) else [])] for table in (now, rows) for place in range(height)]
+    padded = [list(table[place]) if place < len(table) else [] for table in (now, rows) for place in range(height)]
     changed = [place for place in range(height) if padded[place] != padded[height + place]]
     calls = []
     for place in changed if len(changed) <= _MOST_ROWS else range(height):

@@ -126,10 +126,10 @@ def _around(desk: CompanyDesk, act: RecordAct) -> list[Record]:
         found.append(("slack_channel", str(after["channel"])))
     if act.entity_class == "mail" and after.get("thread"):
         found += [("mail", key) for key in desk.where("mail", "thread", after["thread"]) if key != act.key][-1:]
-    for kind, owner, field in (("jira_comment", "jira", "key"), ("wiki_comment", "wiki", "page"), ("gh_comment", "gh", "issue")):
-        if act.entity_class == kind:
-            owned = after.get(field) or (desk.value(kind, act.key, field) if desk.exists(kind, act.key) else None)
-            found += [(owner, str(owned))] if owned else []
+    owner, field = OWNERS.get(act.entity_class, ("", ""))
+    if owner:
+        owned = after.get(field) or (desk.value(act.entity_class, act.key, field) if desk.exists(*act.record) else None)
+        found += [(owner, str(owned))] if owned else []
     return found
 
 
@@ -198,7 +198,8 @@ def _find_file(desk: CompanyDesk, key: str, memory: LookupMemory) -> Looks:
 def _sheets(desk: CompanyDesk, key: str) -> Looks:
     tabs = [field[1:] for field in desk.fields("sheet", key) if field.startswith("!")]
     for tab in tabs:
-        yield ToolUse("read_sheet_values", {"spreadsheet_id": key, "range_name": tab if tab.isalnum() else f"'{tab}'"})
+        name = tab if tab.isalnum() else "'" + tab.replace("'", "''") + "'"
+        yield ToolUse("read_sheet_values", {"spreadsheet_id": key, "range_name": f"{name}!A1:Z1000"})
     if not tabs:
         yield ToolUse("get_drive_file_content", {"file_id": key})
 
@@ -217,9 +218,10 @@ def _row_looks(learnt: Mapping[str, Any], key: str) -> Looks:
     table, _, own = key.partition("/")
     for tool, plan in learnt["tools"].items():
         source = plan["table"]
-        named = {} if source.get("constant") == table else None
+        named: dict[str, Any] | None = {} if source.get("constant") == table else None
         if "argument" in source:
-            word = table if source["names"] is None else next((name for name, of in source["names"].items() if of == table), None)
+            words = {table: table} if source["names"] is None else source["names"]
+            word = next((name for name, of in words.items() if of == table), None)
             named = None if word is None else {source["argument"]: word}
         keys = {each["argument"]: own for each in plan["filters"] if each.get("op") == "eq" and each.get("column") == "$key"}
         if plan["act"] is None and plan["one"] and named is not None and keys and set(plan["required"]) <= {*named, *keys}:
@@ -234,6 +236,8 @@ def _ways(uses: Sequence[ToolUse]) -> Looks:
             yield ToolUse("jira_get_transitions", {"issue_key": use.arguments["issue_key"]})
 
 
+OWNERS = {"jira_comment": ("jira", "key"), "wiki_comment": ("wiki", "page"), "gh_comment": ("gh", "issue")}
+"""Class of comments -> class of what they are on, and the field that names it."""
 READERS: dict[str, Callable[[CompanyDesk, str], Looks]] = {
     "slack": _thread, "slack_channel": _channel, "mail": _letter, "cal": _meetings, "sheet": _sheets, "gh": _ticket,
     "jira": lambda desk, key: iter([ToolUse("jira_get_issue", {"issue_key": key})]),

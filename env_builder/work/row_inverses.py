@@ -1,8 +1,8 @@
 """Which calls of a company's own tools may bring a change of a row about, from the plans that recorded calls taught.
 
-In: the content of inhouse.json, an act on a row. Out: proposals, as `inverses` has them. Of the columns that changed, those that
-the call names are not known, as others may follow by triggers: small sets come first, and the trial tells.
-Does not see: arguments that no row shows; lines of an insert.
+In: the content of inhouse.json, an act on a row. Out: proposals, as `inverses` has them. Of the columns that changed, those
+that the call names are not known, as others may follow by triggers: small sets come first, and the trial tells. Does not see:
+arguments that no row shows; lines of an insert.
 """
 
 from __future__ import annotations

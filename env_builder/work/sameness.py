@@ -50,6 +50,11 @@ class ActIndex:
         self._by_class: dict[str, list[RecordAct]] = defaultdict(list)
         for act in sorted(acts, key=lambda act: act.at):
             self._by_class[act.entity_class].append(act)
+        self._begun: dict[tuple[str, str, str], str] = {}
+        for act in (act for own in self._by_class.values() for act in own):
+            for field, value in act.after.items():
+                if isinstance(value, str):
+                    self._begun.setdefault((act.entity_class, field, value), act.refs[0])
         self._instants = {name: [act.at for act in own] for name, own in self._by_class.items()}
         kinds = [kind for app in installed_apps() for kind in app.kinds]
         self.follows = {kind.name: frozenset(kind.follows) for kind in kinds}
@@ -58,6 +63,10 @@ class ActIndex:
     def has_acts(self, entity_class: str) -> bool:
         """Return whether changes of a class show as acts of their own."""
         return entity_class in self._by_class and entity_class not in self._no_acts
+
+    def begins(self, act: RecordAct, field: str) -> bool:
+        """Return whether no earlier act has an act's value in a field: a product may have made it."""
+        return self._begun.get((act.entity_class, field, act.after[field])) == act.refs[0]
 
     def near(self, entity_class: str, at: int) -> Iterator[RecordAct]:
         """Yield the acts on records of a class that came to be about an instant."""
@@ -73,16 +82,17 @@ def outcomes(index: ActIndex, act: RecordAct, before: CompanyDesk, after: Compan
     """Return what calls between two desks did, if it is the act. `act`: with this episode's names; `done`: refs of acts that
     were done already. Errors: Different."""
     changed = [name for name in after.changed() if after.record(*name) != before.record(*name)]
-    made = {}
+    made: dict[str, str] = {}
     key = act.key
     if act.is_new:
         new = [own for kind, own in changed if kind == act.entity_class and not before.exists(kind, own)]
-        found = [(own, given) for own in new if (given := _given_names(act, after, own)) is not None]
+        found = [(own, given) for own in new if (given := _given_names(index, act, after, own)) is not None]
         if not found:
-            _given_names(act, after, new[0], is_strict=True) if new else None
+            if new:
+                _given_names(index, act, after, new[0], is_strict=True)
             raise Different(f"the calls make no {act.entity_class}")
         key, made = found[0]
-    elif _given_names(act, after, key, is_strict=True) is None:
+    elif _given_names(index, act, after, key, is_strict=True) is None:
         raise Different("the record differs")
     followed: list[RecordAct] = []
     for name in changed:
@@ -111,15 +121,15 @@ def _followed(index: ActIndex, act: RecordAct, before: CompanyDesk, after: Compa
     left = set() if is_new else set(fields)
     found = []
     for other in index.near(kind, act.at):
-        if not done.isdisjoint(other.refs) or other.is_new != is_new:
+        if any(ref in done for ref in other.refs) or other.is_new != is_new:
             continue
         own = with_names(other, names)
         if is_new:
-            given = _given_names(own, after, key)
+            given = _given_names(index, own, after, key)
             if given is not None:
                 made |= given
                 return [other]
-        elif own.key == key and not left.isdisjoint(own.after) and _given_names(own, after, key) is not None:
+        elif own.key == key and not left.isdisjoint(own.after) and _given_names(index, own, after, key) is not None:
             found.append(other)
             left -= set(own.after)
     if left or (is_new and not found):
@@ -132,11 +142,22 @@ def with_names(act: RecordAct, names: Mapping[str, str]) -> RecordAct:
     if not names:
         return act
     return act._replace(record=(act.entity_class, renamed(act.key, names)),
-                        before={field: renamed(value, names) for field, value in act.before.items()},
-                        after={field: renamed(value, names) for field, value in act.after.items()})
+                        before={field: field_renamed(act, field, value, names) for field, value in act.before.items()},
+                        after={field: field_renamed(act, field, value, names) for field, value in act.after.items()})
 
 
-def _given_names(act: RecordAct, desk: CompanyDesk, key: str, is_strict: bool = False) -> dict[str, str] | None:
+def field_renamed(act: RecordAct, field: str, value: Any, names: Mapping[str, str]) -> Any:
+    """Return a field's value with other names; a name may hold for one field alone (a thread with its first mail's id)."""
+    own = names.get(_in_field(act.entity_class, field, value)) if isinstance(value, str) else None
+    return renamed(value, names) if own is None else own
+
+
+def _in_field(entity_class: str, field: str, value: str) -> str:
+    return f"{entity_class}.{field}={value}"
+
+
+def _given_names(index: ActIndex, act: RecordAct, desk: CompanyDesk, key: str, is_strict: bool = False
+                 ) -> dict[str, str] | None:
     """Return the names that a record has in the place of an act's, if it is as the act left it; else None, or `Different`."""
     names = {act.key: key} if act.is_new and act.key != key else {}
     for field, wanted in act.after.items():
@@ -147,8 +168,8 @@ def _given_names(act: RecordAct, desk: CompanyDesk, key: str, is_strict: bool = 
         got = shown_value(desk, act.entity_class, key, field)
         if agrees(renamed(wanted, names), got, field in act.guessed):
             continue
-        if act.is_new and _is_assigned(wanted, got):
-            names[wanted] = str(got)
+        if act.is_new and _is_assigned(wanted, got) and index.begins(act, field):
+            names[_in_field(act.entity_class, field, wanted) if wanted == act.key else wanted] = str(got)
             continue
         return _no(f"{act.entity_class} {field} differs", is_strict)
     for (kind, part), fields in act.parts.items():
@@ -160,9 +181,10 @@ def _given_names(act: RecordAct, desk: CompanyDesk, key: str, is_strict: bool = 
     return names
 
 
-def _no(reason: str, is_strict: bool) -> None:
+def _no(reason: str, is_strict: bool) -> dict[str, str] | None:
     if is_strict:
         raise Different(reason)
+    return None
 
 
 def shown_value(desk: CompanyDesk, entity_class: str, key: str, field: str) -> Any:
