@@ -13,6 +13,7 @@ from typing import Any
 
 from env_builder.company.content import CompanyContent
 from env_builder.work.demonstrations import Demonstration, find_demonstrations
+from extractors.apps import installed_apps
 from extractors.work.events import WorkEvent
 from extractors.work.items import WorkItem
 
@@ -21,7 +22,7 @@ MOST_REASONS = 12
 
 def demonstration_figures(content: CompanyContent, events: Sequence[WorkEvent], items: Iterable[WorkItem]) -> dict[str, Any]:
     """Return the figures of items."""
-    found = list(find_demonstrations(content, events, items))
+    found = list(find_demonstrations(content, events, items, [kind for app in installed_apps() for kind in app.kinds]))
     by_app: dict[str, list[bool]] = {}
     reasons: Counter[str] = Counter()
     for demonstration, differences in found:

@@ -46,10 +46,10 @@ class WorkTrajectory(NamedTuple):
         return f"{self.item_id} {self.person}"
 
 
-def trajectories(found: Iterable[tuple[Demonstration, Sequence[str]]],
+def trajectories(paths: Iterable[tuple[Demonstration, Sequence[str]]],
                  goals: Mapping[tuple[str, str], str] = MappingProxyType({})) -> Iterator[WorkTrajectory]:
     """Yield the trajectory of each person of each demonstration. `goals`: (item, person) -> what was asked of the person."""
-    for demonstration, differences in found:
+    for demonstration, differences in paths:
         missed = {act.person: f"{act.entity_class}: {act.reason}" for act in reversed(demonstration.missed)}
         for person in demonstration.people:
             steps = tuple(step for step in demonstration.steps if step.person == person)
@@ -58,9 +58,9 @@ def trajectories(found: Iterable[tuple[Demonstration, Sequence[str]]],
                                  missed.get(person, ""))
 
 
-def provenance_rows(found: Iterable[WorkTrajectory]) -> Iterator[dict[str, Any]]:
+def provenance_rows(paths: Iterable[WorkTrajectory]) -> Iterator[dict[str, Any]]:
     """Yield a row for each step: episode, step, refs of the events, `lossy` with the reasons; and one for each whole gap."""
-    for trajectory in found:
+    for trajectory in paths:
         for place, step in enumerate(trajectory.steps):
             yield {"episode_id": trajectory.name, "step": place, "tool": step.tool, "refs": list(step.refs),
                    "lossy": bool(step.lossy), "reason": ", ".join(step.lossy)}
@@ -69,10 +69,10 @@ def provenance_rows(found: Iterable[WorkTrajectory]) -> Iterator[dict[str, Any]]
                    "reason": trajectory.reason}
 
 
-def dataset_source(content: CompanyContent, found: Sequence[WorkTrajectory], splits: Mapping[str, str],
+def dataset_source(content: CompanyContent, paths: Sequence[WorkTrajectory], splits: Mapping[str, str],
                    content_digest: str | None = None, privacy_policy: str | None = None) -> DatasetSource:
     """Return the tables of trajectories. `splits`: item -> split; those without one are in `train`."""
-    ordered = sorted((each for each in found if each.goal), key=lambda each: each.name)
+    ordered = sorted((each for each in paths if each.goal), key=lambda each: each.name)
     tiers = [(f"{each.name} {place}", step.tier) for each in ordered for place, step in enumerate(each.steps, start=1)]
     return DatasetSource(
         SERVICE, content_digest, frame(Task, [_task(each, splits.get(each.item_id, "train")) for each in ordered]),
@@ -111,9 +111,9 @@ def _moment(at: int) -> datetime:
     return _EPOCH + timedelta(microseconds=at)
 
 
-def _tools(content: CompanyContent, found: Sequence[WorkTrajectory]) -> Iterator[Tool]:
+def _tools(content: CompanyContent, paths: Sequence[WorkTrajectory]) -> Iterator[Tool]:
     counts: dict[str, int] = {}
-    for step in (step for each in found for step in each.steps):
+    for step in (step for each in paths for step in each.steps):
         counts[step.tool] = counts.get(step.tool, 0) + 1
     for row in descriptors(content):
         yield Tool(service=SERVICE, tool=row["name"], description=row.get("description"), declared=True,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from env_builder.company.content import CompanyContent, company_app
 from env_builder.runtime.company import Undecided
 from env_builder.runtime.office.company import CompanyEpisode
-from env_builder.work.acts import RecordAct, ToolUse, acts_of
+from env_builder.work.acts import ActCall, EventLike, ItemLike, KindLike, RecordAct, acts_of
 from env_builder.work.going_on import GoingOn, VersionPlaces
 from env_builder.work.inverses import proposals
 from env_builder.work.lookups import LookupMemory, looks_before
@@ -34,12 +34,10 @@ from env_builder.work.sameness import (
     shown_value,
     with_names,
 )
-from extractors.work.events import WorkEvent
-from extractors.work.items import WorkItem
 
 TOGETHER = 2_000_000
 """Microseconds within which acts may follow from one another whatever their order on record."""
-BESIDE = 3_600_000_000
+NEIGHBOURS_WITHIN = 3_600_000_000
 """Microseconds within which neighbours tell who did what names nobody."""
 _STEM = 8
 _REASONS = (Undecided, LookupError, ValueError, TypeError)
@@ -98,7 +96,7 @@ class Demonstration(NamedTuple):
 
 
 class _Trial(NamedTuple):
-    uses: list[ToolUse]
+    uses: list[ActCall]
     episode: CompanyEpisode
     answers: list[Any]
     outcomes: CallOutcomes
@@ -107,13 +105,14 @@ class _Trial(NamedTuple):
 class DemonstrationFinder:
     """Finds and plays the demonstrations of one company."""
 
-    def __init__(self, content: CompanyContent, events: Sequence[WorkEvent]) -> None:
+    def __init__(self, content: CompanyContent, events: Sequence[EventLike], kinds: Sequence[KindLike]) -> None:
+        """`kinds`: of all installed apps (`extractors.apps`)."""
         self.content, self.suite = content, company_app(content)
         self.places = VersionPlaces(self.suite.world)
         self.events = {event.ref: event for event in events}
-        self._acts = acts_of(events, self.places)
+        self._acts = acts_of(events, self.places, kinds)
         self._act_of = {ref: place for place, act in enumerate(self._acts) for ref in act.refs}
-        self.index = ActIndex(self._acts)
+        self.index = ActIndex(self._acts, kinds)
 
     def acts(self, refs: Iterable[str]) -> list[RecordAct]:
         """Return the acts of events by time, each with its doer where that is known or follows."""
@@ -126,7 +125,7 @@ class DemonstrationFinder:
         world.hide([place for act in acts for place in act.hidden])
         return world
 
-    def find(self, item: WorkItem) -> Demonstration | None:
+    def find(self, item: ItemLike) -> Demonstration | None:
         """Return the demonstration of a piece of work; None if no listed person did anything in it."""
         acts = self.acts(item.refs)
         if not any(act.actor in self.content.accounts for act in acts):
@@ -188,7 +187,7 @@ def _with_doer(acts: Sequence[RecordAct], place: int, accounts: Mapping[str, Any
         return act
     before = next((other for other in reversed(acts[:place]) if other.actor in accounts), None)
     after = next((other for other in acts[place + 1:] if other.actor in accounts), None)
-    near = {other.actor for other in (before, after) if other is not None and abs(other.at - act.at) <= BESIDE}
+    near = {other.actor for other in (before, after) if other is not None and abs(other.at - act.at) <= NEIGHBOURS_WITHIN}
     return act._replace(actor=near.pop()) if len(near) == 1 else act
 
 
@@ -206,7 +205,7 @@ def _whose_answer(act: RecordAct) -> str:
 class _Finding:
     """Finds the calls of one piece of work."""
 
-    def __init__(self, finder: DemonstrationFinder, item: WorkItem, acts: list[RecordAct]) -> None:
+    def __init__(self, finder: DemonstrationFinder, item: ItemLike, acts: list[RecordAct]) -> None:
         self.finder, self.item, self.acts = finder, item, acts
         self.world = finder.going_on(acts)
         self.steps: list[DemonstrationStep] = []
@@ -325,7 +324,7 @@ class _Finding:
             reason = reason or f"not on record: {_general(error)}"
         return reason or f"no tool offers it: {self.finder.events[act.refs[0]].verb}"
 
-    def _trial(self, begin: CompanyEpisode, act: RecordAct, uses: list[ToolUse]) -> _Trial | str:
+    def _trial(self, begin: CompanyEpisode, act: RecordAct, uses: list[ActCall]) -> _Trial | str:
         episode, answers = begin.fork(), []
         for use in uses:
             if use.tool not in self.finder.suite.tools:
@@ -361,10 +360,10 @@ def _holds_text(act: RecordAct) -> bool:
     return any(isinstance(act.after.get(field), str) and act.after[field] for field in act.guessed)
 
 
-def find_demonstrations(content: CompanyContent, events: Sequence[WorkEvent], items: Iterable[WorkItem]
-                        ) -> Iterator[tuple[Demonstration, list[str]]]:
+def find_demonstrations(content: CompanyContent, events: Sequence[EventLike], items: Iterable[ItemLike],
+                        kinds: Sequence[KindLike]) -> Iterator[tuple[Demonstration, list[str]]]:
     """Yield the demonstration of each piece of work that listed people took part in, with where its replay ends differently."""
-    finder = DemonstrationFinder(content, events)
+    finder = DemonstrationFinder(content, events, kinds)
     for item in items:
         demonstration = finder.find(item)
         if demonstration is not None:

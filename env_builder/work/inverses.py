@@ -15,13 +15,14 @@ import orjson
 
 from env_builder.runtime.company import CompanyDesk
 from env_builder.runtime.office.calendar_events import instant_text
+from env_builder.runtime.office.drive import TOOLS as DRIVE
 from env_builder.runtime.office.drive import tabs_of
 from env_builder.runtime.office.jira_changes import transitions
 from env_builder.runtime.office.jira_issues import JiraDesk
 from env_builder.runtime.office.mailboxes import letters
-from env_builder.work.acts import RecordAct, ToolUse
+from env_builder.work.acts import ActCall, RecordAct
 
-Proposals = Iterator[list[ToolUse]]
+Proposals = Iterator[list[ActCall]]
 _GOOGLE = "@google.com"
 _MOST_ROWS = 12
 """Rows of a table that are changed one by one; of more, all are written at once."""
@@ -36,7 +37,7 @@ def proposals(desk: CompanyDesk, act: RecordAct) -> Proposals:
 def _post(desk: CompanyDesk, act: RecordAct) -> Proposals:
     if act.is_new:
         thread = act.after.get("thread_ts")
-        yield [ToolUse("conversations_add_message", {
+        yield [ActCall("conversations_add_message", {
             "channel_id": act.after["channel"], **({"thread_ts": thread} if thread else {}),
             "text": act.after.get("text", "")})]
     elif "reactions" in act.after:
@@ -45,7 +46,7 @@ def _post(desk: CompanyDesk, act: RecordAct) -> Proposals:
             for emoji, users in (more["reactions"] or {}).items():
                 if own in users and own not in (fewer["reactions"] or {}).get(emoji, ()):
                     channel, _, stamp = act.key.partition("/")
-                    yield [ToolUse(tool, {"channel_id": channel, "timestamp": stamp, "emoji": emoji})]
+                    yield [ActCall(tool, {"channel_id": channel, "timestamp": stamp, "emoji": emoji})]
 
 
 def _mail(desk: CompanyDesk, act: RecordAct) -> Proposals:
@@ -56,8 +57,8 @@ def _mail(desk: CompanyDesk, act: RecordAct) -> Proposals:
     given |= {"cc": ", ".join(after["cc"])} if after.get("cc") else {}
     answered = [letter for letter in letters(desk) if letter.thread == after.get("thread")]
     if answered:
-        yield [ToolUse("send_gmail_message", {**given, "thread_id": answered[-1].thread, "in_reply_to": answered[-1].key})]
-    yield [ToolUse("send_gmail_message", given)]
+        yield [ActCall("send_gmail_message", {**given, "thread_id": answered[-1].thread, "in_reply_to": answered[-1].key})]
+    yield [ActCall("send_gmail_message", given)]
 
 
 _BY_NAME = ("summary", "description", "environment", "labels", "duedate")
@@ -101,25 +102,28 @@ def _issue(desk: CompanyDesk, act: RecordAct) -> Proposals:
         assignee = _issue_fields(desk, [("assignee", own.pop("assignee", None))])["assignee"]
         call |= {"assignee": assignee} if assignee else {}
         more = _issue_fields(desk, own.items())
-        yield [ToolUse("jira_create_issue", {**call, **({"additional_fields": _text(more)} if more else {})})]
+        yield [ActCall("jira_create_issue", {**call, **({"additional_fields": _text(more)} if more else {})})]
         return
-    step: list[ToolUse] = []
+    step: list[ActCall] = []
     if "status" in act.after:
         ways = [way for way in transitions(JiraDesk(desk), act.key) if way["to_status"] == act.after["status"]]
         if not ways:
             return
-        step = [ToolUse("jira_transition_issue", {"issue_key": act.key, "transition_id": ways[0]["id"]})]
+        step = [ActCall("jira_transition_issue", {"issue_key": act.key, "transition_id": ways[0]["id"]})]
+        if not values:
+            yield step
+            yield [ActCall("jira_update_issue", {"issue_key": act.key, "fields": _text({"status": act.after["status"]}),
+                                                 "return_fields": "status"})]
     fields = _issue_fields(desk, values.items())
     change = {"issue_key": act.key, "fields": _text(fields)}
     # Where the exports do not tell the whole issue, an answer with the changed fields alone may still be known.
-    for use in [change, {**change, "return_fields": ",".join(fields)}] if values else [None]:
-        if step or use:
-            yield [*step, *([ToolUse("jira_update_issue", use)] if use else [])]
+    for use in [change, {**change, "return_fields": ",".join(fields)}] if values else []:
+        yield [*step, ActCall("jira_update_issue", use)]
     for link in act.after.get("links") or ():
         if link not in (act.before.get("links") or ()):
             for kind in dict.fromkeys([*desk.ids("jira_link_type"), "Blocks", "Cloners", "Duplicate", "Relates"]):
                 for one, other in ((act.key, link["key"]), (link["key"], act.key)):
-                    yield [ToolUse("jira_create_issue_link", {
+                    yield [ActCall("jira_create_issue_link", {
                         "link_type": kind, "inward_issue_key": one, "outward_issue_key": other})]
 
 
@@ -130,9 +134,9 @@ def _text(value: Any) -> str:
 def _issue_comment(desk: CompanyDesk, act: RecordAct) -> Proposals:
     body = act.after.get("body")
     if act.is_new:
-        yield [ToolUse("jira_add_comment", {"issue_key": act.after["key"], "body": body})]
+        yield [ActCall("jira_add_comment", {"issue_key": act.after["key"], "body": body})]
     elif body is not None:
-        yield [ToolUse("jira_edit_comment", {
+        yield [ActCall("jira_edit_comment", {
             "issue_key": desk.value("jira_comment", act.key, "key"), "comment_id": act.key, "body": body})]
 
 
@@ -140,27 +144,27 @@ def _page(desk: CompanyDesk, act: RecordAct) -> Proposals:
     content = {"content": act.after.get("body") or "", "content_format": "storage"}
     parent = {"parent_id": act.after["parent"]} if act.after.get("parent") else {}
     if act.is_new:
-        yield [ToolUse("confluence_create_page", {
+        yield [ActCall("confluence_create_page", {
             "space_key": act.after.get("space"), "title": act.after.get("title"), **content, **parent})]
     elif act.is_gone:
-        yield [ToolUse("confluence_delete_page", {"page_id": act.key})]
+        yield [ActCall("confluence_delete_page", {"page_id": act.key})]
     elif "body" in act.after or "title" in act.after:
         title = act.after.get("title") or desk.value("wiki", act.key, "title")
         body = act.after["body"] if "body" in act.after else desk.value("wiki", act.key, "body")
-        yield [ToolUse("confluence_update_page", {
+        yield [ActCall("confluence_update_page", {
             "page_id": act.key, "title": title, "content": body, "content_format": "storage", **parent})]
     elif parent:
-        yield [ToolUse("confluence_move_page", {"page_id": act.key, "target_parent_id": act.after["parent"]})]
+        yield [ActCall("confluence_move_page", {"page_id": act.key, "target_parent_id": act.after["parent"]})]
     elif "labels" in act.after:
         added = [name for name in act.after["labels"] or () if name not in (act.before.get("labels") or ())]
-        yield [ToolUse("confluence_add_label", {"page_id": act.key, "name": name}) for name in added]
+        yield [ActCall("confluence_add_label", {"page_id": act.key, "name": name}) for name in added]
 
 
 def _page_comment(desk: CompanyDesk, act: RecordAct) -> Proposals:
     if act.is_new and act.after.get("parent"):
-        yield [ToolUse("confluence_reply_to_comment", {"comment_id": act.after["parent"], "body": act.after.get("body")})]
+        yield [ActCall("confluence_reply_to_comment", {"comment_id": act.after["parent"], "body": act.after.get("body")})]
     elif act.is_new:
-        yield [ToolUse("confluence_add_comment", {"page_id": act.after["page"], "body": act.after.get("body")})]
+        yield [ActCall("confluence_add_comment", {"page_id": act.after["page"], "body": act.after.get("body")})]
 
 
 def _meeting(desk: CompanyDesk, act: RecordAct) -> Proposals:
@@ -171,24 +175,27 @@ def _meeting(desk: CompanyDesk, act: RecordAct) -> Proposals:
         name in after and not act.is_new)}
     guests = [{"email": address} for address in after.get("attendees") or () if address != desk.address]
     if act.is_new:
-        yield [ToolUse("create_event", {**texts, **times, **({"attendees": guests} if guests else {})})]
+        yield [ActCall("create_event", {**texts, **times, **({"attendees": guests} if guests else {})})]
     elif act.is_gone or after.get("status") == "CANCELLED":
-        yield [ToolUse("delete_event", {"event_id": event_id})]
+        yield [ActCall("delete_event", {"event_id": event_id})]
     else:
         answer = (after.get("attendees") or {}).get(desk.address)
         if answer and answer != (act.before.get("attendees") or {}).get(desk.address):
             word = "needsAction" if answer == "NEEDS-ACTION" else answer.lower()
-            yield [ToolUse("modify_event", {"event_id": event_id, "attendees": [
+            yield [ActCall("modify_event", {"event_id": event_id, "attendees": [
                 {"email": desk.address, "responseStatus": word}]})]
         more = {"attendees": guests} if "attendees" in after else {}
         if times or texts or more:
-            yield [ToolUse("modify_event", {"event_id": event_id, **texts, **times, **more})]
+            yield [ActCall("modify_event", {"event_id": event_id, **texts, **times, **more})]
 
 
 def _file(desk: CompanyDesk, act: RecordAct) -> Proposals:
     tabs = {field[1:]: rows for field, rows in act.after.items() if field.startswith("!")}
     if act.is_new:
-        yield [ToolUse("create_spreadsheet", {"title": act.after.get("name"), **({"sheet_names": list(tabs)} if tabs else {})})]
+        made = {"title": act.after.get("name"), **({"sheet_names": list(tabs)} if tabs else {})}
+        answer = DRIVE["create_spreadsheet"].answer(desk.fork(), made)   # tells the id that the calls on cells need
+        cells = [call for tab, rows in tabs.items() for call in _cells(answer.rpartition(" ")[2], tab, [], rows or [])]
+        yield [ActCall("create_spreadsheet", made), *cells]
         return
     now = tabs_of(desk, act.key)
     yield [call for tab, rows in tabs.items() for call in _cells(act.key, tab, now.get(tab, []), rows or [])]
@@ -197,10 +204,10 @@ def _file(desk: CompanyDesk, act: RecordAct) -> Proposals:
         yield [call for tab, rows in tabs.items() for call in _cells(act.key, tab, recorded[tab], rows or [])]
 
 
-def _cells(key: str, tab: str, now: list[list[str]], rows: list[list[str]]) -> list[ToolUse]:
+def _cells(key: str, tab: str, now: list[list[str]], rows: list[list[str]]) -> list[ActCall]:
     """Return calls that make a tab of its rows now: rows are appended, or single stretches of cells are changed."""
     if len(rows) > len(now) and rows[:len(now)] == now:
-        return [ToolUse("append_sheet_row", {"spreadsheet_id": key, "sheet": tab, "values": row}) for row in rows[len(now):]]
+        return [ActCall("append_sheet_row", {"spreadsheet_id": key, "sheet": tab, "values": row}) for row in rows[len(now):]]
     name = tab if tab.isalnum() else "'" + tab.replace("'", "''") + "'"
     height = max(len(rows), len(now))
     padded = [list(table[place]) if place < len(table) else [] for table in (now, rows) for place in range(height)]
@@ -214,7 +221,7 @@ def _cells(key: str, tab: str, now: list[list[str]], rows: list[list[str]]) -> l
         if differ:
             first, last = differ[0], differ[-1]
             where = f"{name}!{_letters(first)}{place + 1}" + (f":{_letters(last)}{place + 1}" if last > first else "")
-            calls.append(ToolUse("modify_sheet_values", {
+            calls.append(ActCall("modify_sheet_values", {
                 "spreadsheet_id": key, "range_name": where, "values": [cells[first:last + 1]]}))
     return calls
 
@@ -238,30 +245,30 @@ def _ticket(desk: CompanyDesk, act: RecordAct) -> Proposals:
     values = {name: act.after[name] for name in ("title", "body", "labels", "assignees") if act.after.get(name) or (
         name in act.after and not act.is_new)}
     if act.is_new and act.after.get("is_pull"):
-        yield [ToolUse("create_pull_request", {
+        yield [ActCall("create_pull_request", {
             **place, **{name: value for name, value in values.items() if name in ("title", "body")},
             "head": act.after.get("branch"), "base": act.after.get("base"),
             **({"reviewers": act.after["reviewers"]} if act.after.get("reviewers") else {})}), *(
-                [ToolUse("update_issue", {**place, "issue_number": int(number), **later})] if (later := {
+                [ActCall("update_issue", {**place, "issue_number": int(number), **later})] if (later := {
                     name: value for name, value in values.items() if name in ("labels", "assignees")}) else [])]
     elif act.is_new:
-        yield [ToolUse("create_issue", {**place, **values})]
+        yield [ActCall("create_issue", {**place, **values})]
     elif act.after.get("merged"):
-        yield [ToolUse("merge_pull_request", {**place, "pullNumber": int(number)})]
+        yield [ActCall("merge_pull_request", {**place, "pullNumber": int(number)})]
     else:
         values |= {"state": act.after["state"]} if act.after.get("state") else {}
         if values:
-            yield [ToolUse("update_issue", {**place, "issue_number": int(number), **values})]
-            yield [ToolUse("issue_write", {**place, "method": "update", "issue_number": int(number), **values})]
+            yield [ActCall("update_issue", {**place, "issue_number": int(number), **values})]
+            yield [ActCall("issue_write", {**place, "method": "update", "issue_number": int(number), **values})]
         if act.after.get("reviewers"):
-            yield [ToolUse("update_pull_request", {
+            yield [ActCall("update_pull_request", {
                 **place, "pullNumber": int(number), "reviewers": list(act.after["reviewers"])})]
 
 
 def _ticket_comment(desk: CompanyDesk, act: RecordAct) -> Proposals:
     if act.is_new:
         repository, _, number = str(act.after["issue"]).rpartition("#")
-        yield [ToolUse("add_issue_comment", {
+        yield [ActCall("add_issue_comment", {
             **repository_arguments(desk, repository), "issue_number": int(number), "body": act.after.get("body")})]
 
 
@@ -272,7 +279,7 @@ def _commit(desk: CompanyDesk, act: RecordAct) -> Proposals:
     bases = [desk.value("gh", key, "base") for key in desk.where("gh", "is_pull", True)]
     branches = sorted({base for base in bases if base}, key=lambda base: (-bases.count(base), base))[:2]
     for branch in [*branches, "main", "master"] if act.is_new and len(files) == len(act.parts) else []:
-        yield [ToolUse("push_files", {**repository_arguments(desk, repository), "branch": branch, "files": files,
+        yield [ActCall("push_files", {**repository_arguments(desk, repository), "branch": branch, "files": files,
                                       "message": act.after.get("message")})]
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from env_builder.runtime.company.world import PRESENT
 from env_builder.runtime.office.row_tables import ROW
-from env_builder.work.acts import RecordAct, ToolUse
+from env_builder.work.acts import ActCall, RecordAct
 
 MOST_COLUMNS = 5
 """Columns that changed together of which all sets are tried."""
 
 
-def row_proposals(learnt: Mapping[str, Any] | None, act: RecordAct) -> Iterator[list[ToolUse]]:
+def row_proposals(learnt: Mapping[str, Any] | None, act: RecordAct) -> Iterator[list[ActCall]]:
     """Yield calls of the company's own tools that may do an act on a row."""
     if learnt is None or act.entity_class != ROW:
         return
@@ -30,13 +30,13 @@ def row_proposals(learnt: Mapping[str, Any] | None, act: RecordAct) -> Iterator[
         if plan["act"] is None or plan["act"]["kind"] != kind:
             continue
         named = _table_arguments(plan, table)
-        found = None if named is None else _key_arguments(learnt, plan, table, key, values if act.is_new else {})
-        if named is None or found is None:
+        keyed = None if named is None else _key_arguments(learnt, plan, table, key, values if act.is_new else {})
+        if named is None or keyed is None:
             continue
         for chosen in _sets(values) if kind == "update" else [values]:
             given = _value_arguments(plan, chosen)
-            if given is not None and set(plan["required"]) <= {*named, *found, *given}:
-                yield [ToolUse(tool, {**named, **found, **given})]
+            if given is not None and set(plan["required"]) <= {*named, *keyed, *given}:
+                yield [ActCall(tool, {**named, **keyed, **given})]
 
 
 def _sets(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -80,14 +80,14 @@ def _value_arguments(plan: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict
     """Return the arguments that set columns; None: the tool does not set all of them."""
     act = plan["act"]
     given: dict[str, Any] = {}
-    left = dict(chosen)
+    rest = dict(chosen)
     for column, formulas in act["columns"]:
         for formula in formulas:
-            if formula[0] == "argument" and column in left:
-                given[formula[1]] = left.pop(column)
+            if formula[0] == "argument" and column in rest:
+                given[formula[1]] = rest.pop(column)
                 break
         else:
-            left.pop(column, None)   # the tool sets it by itself
-    if left and not act["values"]:
+            rest.pop(column, None)   # the tool sets it by itself
+    if rest and not act["values"]:
         return None
-    return {**given, **({act["values"]: left} if act["values"] and left else {})}
+    return {**given, **({act["values"]: rest} if act["values"] and rest else {})}

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 from env_builder.runtime.company import CompanyDesk, Undecided
 from env_builder.runtime.company.world import PRESENT
 from env_builder.runtime.office.calendar_events import EVENT, answer_of
-from env_builder.work.acts import RecordAct
+from env_builder.work.acts import KindLike, RecordAct
 from env_builder.work.going_on import renamed
-from extractors.apps import installed_apps
 
 WITHIN = 120_000_000
 """Microseconds within which what follows from a call comes to be."""
@@ -46,7 +45,7 @@ class CallOutcomes(NamedTuple):
 class ActIndex:
     """All acts of a company by class and time."""
 
-    def __init__(self, acts: Sequence[RecordAct]) -> None:
+    def __init__(self, acts: Sequence[RecordAct], kinds: Sequence[KindLike]) -> None:
         self._by_class: dict[str, list[RecordAct]] = defaultdict(list)
         for act in sorted(acts, key=lambda act: act.at):
             self._by_class[act.entity_class].append(act)
@@ -56,7 +55,6 @@ class ActIndex:
                 if isinstance(value, str):
                     self._begun.setdefault((act.entity_class, field, value), act.refs[0])
         self._instants = {name: [act.at for act in own] for name, own in self._by_class.items()}
-        kinds = [kind for app in installed_apps() for kind in app.kinds]
         self.follows = {kind.name: frozenset(kind.follows) for kind in kinds}
         self._no_acts = {kind.name for kind in kinds if kind.setting or kind.part_of}
 
@@ -86,12 +84,12 @@ def outcomes(index: ActIndex, act: RecordAct, before: CompanyDesk, after: Compan
     key = act.key
     if act.is_new:
         new = [own for kind, own in changed if kind == act.entity_class and not before.exists(kind, own)]
-        found = [(own, given) for own in new if (given := _given_names(index, act, after, own)) is not None]
-        if not found:
+        pairs = [(own, given) for own in new if (given := _given_names(index, act, after, own)) is not None]
+        if not pairs:
             if new:
                 _given_names(index, act, after, new[0], is_strict=True)
             raise Different(f"the calls make no {act.entity_class}")
-        key, made = found[0]
+        key, made = pairs[0]
     elif _given_names(index, act, after, key, is_strict=True) is None:
         raise Different("the record differs")
     followed: list[RecordAct] = []
@@ -118,8 +116,8 @@ def _followed(index: ActIndex, act: RecordAct, before: CompanyDesk, after: Compa
     """Return the acts on record that say what a call changed besides. Errors: Different."""
     kind, key = name
     is_new = not before.exists(kind, key)
-    left = set() if is_new else set(fields)
-    found = []
+    rest = set() if is_new else set(fields)
+    causes = []
     for other in index.near(kind, act.at):
         if any(ref in done for ref in other.refs) or other.is_new != is_new:
             continue
@@ -129,12 +127,12 @@ def _followed(index: ActIndex, act: RecordAct, before: CompanyDesk, after: Compa
             if given is not None:
                 made |= given
                 return [other]
-        elif own.key == key and not left.isdisjoint(own.after) and _given_names(index, own, after, key) is not None:
-            found.append(other)
-            left -= set(own.after)
-    if left or (is_new and not found):
-        raise Different(f"the calls would change {kind} {'' if is_new else ' '.join(sorted(left))} besides".replace("  ", " "))
-    return found
+        elif own.key == key and not rest.isdisjoint(own.after) and _given_names(index, own, after, key) is not None:
+            causes.append(other)
+            rest -= set(own.after)
+    if rest or (is_new and not causes):
+        raise Different(f"the calls would change {kind} {'' if is_new else ' '.join(sorted(rest))} besides".replace("  ", " "))
+    return causes
 
 
 def with_names(act: RecordAct, names: Mapping[str, str]) -> RecordAct:

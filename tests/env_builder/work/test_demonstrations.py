@@ -18,6 +18,7 @@ from env_builder.work.demonstration_rows import dataset_source, provenance_rows,
 from env_builder.work.demonstrations import Demonstration, DemonstrationFinder
 from env_builder.work.inverses import _cells
 from env_builder.work.sameness import agrees
+from extractors.apps import installed_apps
 from extractors.apps.version import AppVersion
 from extractors.work.events import WorkEvent, find_events
 from extractors.work.items import WorkItem
@@ -26,6 +27,7 @@ from tests.small_company import ADA, BEN, CLEO, NOON, desk_of, fields_of, mail_o
 PRODUCTS = ("gmail", "calendar_events", "drive", "slack")
 MAILS = {"calendar_events": {"mails": {"invitation": {
     "subject": "Invitation: {summary}", "body": "{summary}\nWhen: {start}"}}}}
+KINDS = [kind for app in installed_apps() for kind in app.kinds]
 ACCOUNTS = {ADA: {"person": ADA, "slack_user": "U1"}, BEN: {"person": BEN, "slack_user": "U2"}, CLEO: {"person": CLEO}}
 
 
@@ -64,7 +66,7 @@ def finder_of(versions: list[AppVersion], conventions: Mapping[str, Any] = MAILS
     whole = sorted([*people, *versions], key=lambda version: version.at)
     events = find_events(versions, ACCOUNTS)
     shown = {"gmail": {"ids": {"algorithm": "sha256", "before": "", "length": 16}}, **conventions}
-    return DemonstrationFinder(CompanyContent(whole, ACCOUNTS, shown, products), events), events
+    return DemonstrationFinder(CompanyContent(whole, ACCOUNTS, shown, products), events, KINDS), events
 
 
 def item_of(events: list[WorkEvent]) -> WorkItem:
