@@ -9,6 +9,7 @@ The folder holds `exports/`, which alone the product sees, and `truth/`, which a
 `false_accept`, `false_reject`: items that stayed wrong, and good or corrected ones, by the same replay.
 `kinds_ari`, `success_auroc`: kinds and success over the items that were found; under `true_items` the same of the truth's own
 items, which tells errors of these from errors of the items.
+`demonstrations_replay` and what belongs to it: `company_demonstrations.py`, over the found items, and `on_true_items`.
 Prints one JSON object on the last line.
 """
 
@@ -22,9 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from company import load_scorer
+from company_demonstrations import demonstration_figures
 from company_refs import truth_ref
 from company_tasks import TrueWork, tasks_score
 
+from env_builder.company.content import company_content
 from env_builder.people import find_people
 from env_builder.runtime.company import CompanyWorld
 from env_builder.work.publishing import WorkRoom
@@ -32,8 +35,11 @@ from extractors.apps import installed_apps
 from extractors.work.events import WorkEvent
 from extractors.work.finding import describe_items, find_work, roles_of
 from extractors.work.items import WorkItem
-from pipelines.inspection.company import read_company
+from pipelines.inspection.company import read_company, recorded_calls_of
 from pipelines.settings import Settings
+
+EVERY = 5
+"""Of the true items, each fifth is demonstrated: a check of the tools alone."""
 
 
 def predicted(items: Iterable[WorkItem], events: Sequence[WorkEvent]) -> list[dict[str, Any]]:
@@ -70,7 +76,8 @@ def figures(score: dict[str, Any]) -> dict[str, Any]:
 
 def main(folder: Path, scorer_path: Path) -> None:
     """Measure and print."""
-    company = read_company(Settings(logs=(str(folder / "exports"),), out="out"))
+    settings = Settings(logs=(str(folder / "exports"),), out="out")
+    company = read_company(settings)
     accounts = {person.address: person.accounts for person in find_people(CompanyWorld(company.versions).at(2**61))}
     begin = time.process_time()
     work = find_work(company.versions, accounts)
@@ -83,9 +90,13 @@ def main(folder: Path, scorer_path: Path) -> None:
     known = TrueWork(truth, work.events)
     tasks = {name: tasks_score(room, room.publish(items), items, known, truth)
              for name, items in (("tasks", work.items), ("tasks_of_true_items", true.items))}
+    content = company_content(company.versions, recorded_calls_of(settings, company), accounts, {})
+    score |= demonstration_figures(content, work.events, [item for item in work.items if not item.reason])
     print(json.dumps({
-        **tasks, "baseline": {name: baseline[name] for name in ("b3_f1", "items_found")}, "items_cpu_s": round(seconds, 2), **score,
-        **figures(score), "true_items": figures(scorer.items(str(truth), predicted(true.items, true.events)))}))
+        **tasks, "baseline": {name: baseline[name] for name in ("b3_f1", "items_found")},
+        "items_cpu_s": round(seconds, 2), **score,
+        **figures(score), "true_items": figures(scorer.items(str(truth), predicted(true.items, true.events))),
+        "on_true_items": demonstration_figures(content, work.events, true.items[::EVERY])}))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Tasks of the work that people of a company really did, across its apps."""
+"""What is made of the work that a company's people really did: tasks across its apps, and demonstrations."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 PRESENT = "$present"
@@ -165,10 +165,17 @@ class CompanyWorld:
 
     def at(self, instant: int) -> CompanyState:
         """Return the state at `instant` (microseconds since 1970 UTC), what changed at that very instant included."""
+        return CompanyState(self, instant, self.latest(instant))
+
+    def latest(self, instant: int, hidden: Collection[int] = ()) -> list[int]:
+        """Return for each slot the place of its last version at `instant`, as `CompanyState` takes them.
+
+        `hidden`: places of versions that count as if they had never been."""
         latest = [_NONE] * self._n_slots
         for index, slot in enumerate(self._slot_of[:bisect_right(self._instants, instant)]):
-            latest[slot] = index
-        return CompanyState(self, instant, latest)
+            if index not in hidden:
+                latest[slot] = index
+        return latest
 
 
 class CompanyState:

@@ -34,11 +34,11 @@ from .github_issues import (
     reviews_of,
     shown_issue,
 )
+from .github_pulls import COMMIT, FILE, PULL_TOOLS, check_main_line
 from .github_search import fits, ordered, parse_query
 from .tools import OfficeTool
 
 SERVER = "github-mcp-server"
-FILE, COMMIT = "file", "commit"
 PAGE, MOST = 30, 100
 
 
@@ -174,6 +174,7 @@ def get_file_contents(desk: CompanyDesk, arguments: Members) -> str:
     repository = repository_of(desk, arguments, "get file contents")
     if arguments.get("sha") or arguments.get("ref"):
         raise Undecided("files of other branches and commits")
+    check_main_line(desk, repository)
     path = str(arguments.get("path") or "/").strip("/")
     key = f"{repository}:{path}"
     if desk.exists(FILE, key):
@@ -203,6 +204,7 @@ def list_commits(desk: CompanyDesk, arguments: Members) -> str:
     if any(arguments.get(name) for name in ("sha", "path", "fields", "since", "until")):
         raise Undecided("commits of other branches, of a path or of a time")
     repository = repository_of(desk, arguments, "list commits")
+    check_main_line(desk, repository)
     keys = [key for key in desk.ids(COMMIT) if key.startswith(repository + "@")]
     author = arguments.get("author")
     if author:
@@ -252,4 +254,5 @@ TOOLS = {
     "update_issue": OfficeTool(_typed(update_issue), writes=True),
     "create_issue": OfficeTool(_typed(new_issue), writes=True),
     "issue_write": OfficeTool(_typed(issue_write), writes=True),
+    **PULL_TOOLS,
 }

@@ -192,6 +192,8 @@ def create_issue(desk: CompanyDesk, repository: str, arguments: Members) -> str:
     """Create an issue by the acting person; return its key."""
     start = repository + "#"
     number = max((int(key[len(start):]) for key in desk.ids(ISSUE) if key.startswith(start)), default=0) + 1
+    recorded = desk.next_id(ISSUE, "repo", repository)
+    number = max(number, int(recorded[len(start):]) if recorded is not None else 0)   # exports may lack those before
     login = desk.account_of(LOGIN, desk.address)
     assignees = list(arguments.get("assignees") or ())
     if "milestone" in arguments:
