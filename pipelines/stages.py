@@ -31,6 +31,11 @@ STAGES: tuple[Stage, ...] = (
         (StageTable("core.versions"), StageTable("core.accounts")), ("extract",),
         "pipelines.building.companies:apps", ("[company]", "[privacy]")),
     Stage(
+        "company_rooms", "Write one environment of the company with the tools of all its apps, and verify its tasks.",
+        (StageTable("mart.company_rooms"),), ("extract", "apps", "sessions"),
+        "pipelines.building.company_rooms:company_rooms", ("[privacy]", "image", "base_image", "[audit]"),
+        intact="pipelines.building.company_rooms:hold"),
+    Stage(
         "starts", "Find where in its repository each session of coding began, and what became of its change.",
         (StageTable("mart.starts", (_SESSION,)), StageTable("mart.code_changes", (_SESSION,)),
          StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id"))), StageTable("mart.host_records")),
@@ -84,7 +89,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "environments", "Write, verify and publish an environment for each service, and its image where an engine answers.",
         (StageTable("mart.environments", (("services", "service"),)),),
-        ("sessions", "code_rooms", "site_rooms", "world", "outcomes", "tasks", "rewards", "variants"),
+        ("sessions", "company_rooms", "code_rooms", "site_rooms", "world", "outcomes", "tasks", "rewards", "variants"),
         "pipelines.building.environments:environments", ("image", "base_image", "[audit]", "[gates]"),
         outputs=("environments", "rewards", "unverified"), intact="pipelines.building.environments:hold"),
     Stage(
@@ -96,7 +101,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "apps", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names", "outcomes",
-         "tasks", "rewards", "variants", "environments", "datasets"),
+        ("extract", "apps", "sessions", "company_rooms", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names",
+         "outcomes", "tasks", "rewards", "variants", "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

@@ -48,13 +48,18 @@ Petra
 
 @pytest.fixture
 def exports(tmp_path: Path) -> Path:
+    return write_exports(tmp_path)
+
+
+def write_exports(folder: Path) -> Path:
+    """Write the exports of a company of two people into the folder's `logs`."""
     messages = [{"type": "message", "user": "U2", "text": "ask <@U1>, Petra knows", "ts": "1772442195.209922"}]
     files = {"slack/users.json": _USERS, "slack/channels.json": [_ROOM], "slack/hall/2026-03-02.json": messages,
              "github/acme_app_issues.json": _ISSUES, "mail/petra.alvarez@example.org.mbox": _MAIL}
     for path, content in files.items():
-        (tmp_path / "logs" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "logs" / path).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    return tmp_path
+        (folder / "logs" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "logs" / path).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return folder
 
 
 def read(exports: Path, privacy: bool) -> Store:
