@@ -32,7 +32,7 @@ STAGES: tuple[Stage, ...] = (
         "pipelines.building.companies:apps", ("[company]", "[privacy]")),
     Stage(
         "company_rooms", "Write one environment of the company with the tools of all its apps, and verify its tasks.",
-        (StageTable("mart.company_rooms"),), ("extract", "apps", "sessions"),
+        (StageTable("mart.company_rooms"),), ("apps", "sessions"),
         "pipelines.building.company_rooms:company_rooms", ("[privacy]", "image", "base_image", "[audit]"),
         intact="pipelines.building.company_rooms:hold"),
     Stage(
