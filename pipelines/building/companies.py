@@ -1,7 +1,8 @@
 """The stage `apps`: exports of a company's apps become the values that each field of their records had over time.
 
 Exports are read together, as one app's files explain another's. What they hold passes through the same privacy as events do:
-every value stands there under its field's name. A file that has changed has them read again, all of them.
+every value stands there under its field's name. A file of them that has changed has them read again, all of them; so have
+people who were forgotten or whom privacy has come to know. Any other new log changes nothing here.
 Without a file that only an app reads the stage has nothing to do.
 """
 
@@ -23,6 +24,8 @@ from pipelines.erasing.remembered import remembered
 from pipelines.ingestion.app_exports import MAYBE, REASON, export_of
 from pipelines.ingestion.ingest import discovered
 from pipelines.privacy import guard as privacy
+from pipelines.running.cache import partitions_of, record_partitions
+from pipelines.running.code import code_digest
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.records import (
@@ -41,7 +44,10 @@ from warehouse.store import Store
 
 STAGE = "apps"
 """Also the source and the format of what passes through privacy."""
+TABLES = ("core.versions", "core.accounts")
 _ACCOUNT = "$account"
+_COMPANY = "the company"
+"""What the stage's one partition is called."""
 _END = 2**61
 _A_DAY = 86_400 * 1_000_000
 _READ = "select path, any_value(format) as format from raw.files group by path order by path"
@@ -50,6 +56,9 @@ _READ = "select path, any_value(format) as format from raw.files group by path o
 def apps(store: Store, settings: Settings) -> Counts:
     """Read the exports of apps that the settings name into `core.versions`, and whose accounts are whose."""
     read = dict(store.read(_READ).iter_rows())
+    code = code_digest(__name__)
+    if partitions_of(store, STAGE, code, {_COMPANY: _inputs(store, settings, read)}, ()).standing:
+        return {f"n_{table.partition('.')[2]}": store.count(table) for table in TABLES}
     decisions: list[Decision] = []
     tables = {"core.versions": empty(FieldValue), "core.accounts": empty(PersonAccount)}
     if REASON in read.values():
@@ -64,7 +73,26 @@ def apps(store: Store, settings: Settings) -> Counts:
                       PersonAccount(address=row.entity_id, entity_class=row.field, account=orjson.loads(row.value))
                       for row in values if row.entity_class == _ACCOUNT])}
     replace_decisions(store, STAGE, frame(Decision, decisions))
+    after = partitions_of(store, STAGE, code, {_COMPANY: _inputs(store, settings, read)}, ())   # with the people found just now
+    record_partitions(store, STAGE, after, {_COMPANY: frame(Decision, [])})
     return {f"n_{name.partition('.')[2]}": store.replace(name, rows) for name, rows in tables.items()}
+
+
+def _inputs(store: Store, settings: Settings, read: dict[str, str]) -> list[object]:
+    """Return what the stage is made from: the exports' files, who must not stand in it, and under which settings."""
+    chunks: dict[str, list[str]] = {}
+    for path, chunk in store.read("select path, file_id from raw.files order by path, file_id").iter_rows():
+        chunks.setdefault(path, []).append(chunk)
+    files, _ = discovered(settings)
+    people = store.read("select person_id from raw.people order by person_id")["person_id"].to_list()
+    forgotten = store.read("select * from raw.forgotten order by all").write_csv()
+    return [sorted((file.place, chunks[file.place]) for file in files if read.get(file.place) in _formats()), people, forgotten,
+            privacy.wanted(settings, store), [settings.value_of(name) for name in ("[company]", "[privacy]")]]
+
+
+def _formats() -> set[str]:
+    """Return the formats, and reasons to reject a file, of files that apps may read."""
+    return {REASON, *MAYBE, *(name for app in installed_apps() for name in app.formats)}
 
 
 def within(versions: Sequence[AppVersion], days: int | None) -> list[AppVersion]:
@@ -88,9 +116,8 @@ def _accounts(people: list[CompanyPerson]) -> list[AppVersion]:
 
 def _exports(settings: Settings, read: dict[str, str]) -> list[ExportFile]:
     """Return the files that apps may read: `read` says by place what became of each file as a log."""
-    also = {REASON, *MAYBE, *(name for app in installed_apps() for name in app.formats)}
     files, _ = discovered(settings)
-    return [export_of(member) for file in files if read.get(file.place) in also for member in file.parts()]
+    return [export_of(member) for file in files if read.get(file.place) in _formats() for member in file.parts()]
 
 
 def _decisions(reading: AppReading) -> list[Decision]:

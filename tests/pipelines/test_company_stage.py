@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
 from env_builder.runtime.company import CompanyWorld
-from extractors.apps import AppVersion
+from extractors.apps import AppVersion, ExportFile
+from extractors.inventory import SourceFile
 from pipelines.browser import shown
 from pipelines.browser.pages import Browser
+from pipelines.building import companies
 from pipelines.building.companies import apps, within
 from pipelines.ingestion.ingest import ingest
 from pipelines.inspection.company import stored_company
@@ -111,6 +113,29 @@ def test_an_unchanged_export_is_stored_as_before_and_a_changed_one_again(exports
     path.write_bytes(_MAIL.replace(b"is done", b"is late"))
     with read(exports, privacy=False) as store:
         assert "is late" in store.table("core.versions").write_csv()
+
+
+def test_a_new_log_of_something_else_has_no_export_read_again(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with read(exports, privacy=True) as store:
+        before = store.table("core.versions")
+    opened = list[str]()
+    plain = companies.export_of
+
+    def noting(file: SourceFile) -> ExportFile:
+        opened.append(file.relative)
+        return plain(file)
+
+    monkeypatch.setattr(companies, "export_of", noting)
+    (exports / "logs/calls.jsonl").write_text('{"messages": [{"role": "user", "content": "hello"}]}\n', "utf-8")
+    with read(exports, privacy=True) as store:
+        assert store.table("core.versions").equals(before) and opened == []
+    (exports / "logs/slack/hall/2026-03-03.json").write_text(json.dumps([
+        {"type": "message", "user": "U2", "text": "new day", "ts": "1772542195.209922"}]), "utf-8")
+    with read(exports, privacy=True) as store:
+        assert "new day" in store.table("core.versions").write_csv() and len(opened) == 6
+    (exports / "logs/slack/hall/2026-03-03.json").unlink()
+    with read(exports, privacy=True) as store:
+        assert store.table("core.versions").equals(before), "what is not there any more is not stored"
 
 
 def test_logs_without_exports_have_no_company(tmp_path: Path) -> None:
