@@ -9,7 +9,9 @@ Without a file that only an app reads the stage has nothing to do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 import polars as pl
@@ -17,10 +19,11 @@ import polars as pl
 from env_builder.people import CompanyPerson, find_people
 from env_builder.runtime.company import CompanyWorld
 from extractors.apps import AppReading, AppVersion, ExportFile, UnreadPart, installed_apps, read_exports
+from extractors.apps.rows import ROW
 from extractors.privacy.listed_names import ListedNames
 from extractors.reading import Reading
 from pipelines.building.decisions import replace_decisions
-from pipelines.erasing.remembered import remembered
+from pipelines.erasing.remembered import Remembered, remembered
 from pipelines.ingestion.app_exports import MAYBE, REASON, export_of
 from pipelines.ingestion.ingest import discovered
 from pipelines.privacy import guard as privacy
@@ -60,18 +63,14 @@ def apps(store: Store, settings: Settings) -> Counts:
     if partitions_of(store, STAGE, code, {_COMPANY: _inputs(store, settings, read)}, ()).standing:
         return {f"n_{table.partition('.')[2]}": store.count(table) for table in TABLES}
     decisions: list[Decision] = []
-    tables = {"core.versions": empty(FieldValue), "core.accounts": empty(PersonAccount)}
+    tables = _tables([])
     if REASON in read.values():
         reading = read_exports(_exports(settings, read))
         decisions = _decisions(reading)
         people = find_people(CompanyWorld(reading.versions).at(_END))
         versions = [*within(reading.versions, settings.configured.company.window_days), *_accounts(people)]
         events = _without_people(_reading_of(versions), people, store, settings)
-        values = _values(events, versions)
-        tables = {"core.versions": frame(FieldValue, [row for row in values if row.entity_class != _ACCOUNT]),
-                  "core.accounts": frame(PersonAccount, [
-                      PersonAccount(address=row.entity_id, entity_class=row.field, account=orjson.loads(row.value))
-                      for row in values if row.entity_class == _ACCOUNT])}
+        tables = _tables(_values(events, versions))
     replace_decisions(store, STAGE, frame(Decision, decisions))
     after = partitions_of(store, STAGE, code, {_COMPANY: _inputs(store, settings, read)}, ())   # with the people found just now
     record_partitions(store, STAGE, after, {_COMPANY: frame(Decision, [])})
@@ -150,11 +149,61 @@ def _without_people(reading: Reading, people: list[CompanyPerson], store: Store,
     """Return the events without the data of forgotten people, and pseudonymised if the settings ask for it."""
     forgotten = remembered(store)
     if forgotten is not None:
-        reading = forgotten.leave_out(reading).reading
+        reading = replace(reading, events=_left(reading, forgotten))
     if not privacy.wanted(settings, store):
         return reading.events
     clean = privacy.pseudonymised(reading, store, settings).events
-    return _consistent(reading.events, clean, {person.name for person in people})
+    clean = _consistent(reading.events, clean, {person.name for person in people})
+    return clean if forgotten is None else _left(replace(reading, events=clean), forgotten)   # known by pseudonyms alone
+
+
+def _left(reading: Reading, forgotten: Remembered) -> pl.DataFrame:
+    """Return the events without those that name a forgotten person, and without the records of the person's accounts.
+
+    Of a list, such as the members of a channel or the cells of a workbook, only what names the person goes."""
+    accounts = [(orjson.loads(text)["id"], *next(iter(orjson.loads(value)["after"].items()))) for text, value in
+                reading.events.filter(pl.col("tool") == _ACCOUNT).select("arguments", "value").iter_rows()]
+    addresses = {address for address, _, account in accounts
+                 if forgotten.speaks(address) or (not account.isdecimal() and forgotten.speaks(account))}
+    gone = {(kind, account) for address, kind, account in accounts if address in addresses}
+    gone |= {(ROW, f"{kind}/{account}") for kind, account in gone}   # where the account is a row of a table
+    gone |= {(_ACCOUNT, address) for address in addresses}
+    events = reading.events.with_columns(pl.Series("value", [
+        _text(_cleaned(orjson.loads(text), forgotten)) if forgotten.speaks(text) else text
+        for text in reading.events["value"]], pl.String()))
+    others = forgotten.leave_out(replace(reading, events=events.filter(pl.col("tool") != _ACCOUNT))).reading.events
+    kept = pl.concat([others, events.filter(pl.col("tool") == _ACCOUNT)])
+    rows = kept.select("tool", "arguments").iter_rows()
+    return kept.filter(pl.Series([(kind, orjson.loads(text)["id"]) not in gone for kind, text in rows], dtype=pl.Boolean))
+
+
+def _cleaned(after: dict[str, dict[str, Any]], forgotten: Remembered) -> dict[str, dict[str, Any]]:
+    """Return the value of an event without what names a forgotten person in its lists and objects."""
+    return {"after": {field: _without(value, forgotten) for field, value in after["after"].items()}}
+
+
+def _without(value: Any, forgotten: Remembered) -> Any:
+    if isinstance(value, dict):
+        return {name: _without(each, forgotten) for name, each in value.items() if not forgotten.speaks(name)}
+    if not isinstance(value, list):
+        return value
+    if any(isinstance(each, list) for each in value):   # rows of cells, whose places count
+        return [["" if isinstance(cell, str) and forgotten.speaks(cell) else cell for cell in row]
+                if isinstance(row, list) else row for row in value]
+    return [_without(each, forgotten) for each in value if not (isinstance(each, str) and forgotten.speaks(each))]
+
+
+def without_forgotten(store: Store, forgotten: Remembered) -> dict[str, pl.DataFrame]:
+    """Return what is stored without forgotten people, as a run that reads the exports again would store it."""
+    stored = store.table("core.versions").sort("position")
+    versions = [AppVersion(kind, key, field, orjson.loads(value), at, position, actor, until, record)
+                for position, kind, key, field, value, at, actor, until, record in stored.iter_rows()]
+    accounts = [AppVersion(_ACCOUNT, row["address"], row["entity_class"], row["account"], 0)
+                for row in store.table("core.accounts").to_dicts()]
+    events = _left(_reading_of([*versions, *accounts]), forgotten)
+    kept = _tables(_values(events, [*versions, *accounts]))
+    rows = kept["core.versions"]
+    return {**kept, "core.versions": rows.with_columns(stored["position"].gather(rows["position"]).alias("position"))}
 
 
 def _consistent(before: pl.DataFrame, after: pl.DataFrame, names: set[str]) -> pl.DataFrame:
@@ -184,6 +233,14 @@ def _values(events: pl.DataFrame, versions: Sequence[AppVersion]) -> list[FieldV
             value=_text(next(iter(after.values()))), changed_at=version.at, actor=actor, guessed_until=version.guessed_until,
             record=record))
     return rows
+
+
+def _tables(values: Sequence[FieldValue]) -> dict[str, pl.DataFrame]:
+    """Return the rows of the stage's tables."""
+    return {"core.versions": frame(FieldValue, [row for row in values if row.entity_class != _ACCOUNT]),
+            "core.accounts": frame(PersonAccount, [
+                PersonAccount(address=row.entity_id, entity_class=row.field, account=orjson.loads(row.value))
+                for row in values if row.entity_class == _ACCOUNT])}
 
 
 def _text(value: object) -> str:
