@@ -49,7 +49,7 @@ class AgentContainer:
         self._transport = transport
         self._run = run
         self._process = process
-        self._has_folder = bool(_files_of(process))
+        self._has_folder = bool(files_of(process))
         self._ready = threading.Event()
         self._connected = False
         self._lost: str | None = None
@@ -119,7 +119,7 @@ class AgentContainer:
                 self._transport.close()
 
 
-def _files_of(process: EnvironmentProcess) -> list[Any]:
+def files_of(process: EnvironmentProcess) -> list[Any]:
     """Return the files of the working folder; none where the environment's runtime is too old for one."""
     reply = process.forward({"jsonrpc": "2.0", "id": 0, "method": "traceroom/files"})
     files: list[Any] = reply.get("result", {}).get("files", [])

@@ -26,6 +26,8 @@ NAME = "company"
 _RECORDS = {"slack": "slack_channel", "jira": "jira", "confluence": "wiki", "github": "gh", "gmail": "mail",
             "calendar_events": "cal", "drive": "sheet"}
 """Product -> class of records that only its exports hold."""
+SOFTWARE = {"software": ["python3-openpyxl"], "optional_software": ["libreoffice-calc-nogui"]}
+"""Debian packages that an agent's image should have, or may have, for work on the files of a drive (docs/containers.md)."""
 _ENDPOINTS = {"calendar_events": "calendar"}
 """Product -> name of its endpoint, where it is another."""
 OWN = "company"

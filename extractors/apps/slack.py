@@ -67,8 +67,8 @@ class _MessageEvents:
         before, channel = row.get("previous_message") or {}, str(row.get("channel") or channel)
         if row["subtype"] == "message_deleted":
             ts = str(row.get("deleted_ts") or before["ts"])
-            told = {name: before[name] for name in ("user", "thread_ts", "subtype") if name in before}
-            self.gone[f"{channel}/{ts}"] = max(micros(row["ts"]), micros(ts)), {"ts": ts, **told}
+            rest = {name: before[name] for name in ("user", "thread_ts", "subtype") if name in before}
+            self.gone[f"{channel}/{ts}"] = max(micros(row["ts"]), micros(ts)), {"ts": ts, **rest}
             return
         after = row["message"]
         edit = after.get("edited") or {}

@@ -149,15 +149,15 @@ def _without_people(reading: Reading, people: list[CompanyPerson], store: Store,
     """Return the events without the data of forgotten people, and pseudonymised if the settings ask for it."""
     forgotten = remembered(store)
     if forgotten is not None:
-        reading = replace(reading, events=_left(reading, forgotten))
+        reading = replace(reading, events=_leave_out(reading, forgotten))
     if not privacy.wanted(settings, store):
         return reading.events
     clean = privacy.pseudonymised(reading, store, settings).events
     clean = _consistent(reading.events, clean, {person.name for person in people})
-    return clean if forgotten is None else _left(replace(reading, events=clean), forgotten)   # known by pseudonyms alone
+    return clean if forgotten is None else _leave_out(replace(reading, events=clean), forgotten)   # known by pseudonyms alone
 
 
-def _left(reading: Reading, forgotten: Remembered) -> pl.DataFrame:
+def _leave_out(reading: Reading, forgotten: Remembered) -> pl.DataFrame:
     """Return the events without those that name a forgotten person, and without the records of the person's accounts.
 
     Of a list, such as the members of a channel or the cells of a workbook, only what names the person goes."""
@@ -200,7 +200,7 @@ def without_forgotten(store: Store, forgotten: Remembered) -> dict[str, pl.DataF
                 for position, kind, key, field, value, at, actor, until, record in stored.iter_rows()]
     accounts = [AppVersion(_ACCOUNT, row["address"], row["entity_class"], row["account"], 0)
                 for row in store.table("core.accounts").to_dicts()]
-    events = _left(_reading_of([*versions, *accounts]), forgotten)
+    events = _leave_out(_reading_of([*versions, *accounts]), forgotten)
     kept = _tables(_values(events, [*versions, *accounts]))
     rows = kept["core.versions"]
     return {**kept, "core.versions": rows.with_columns(stored["position"].gather(rows["position"]).alias("position"))}

@@ -176,7 +176,7 @@ def _parts(content: bytes) -> dict[str, bytes]:
             if sum(each.file_size for each in listed) > MOST_BYTES:
                 raise ValueError("the file is too large once it is unpacked")
             return {each.filename: archive.read(each) for each in listed if each.filename.endswith((".xml", ".rels"))}
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, EOFError, RuntimeError) as error:
         raise ValueError(f"no office file: {error}") from error
 
 

@@ -11,12 +11,14 @@ import pytest
 from env_builder import Environment, image
 from env_builder.agents.tools import WorkingFolder
 from env_builder.backends import company_source
+from env_builder.company.content import company_app
 from env_builder.company.rooms import CompanyTask, unknown_people, write_company
 from env_builder.process import EnvironmentProcess, start_process
 from env_builder.runtime.office.office_files import read_workbook, trimmed, write_workbook
 from env_builder.verify import verify
 from tests.apps import rubric
 from tests.small_company import ADA, BEN, CLEO, content_of, fields_of, instant_at, mail_of, sheets_of
+from warehouse.errors import Unavailable
 
 STOCK = [["what", "n"], ["oats", "2"], ["rye", "3"], ["all", "=SUM(B2:B3)"]]
 LATER = [["what", "n"], ["oats", "9"], ["rye", "3"], ["all", "=SUM(B2:B3)"]]
@@ -85,8 +87,6 @@ def test_tasks_change_no_image(room: Path, tmp_path: Path) -> None:
 def test_a_stranger_begins_no_task() -> None:
     (source,) = [company_source(CONTENT)]
     assert source.options["endpoints"].keys() == {"gmail", "drive"}
-    from env_builder.company.content import company_app
-
     reasons = unknown_people(company_app(CONTENT), [task_of("a"), task_of("b", person="zoe@mill.example")])
     assert list(reasons) == ["b" * 64] and "zoe@mill.example" in reasons["b" * 64]
 
@@ -153,17 +153,43 @@ def test_a_folder_beside_a_process_is_kept_in_step(room: Path, tmp_path: Path) -
             "save_file", "save_file", "modify_sheet_values"]
 
 
-def test_an_agent_in_a_container_finds_the_files_and_saves_them(room: Path) -> None:
-    made = image.build(room)
-    if made.image_id is None:
-        pytest.skip(str(made.skip_reason))
+@pytest.fixture(scope="module")
+def image_id(room: Path, base_image: str) -> str:
+    made = image.build(room, base_image)
+    assert made.image_id is not None, made.skip_reason
+    return made.image_id
+
+
+@pytest.mark.docker
+def test_an_agent_in_a_container_finds_the_files_and_saves_them(room: Path, image_id: str, base_image: str) -> None:
     program = (
         "import sys; sys.path.insert(0, '/tools'); from tools import call\n"
         "text = open('/work/drive/Plan.md').read(); open('/work/drive/Plan.md', 'w').write(text + 'third')\n"
         "print(call('get_drive_file_content', {'file_id': 'f3'})[0])\n"
         "open('/work/drive/Last.md', 'w').write('end')\n")
-    with image.start(room, "a" * 64, image_id=made.image_id) as process, image.agent(process) as agent:
+    with image.start(room, "a" * 64, image_id=image_id) as process, image.agent(process, base_image) as agent:
         done = agent.run(["python3", "-c", program])
         assert done.stdout.decode() == "first\nthird\n", done.stderr
         assert [row["tool"] for row in process.journal()] == ["save_file", "get_drive_file_content", "save_file"]
         assert "Last" in process.call("search_drive_files", {"query": "last"}).content
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+def test_an_agent_changes_a_workbook_with_the_software_of_its_image(room: Path, image_id: str) -> None:
+    row = json.loads((room / "manifest.json").read_text())["apps"][0]
+    try:
+        if not image.engine().images.list(image.OFFICE_BASE):
+            image.make_base(image.OFFICE_BASE, packages=row["software"])
+    except Unavailable as error:
+        pytest.skip(str(error))
+    program = (
+        "import openpyxl; book = openpyxl.load_workbook('/work/drive/Stock.xlsx'); sheet = book['Bins']\n"
+        "assert [cell.value for cell in sheet[4]] == ['all', '=SUM(B2:B3)'] and sheet['B2'].value == 2\n"
+        "sheet['B2'] = 5; book.save('/work/drive/Stock.xlsx')\n")
+    with image.start(room, "a" * 64, image_id=image_id) as process, image.agent(process) as agent:
+        done = agent.run(["python3", "-c", program])
+        assert done.exit_code == 0, done.stderr
+        assert "'all', '8'" in process.call("read_sheet_values", {**BINS, "range_name": "Bins!A1:B9"}).content
+        journal = process.journal()
+    assert Environment.load(room).grade_journal("a" * 64, journal).reward == 1.0
