@@ -190,8 +190,8 @@ def make_base(name: str = LOCAL_BASE, suite: str = "bookworm", packages: Sequenc
         included = ",".join([_PACKAGES, *sorted(packages)])
         hook = 'chroot "$1" /bin/busybox --install -s /bin'
         done = subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=extract", f"--include={included}", f"--extract-hook={hook}", suite, str(layer)],
-            env={**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}, capture_output=True, text=True, check=False)
+            ["mmdebstrap", "--quiet", "--variant=extract", f"--include={included}", f"--extract-hook={hook}", suite,
+             str(layer)], env={**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or [""])[-1]
             raise Unavailable(f"mmdebstrap failed ({reason})", suite, "it needs root and a Debian mirror that answers")
