@@ -62,6 +62,9 @@ files of a drive, where an engine has it."""
 COMPILE_S = 120.0
 """Seconds that compiling a runtime may take."""
 _EPOCH = "1767225600"
+_OFFICE_SETUP = ('registry="$1/usr/lib/libreoffice/share/.registry"; '
+                 'if [ -d "$registry" ]; then cp -r "$registry/." "$1/etc/libreoffice/registry/"; fi')
+"""What LibreOffice's package does when it is installed: these packages are only unpacked."""
 _PACKAGES = "python3-minimal,libpython3-stdlib,busybox-static"
 _NO_ENGINE_HINT = "start one (Debian: apt-get install docker.io), or go on without images"
 
@@ -190,8 +193,9 @@ def make_base(name: str = LOCAL_BASE, suite: str = "bookworm", packages: Sequenc
         included = ",".join([_PACKAGES, *sorted(packages)])
         hook = 'chroot "$1" /bin/busybox --install -s /bin'
         done = subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=extract", f"--include={included}", f"--extract-hook={hook}", suite,
-             str(layer)], env={**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}, capture_output=True, text=True, check=False)
+            ["mmdebstrap", "--quiet", "--variant=extract", f"--include={included}", f"--extract-hook={hook}",
+             f"--extract-hook={_OFFICE_SETUP}", suite, str(layer)],
+            env={**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or [""])[-1]
             raise Unavailable(f"mmdebstrap failed ({reason})", suite, "it needs root and a Debian mirror that answers")
