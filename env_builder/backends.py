@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from env_builder import bundle
 from env_builder.audit import AuditReport
 from env_builder.bundle import SCHEMA, validated
-from env_builder.company.content import NAME, CompanyContent, descriptors, write_content
+from env_builder.company.content import NAME, SOFTWARE, CompanyContent, descriptors, endpoints, write_content
 from env_builder.rooms import Rows
 from env_builder.runtime.apps import files, office
 from env_builder.runtime.apps.files import MODE
@@ -223,7 +223,8 @@ def _write_files(
 
 def company_source(content: CompanyContent, name: str = NAME) -> AppSource:
     """Return the app of a company, whose products share one world."""
-    return AppSource(name, office.KIND, content, {"app": office.COMPANY, "products": list(content.products)})
+    options = {"app": office.COMPANY, "products": list(content.products), "endpoints": endpoints(content)}
+    return AppSource(name, office.KIND, content, options | (SOFTWARE if "drive" in content.products else {}))
 
 
 def _write_office(folder: Path, content: OfficeContent | CompanyContent, options: Mapping[str, Any]) -> list[Row]:

@@ -81,7 +81,9 @@ def layers_of(directory: Path, compiled: Compiled | None = None) -> Layers:
         "format": manifest["format"], "apps": manifest["apps"], "room_digest": room_digest(manifest["files"]),
         "starts_from": manifest.get("starts_from"), "seeded": True, "privacy": manifest.get("privacy")}
     world = {Path(path).stem + PACKED: pack(contents[path].decode(), by) for path, by in NAMED_BY.items() if path in contents}
-    rest = {path: data for path, data in contents.items() if path not in NAMED_BY and not path.startswith("runtime/")}
+    world |= {path: data for path, data in contents.items() if Path(path).match("apps/*/versions.jsonl")}
+    rest = {path: data for path, data in contents.items()
+            if path not in NAMED_BY and path not in world and not path.startswith("runtime/")}
     rest["manifest.json"] = canonical(inside).encode() + b"\n"
     runtime = {path: data for path, data in contents.items() if path.startswith("runtime/")}
     if compiled is not None:

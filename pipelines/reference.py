@@ -64,6 +64,7 @@ VARIABLES = {
     "TRACEROOM_MEMORY": "Memory limit of a stage with its workers (`4GB`); beyond it the stage ends (docs/scale.md)",
     "TRACEROOM_WORKERS": "Number of workers beside the process; default: one per core but one",
     "ROOM_JOURNAL": "In an environment's container: path of the journal",
+    "TOOLS_FOLDER": "In an agent's container: folder where the files of the environment's apps lie (`/work`)",
     "TOOLS_SOCKET": "In an agent's container: socket that the environment listens on",
     "TRACEROOM_ADAPTERS": "In an agent's process: frameworks whose tool functions are replaced; set by `rollout --adapter`",
     "TRACEROOM_EPISODE_URL": "In an agent's process: address of its episode (docs/howto/agent.md); set by `rollout --agent`",

@@ -34,6 +34,11 @@ STAGES: tuple[Stage, ...] = (
         "work", "Find the pieces of work that people did in a company's apps: their kinds, and how well each ended.",
         (StageTable("core.work_events"), StageTable("mart.work_items")), ("apps",), "pipelines.building.work:work"),
     Stage(
+        "company_rooms", "Write one environment of the company with the tools of all its apps, and verify its tasks.",
+        (StageTable("mart.company_rooms"),), ("apps", "work", "sessions"),
+        "pipelines.building.company_rooms:company_rooms", ("[privacy]", "image", "base_image", "[audit]"),
+        intact="pipelines.building.company_rooms:hold"),
+    Stage(
         "starts", "Find where in its repository each session of coding began, and what became of its change.",
         (StageTable("mart.starts", (_SESSION,)), StageTable("mart.code_changes", (_SESSION,)),
          StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id"))), StageTable("mart.host_records")),
@@ -87,7 +92,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "environments", "Write, verify and publish an environment for each service, and its image where an engine answers.",
         (StageTable("mart.environments", (("services", "service"),)),),
-        ("sessions", "code_rooms", "site_rooms", "world", "outcomes", "tasks", "rewards", "variants"),
+        ("sessions", "company_rooms", "code_rooms", "site_rooms", "world", "outcomes", "tasks", "rewards", "variants"),
         "pipelines.building.environments:environments", ("image", "base_image", "[audit]", "[gates]"),
         outputs=("environments", "rewards", "unverified"), intact="pipelines.building.environments:hold"),
     Stage(
@@ -99,7 +104,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "apps", "work", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names", "outcomes",
+        ("extract", "apps", "work", "company_rooms", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names", "outcomes",
          "tasks", "rewards", "variants", "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

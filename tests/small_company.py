@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
+from env_builder.company.content import CompanyContent, company_content
 from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, PersonSight
 from env_builder.runtime.company.desk import Undecided
 from env_builder.runtime.office.tools import OfficeTool
@@ -63,3 +65,19 @@ def is_open(tools: Mapping[str, OfficeTool], desk: CompanyDesk, tool: str, **arg
     except Undecided:
         return True
     return False
+
+
+def sheets_of(key: str, at: float, name: str, owner: str, readers: list[str], **tabs: list[list[str]]) -> list[FieldVersion]:
+    """Return a workbook with its tabs."""
+    cells = {f"!{tab}": rows for tab, rows in tabs.items()}
+    return fields_of("sheet", key, at, name=name, owner=owner, readers=readers, modified=float(NOON + at), **cells)
+
+
+def content_of(*parts: list[FieldVersion]) -> CompanyContent:
+    """Return the content of the company's app, with the products that its records are of."""
+    return company_content(world_of(*parts).versions, [], {each: {"person": each} for each in (ADA, BEN, CLEO)}, {})
+
+
+def instant_at(at: float = 0) -> str:
+    """Return the ISO instant so many seconds from noon."""
+    return datetime.fromtimestamp(NOON + at, UTC).isoformat()

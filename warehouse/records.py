@@ -970,6 +970,24 @@ class SiteRoomRow(Record):
     n_tasks: int
 
 
+class CompanyRoomRow(Record):
+    """An environment of the company whose exports were read (`mart.company_rooms`)."""
+
+    environment: str
+    """Its name: of its folder."""
+    folder: str
+    """Where it lies in the folder of the run: `environments`, or `unverified` for tasks without a verified reward."""
+    content_digest: str
+    rewards_digest: str | None
+    """null: it has no rewards."""
+    image_id: str | None
+    """Of its image in the engine; null: none was made."""
+    image_skip_reason: str | None
+    """Why there is no image."""
+    n_tasks: int
+    n_tools: int
+
+
 class SiteWorkRow(Record):
     """What a person did on a site in one sitting, and how far it was what was asked for (`mart.site_work`)."""
 

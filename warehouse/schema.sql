@@ -132,6 +132,10 @@ create table if not exists mart.code_verdicts (
 create table if not exists mart.site_rooms (
     environment varchar primary key, host varchar not null, content_digest varchar not null,
     rewards_digest varchar not null, n_tasks bigint not null);
+create table if not exists mart.company_rooms (
+    environment varchar not null, folder varchar not null, content_digest varchar not null, rewards_digest varchar,
+    image_id varchar, image_skip_reason varchar, n_tasks bigint not null, n_tools bigint not null,
+    primary key (environment, folder));
 create table if not exists mart.site_work (
     session_id varchar not null, host varchar not null, person varchar, ask varchar, asked_by varchar, kind bigint,
     is_right boolean, broken varchar[] not null, complaint boolean not null, task_id varchar, primary key (session_id, host));

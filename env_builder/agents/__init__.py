@@ -21,8 +21,10 @@ from env_builder.process import EnvironmentProcess, Transport
 from env_builder.runtime import mcp
 from warehouse.errors import Unavailable
 
-METHODS = frozenset({"initialize", "ping", "tools/list", "tools/call", "traceroom/say", "traceroom/finish"})
+METHODS = frozenset({"initialize", "ping", "tools/list", "tools/call", "traceroom/say", "traceroom/finish", "traceroom/files",
+                     "traceroom/file", "traceroom/save"})
 """Requests that an agent may make."""
+SYNCHRONISE = ("python3", "-I", "-S", "/tools/tools.py", "sync")
 _WRITE = "import sys; open(sys.argv[1], 'wb').write(sys.stdin.buffer.read(int(sys.argv[2])))"
 
 
@@ -47,6 +49,7 @@ class AgentContainer:
         self._transport = transport
         self._run = run
         self._process = process
+        self._has_folder = bool(files_of(process))
         self._ready = threading.Event()
         self._connected = False
         self._lost: str | None = None
@@ -70,10 +73,14 @@ class AgentContainer:
         return self
 
     def run(self, program: Sequence[str], stdin: bytes = b"", timeout_s: float = 600.0) -> ProgramResult:
-        """Run a program in the container and wait for its end; after `timeout_s` the whole container is ended."""
+        """Run a program in the container and wait for its end; after `timeout_s` the whole container is ended. What it saved in
+        the working folder is saved in the environment then."""
         try:
             if self._lost is None:
-                return self._run(program, stdin, timeout_s)
+                done = self._run(program, stdin, timeout_s)
+                if self._has_folder and done.exit_code is not None:
+                    self._run(SYNCHRONISE, b"", timeout_s)
+                return done
         except Unavailable:
             if self._lost is None:
                 raise
@@ -110,6 +117,13 @@ class AgentContainer:
             self._ready.set()
             if self._connected:
                 self._transport.close()
+
+
+def files_of(process: EnvironmentProcess) -> list[Any]:
+    """Return the files of the working folder; none where the environment's runtime is too old for one."""
+    reply = process.forward({"jsonrpc": "2.0", "id": 0, "method": "traceroom/files"})
+    files: list[Any] = reply.get("result", {}).get("files", [])
+    return files
 
 
 def answer(line: bytes, process: EnvironmentProcess) -> dict[str, Any] | None:

@@ -4,8 +4,12 @@
     python3 /tools/tools.py list                        the tools, a JSON object a line
     python3 /tools/tools.py call NAME '{"a": 1}'        the answer's text; exit code 1 where it is an error
     python3 /tools/tools.py say TEXT                    the user's reply
+    python3 /tools/tools.py sync                        save what changed in the working folder, fetch the rest
     python3 /tools/tools.py mcp                         MCP over stdio, for any client of the protocol
     from tools import request, call, say                the same from Python, with /tools on sys.path
+
+Where apps have files (a drive's workbooks), they lie in TOOLS_FOLDER, by default /work. What was saved there is sent before
+each call of a tool, and what the call changed is fetched after it, so that files and tools show the same.
 
 Ships inside every agent's container: standard library only. In: lines of JSON-RPC on the socket (TOOLS_SOCKET, by default
 /tmp/tools.sock). Out: one numbered line on stdout for each, and the host's line on stdin under that number, which goes back to
@@ -15,7 +19,9 @@ Sees: one line at a time of up to `MAX_LINE` bytes. Does not see: whose program 
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -23,7 +29,8 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,6 +40,59 @@ MOST = 32
 PATIENCE_S = 5.0
 """How long a program may take to receive its answer."""
 PLACE = os.environ.get("TOOLS_SOCKET", "/tmp/tools.sock")
+FOLDER = os.environ.get("TOOLS_FOLDER", "/work")
+SYNCHRONISE = "tools/sync"
+"""A request that is answered here: send what was saved, fetch what changed."""
+_LARGEST = 700_000
+
+
+Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
+"""Makes a request: method, params -> result. ToolsError, OSError, EOFError."""
+
+
+class WorkingFolder:
+    """Files of the environment's apps in a folder of this machine."""
+
+    def __init__(self, ask: Ask, root: Path) -> None:
+        self._ask, self._root = ask, root
+        self._hashes: dict[str, tuple[str, str]] = {}
+        """Path -> hash of the file here, and of the file there when they were the same last."""
+        self._folders: set[str] = set()
+
+    def fetch(self) -> None:
+        """Write the files that changed in the environment since they were fetched."""
+        for row in self._ask("traceroom/files", {})["files"]:
+            path, there = row["path"], row["sha256"]
+            place = self._root / path
+            if self._hashes.get(path, ("", ""))[1] == there and place.is_file():
+                continue
+            content = base64.b64decode(self._ask("traceroom/file", {"path": path})["content"])
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+            self._folders.add(path.partition("/")[0])
+            self._hashes[path] = there, there
+
+    def send(self) -> list[str]:
+        """Save the files that changed here; return what became of each, a sentence a file."""
+        answers = []
+        for folder in sorted(self._folders):
+            for place in sorted((self._root / folder).glob("*")):
+                path = place.relative_to(self._root).as_posix()
+                if place.name.startswith((".", "~")) or place.is_symlink() or not place.is_file():
+                    continue   # programs' own, such as locks
+                if place.stat().st_size > _LARGEST:
+                    continue
+                content = place.read_bytes()
+                here = hashlib.sha256(content).hexdigest()
+                if self._hashes.get(path, ("",))[0] != here:
+                    given = {"path": path, "content": base64.b64encode(content).decode()}
+                    result = self._ask("traceroom/save", given)
+                    answers.append("".join(part.get("text", "") for part in result["content"]))
+                    self._hashes[path] = here, self._hashes.get(path, ("", ""))[1]
+        if answers:
+            listed = {row["path"]: row["sha256"] for row in self._ask("traceroom/files", {})["files"]}
+            self._hashes = {path: (here, listed.get(path, "")) for path, (here, _) in self._hashes.items()}
+        return answers
 
 
 class ToolsError(Exception):
@@ -77,6 +137,9 @@ def serve(place: str = PLACE) -> None:
         clients: dict[socket.socket, bytes] = {}
         numbers = itertools.count()
         _exchange(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', next(numbers))
+        folder = WorkingFolder(partial(_ask, numbers), Path(FOLDER))
+        with contextlib.suppress(ToolsError, OSError):
+            folder.fetch()
         while True:
             for key, _ in ready.select():
                 if key.fileobj is listening:
@@ -84,7 +147,7 @@ def serve(place: str = PLACE) -> None:
                 elif not isinstance(key.fileobj, socket.socket):  # asked past the socket; or the host is gone
                     if not sys.stdin.buffer.readline():
                         return
-                elif not _forward(key.fileobj, clients, numbers):
+                elif not _forward(key.fileobj, clients, numbers, folder):
                     ready.unregister(key.fileobj)
                     del clients[key.fileobj]
                     key.fileobj.close()
@@ -112,7 +175,37 @@ def _exchange(line: bytes, number: int) -> bytes:
     raise EOFError
 
 
-def _forward(one: socket.socket, clients: dict[socket.socket, bytes], numbers: Iterator[int]) -> bool:
+def _ask(numbers: Iterator[int], method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Make a request of this process's own. Errors: ToolsError, EOFError."""
+    line = json.dumps({"jsonrpc": "2.0", "id": "folder", "method": method, "params": params}).encode()
+    reply = json.loads(_exchange(line, next(numbers)) or b'{"error": {"message": "no reply"}}')
+    if "error" in reply:
+        raise ToolsError(reply["error"]["message"])
+    result: dict[str, Any] = reply["result"]
+    return result
+
+
+def _in_step(line: bytes, numbers: Iterator[int], folder: WorkingFolder) -> bytes:
+    """Return the answer to a program's line, the working folder being the same as the environment's before and after it."""
+    message: Any = None
+    with contextlib.suppress(ValueError, RecursionError):
+        message = json.loads(line)
+    method = message.get("method") if isinstance(message, dict) else None
+    if method not in ("tools/call", "traceroom/finish", SYNCHRONISE):
+        return _exchange(line, next(numbers))
+    answers: list[str] = []
+    with contextlib.suppress(ToolsError, OSError):
+        answers = folder.send()
+    own = {"jsonrpc": "2.0", "id": message.get("id"), "result": {"answers": answers}}
+    answer = json.dumps(own).encode() if method == SYNCHRONISE else _exchange(line, next(numbers))
+    with contextlib.suppress(ToolsError, OSError):
+        folder.fetch()
+    return answer
+
+
+def _forward(
+    one: socket.socket, clients: dict[socket.socket, bytes], numbers: Iterator[int], folder: WorkingFolder,
+) -> bool:
     """Forward what a program sent; False once it cannot send more."""
     try:
         data = one.recv(65536)
@@ -121,7 +214,7 @@ def _forward(one: socket.socket, clients: dict[socket.socket, bytes], numbers: I
             return False
         clients[one] = rest
         for line in lines:
-            answer = _exchange(line, next(numbers))
+            answer = _in_step(line, numbers, folder)
             if answer:
                 one.sendall(answer + b"\n")
     except (OSError, EOFError):
@@ -157,6 +250,9 @@ def main(words: list[str]) -> int:
             text, is_error = call(name, json.loads(rest[0]) if rest else {})
             print(text)
             return int(is_error)
+        case ["sync"]:
+            for answer in request(SYNCHRONISE)["answers"]:
+                print(answer)
         case ["say", text]:
             print(say(text) or "")
         case _:

@@ -26,6 +26,12 @@ NAME = "company"
 _RECORDS = {"slack": "slack_channel", "jira": "jira", "confluence": "wiki", "github": "gh", "gmail": "mail",
             "calendar_events": "cal", "drive": "sheet"}
 """Product -> class of records that only its exports hold."""
+SOFTWARE = {"software": ["python3-openpyxl"], "optional_software": ["libreoffice-calc-nogui"]}
+"""Debian packages that an agent's image should have, or may have, for work on the files of a drive (docs/containers.md)."""
+_ENDPOINTS = {"calendar_events": "calendar"}
+"""Product -> name of its endpoint, where it is another."""
+OWN = "company"
+"""Endpoint of the company's own tools."""
 DESCRIPTORS = Path(__file__).parent / "descriptors"
 """A file a public server: where its descriptors are from, with the licence, then a descriptor a line."""
 
@@ -85,3 +91,12 @@ def descriptors(content: CompanyContent) -> list[dict[str, Any]]:
     public = tools_of(content.products)
     own = [tool for tool in (content.induced or {}).get("descriptors", ()) if tool["name"] not in public]
     return sorted([*(declared[name] for name in public), *own], key=lambda tool: str(tool["name"]))
+
+
+def endpoints(content: CompanyContent) -> dict[str, list[str]]:
+    """Return the tools of each app, by the name of the endpoint that a server may offer for it alone; those that are the
+    company's own together."""
+    own = {tool["name"] for tool in (content.induced or {}).get("descriptors", ())}
+    named = {_ENDPOINTS.get(product, product): sorted(tools_of((product,))) for product in content.products}
+    rest = sorted(own.difference(*named.values()))
+    return {**named, **({OWN: rest} if rest else {})}

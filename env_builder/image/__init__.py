@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from env_builder.agents import AgentContainer
+from env_builder.agents import AgentContainer, files_of
 from env_builder.image.containers import AGENT_LIMITS, DEFAULT_LIMITS, ContainerLimits, ContainerTransport
 from env_builder.layers import (
     AGENT_WAY,
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 __all__ = [
-    "AGENT_LIMITS", "DEFAULT_BASE", "DEFAULT_LIMITS", "LOCAL_BASE", "ContainerLimits", "ContainerTransport", "ImageResult",
+    "AGENT_LIMITS", "DEFAULT_BASE", "DEFAULT_LIMITS", "LOCAL_BASE", "OFFICE_BASE", "ContainerLimits", "ContainerTransport",
+    "ImageResult",
     "agent", "build", "engine", "image_of", "make_base", "save", "start", "task_lookup"]
 
 DEFAULT_BASE = (
@@ -55,9 +56,15 @@ DEFAULT_BASE = (
 """Python 3.11.16 on Debian 12, the registry's index of all platforms."""
 LOCAL_BASE = "traceroom-base:bookworm"
 """Name of the base that `traceroom base-image` makes."""
+OFFICE_BASE = "traceroom-office:bookworm"
+"""Name of the base with more Debian packages that `traceroom base-image --with PACKAGE` makes: that of agents who work on the
+files of a drive, where an engine has it."""
 COMPILE_S = 120.0
 """Seconds that compiling a runtime may take."""
 _EPOCH = "1767225600"
+_OFFICE_SETUP = ('registry="$1/usr/lib/libreoffice/share/.registry"; '
+                 'if [ -d "$registry" ]; then cp -r "$registry/." "$1/etc/libreoffice/registry/"; fi')
+"""What LibreOffice's package does when it is installed: these packages are only unpacked."""
 _PACKAGES = "python3-minimal,libpython3-stdlib,busybox-static"
 _NO_ENGINE_HINT = "start one (Debian: apt-get install docker.io), or go on without images"
 
@@ -161,17 +168,21 @@ def task_lookup(directory: Path) -> TaskLookup:
 def agent(process: EnvironmentProcess, base: str | None = None, limits: ContainerLimits = AGENT_LIMITS) -> AgentContainer:
     """Start a container for an agent's own programs, from the image `base` with the client of the environment's tools on top.
 
-    Only what its programs are given and what the environment answers reaches it. Unavailable if it does not start.
+    Only what its programs are given and what the environment answers reaches it. Without a `base`, an agent with files of apps
+    in its working folder gets OFFICE_BASE if the engine has it. Unavailable if it does not start.
     """
     client = engine()
+    if base is None and files_of(process) and client.images.list(OFFICE_BASE):
+        base = OFFICE_BASE
     below, name = _base(client, base)
     image_id = _on_top(client, below, f"traceroom/agent:{digest(name)[:12]}", [agent_layer()], AGENT_WAY)
     transport = ContainerTransport(client, image_id, [], limits, AGENT_WAY)
     return AgentContainer(transport, transport.run, process).wait_until_ready()
 
 
-def make_base(name: str = LOCAL_BASE, suite: str = "bookworm") -> str:
-    """Make a small base image from Debian packages with mmdebstrap and load it as `name`; returns its id.
+def make_base(name: str = LOCAL_BASE, suite: str = "bookworm", packages: Sequence[str] = ()) -> str:
+    """Make a small base image from Debian packages with mmdebstrap and load it as `name`; returns its id. `packages`: more of
+    them, such as python3-openpyxl for agents that work on workbooks.
 
     62 MB, some seconds, needs root and a Debian mirror. The same packages give the same id.
     """
@@ -179,10 +190,12 @@ def make_base(name: str = LOCAL_BASE, suite: str = "bookworm") -> str:
         layer, archive = Path(scratch, "layer.tar"), Path(scratch, "image.tar")
         if shutil.which("mmdebstrap") is None:
             raise Unavailable("mmdebstrap is not installed", hint="apt-get install mmdebstrap, or name another base image")
+        included = ",".join([_PACKAGES, *sorted(packages)])
         hook = 'chroot "$1" /bin/busybox --install -s /bin'
         done = subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=extract", f"--include={_PACKAGES}", f"--extract-hook={hook}", suite,
-             str(layer)], env={**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}, capture_output=True, text=True, check=False)
+            ["mmdebstrap", "--quiet", "--variant=extract", f"--include={included}", f"--extract-hook={hook}",
+             f"--extract-hook={_OFFICE_SETUP}", suite, str(layer)],
+            env={**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or [""])[-1]
             raise Unavailable(f"mmdebstrap failed ({reason})", suite, "it needs root and a Debian mirror that answers")

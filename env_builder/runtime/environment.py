@@ -6,6 +6,7 @@ grader into one process: for trusted policies only.
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections import Counter
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
 from .admission import MAX_EPISODE, MAX_TEXT, admitted, is_well_formed, well_formed
-from .apps import App, AppState, CompositeApp, LeavingState, ReceivingState, Start, load_app
+from .apps import App, AppState, CompositeApp, FolderState, LeavingState, ReceivingState, Start, load_app
 from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
 from .changes import last_changes
@@ -27,46 +28,12 @@ from .perturbations import Perturbations
 from .records import Ended, Episode, Grade, Limits, Observation, Result, Task
 from .relabelling import SWITCHES as RELABELLINGS
 from .relabelling import Relabelling
+from .remembering import Memory, MemoryNode
 from .rubrics import ParsedRubric
 from .user import CHARACTERS, ScriptedUser, UserConversation, UserProgress
 
 _UNPROVEN = frozenset({"unknown", "model", "assumed"})
 """Tiers of answers that no log bears out."""
-
-
-class MemoryNode(dict[tuple[str, str], tuple[Result, Any, "MemoryNode"]]):
-    """One state: call (tool, canonical arguments) made from it -> answer, snapshot of the state after it, and its node."""
-
-    __slots__ = ()
-
-
-class Memory:
-    """The calls of all episodes as a tree, so that forks of one episode and the rollouts of a group do not compute them again.
-
-    A call that was made from the same node before gives the same answer and leads to the same state (an answer that repeats an
-    argument has its fields in the order of the first caller). Bounded, and dropped whole when it is full.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._starts: dict[Any, MemoryNode] = {}
-        self._n_calls = 0
-
-    def begin(self, start: Any) -> MemoryNode:
-        if self._n_calls >= self._most:
-            self._starts, self._n_calls = {}, 0
-        return self._starts.setdefault(start, MemoryNode())
-
-    def call(self, node: MemoryNode, state: AppState, tool: str, arguments: Any, key: str) -> tuple[Result, MemoryNode]:
-        """Take a call that was made from this node before from memory; let `state` answer any other, and keep it."""
-        reached = node.get((tool, key))
-        if reached is not None:
-            state.restore(reached[1])
-        else:
-            result = state.call(tool, arguments, key)
-            self._n_calls += 1
-            reached = node[tool, key] = result, state.snapshot(), MemoryNode()
-        return reached[0], reached[2]
 
 
 LONGEST, LATEST = 2000, 20
@@ -137,6 +104,8 @@ def _step(row: dict[str, Any]) -> str:
 
 
 FORMAT = "traceroom-environment/2"
+SAVE_FILE = "save_file"
+"""The tool that saves a file of the working folder, in apps that have one."""
 _FORMAT_1 = "traceroom-environment/1"
 _NO_OBJECT = "the arguments are no JSON object"
 _OVER = Result("the episode has ended; reset the environment to begin another", True, "unknown")
@@ -293,7 +262,7 @@ class Environment:
             raise KeyError(f"no task {task_id!r} in this environment; it has {len(self.tasks)}, {there}")
         fresh = self._perturbations.seed if "fresh" in self._perturbations.switches else None
         self._begin(task, Start(task.starts_at, frozenset(task.session_ids), fresh, self._perturbations.layout, task.task_id,
-                                self._perturbations.expiry))
+                                self._perturbations.expiry, task.acting_for))
         self._limits = limits or task.limits
         opening = [*map(dict, task.opening)]
         if self._perturbations.switches and not set(RELABELLINGS).isdisjoint(self._perturbations.switches):
@@ -404,6 +373,14 @@ class Environment:
         if self._relabelling is not None or not self._is_open():
             return self.call(row["tool"], row.get("arguments"))
         return self._call(row["tool"], row.get("arguments"), row)
+
+    def folder(self) -> Mapping[str, bytes]:
+        """Return path -> content of the files of the agent's working folder, as the apps have them now."""
+        return cast(FolderState, self._state).folder() if self._app.has_folder else {}
+
+    def save(self, path: str, content: bytes) -> Result:
+        """Save a file of the working folder: a call of a tool that is in no list of tools."""
+        return self.call(SAVE_FILE, {"path": path, "content": base64.b64encode(content).decode()})
 
     def say(self, text: str) -> str | None:
         """Say something to the user; return the answer, or None if the user waits, has no more to say or has left.

@@ -102,7 +102,7 @@ def pack(lines: str, by: tuple[str, str]) -> bytes:
 
 def task_of(row: dict[str, Any]) -> Task:
     """Return a row of tasks.jsonl as a `Task`."""
-    fields = {name: row[name] for name in Task._fields if name != "prefix"}
+    fields = {name: row[name] for name in Task._fields if name not in ("prefix", "acting_for")}
     return Task(**fields | {
         "session_ids": tuple(row["session_ids"]), "limits": Limits(**row["limits"]), "opening": tuple(row["opening"]),
-        "prefix": tuple(row.get("prefix", ()))})
+        "prefix": tuple(row.get("prefix", ())), "acting_for": row.get("acting_for")})

@@ -16,6 +16,7 @@ Sees: one line at a time, up to `MAX_LINE` bytes. Does not see: who sends it; an
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import time
@@ -26,7 +27,8 @@ from typing import Any, BinaryIO
 
 from . import briefing, pacing
 from .admission import FAILURES, well_formed
-from .environment import Environment
+from .canonical import digest
+from .environment import SAVE_FILE, Environment
 from .files import task_of
 from .records import Observation, Result, Task
 
@@ -218,7 +220,7 @@ class McpServer:
             result = handler(episode, params)
         except RequestError as error:
             return error_reply(identity, error.code, str(error), error.data)
-        except (KeyError, ValueError, RecursionError) as error:  # the environment rejects the request
+        except (LookupError, ValueError, RecursionError) as error:  # the environment rejects the request
             return error_reply(identity, INVALID_PARAMS, str(error.args[0] if error.args else error))
         except OSError as error:
             return error_reply(identity, INTERNAL_ERROR, f"what is bound to a tool does not answer ({error})")
@@ -449,7 +451,33 @@ def _finish(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
     return {"ended": episode.environment.ended}
 
 
+def _files(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    """List the files of the agent's working folder."""
+    return {"files": [{"path": path, "size": len(content), "sha256": digest(content)}
+                      for path, content in sorted(episode.environment.folder().items())]}
+
+
+def _file(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    content = episode.environment.folder().get(str(params.get("path")))
+    if content is None:
+        raise RequestError(INVALID_PARAMS, f"no file {params.get('path')!r}")
+    return {"content": base64.b64encode(content).decode()}
+
+
+def _save(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
+    """Save a file of the working folder, as an act of the agent."""
+    path, content = params.get("path"), params.get("content")
+    if not isinstance(path, str) or not isinstance(content, str):
+        raise RequestError(INVALID_PARAMS, "save takes path and content (base64)")
+    environment = episode.environment
+    if environment.ended is not None:
+        raise RequestError(INVALID_PARAMS, f"the episode has ended ({environment.ended})")
+    result = environment.call(SAVE_FILE, {"path": path, "content": content})
+    return _text(result.content, result.is_error, {"traceroom/ended": environment.ended})
+
+
 _CONTROL: dict[str, Handler] = {
+    "traceroom/files": _files, "traceroom/file": _file, "traceroom/save": _save,
     RESET: _reset, CLOSE: _journal, "traceroom/journal": _journal, "traceroom/say": _say, "traceroom/learn": _learn,
     "traceroom/finish": _finish,
     "traceroom/state": lambda episode, params: {

@@ -40,6 +40,8 @@ class Task(NamedTuple):
     derived_from: str | None = None
     prefix: tuple[dict[str, Any], ...] = ()
     """Steps that were made before the agent's first move, as a known solution has them (docs/environment.md)."""
+    acting_for: str | None = None
+    """Whom the agent works for, in apps where somebody has to act; None: the sessions tell."""
 
     @property
     def user_turns(self) -> tuple[str, ...]:

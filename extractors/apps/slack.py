@@ -3,7 +3,9 @@
 Sees: messages with their threads, the time of the last edit, who joined and left a channel, renames, topics and archiving
 where a message of the channel reports them.
 Does not see, and says so: the text before an edit, when a reaction came, topics without a time, status texts, when an
-account was deactivated, who left without a message. Deleted messages are not in an export at all.
+account was deactivated, who left without a message. Deleted messages are not in an export at all; where an app recorded
+`message_deleted` among the messages, the message was there until then, and what it said is not kept. `message_changed` tells
+the text before an edit.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 from extractors.apps.version import (
     BEGINNING,
     NEVER_KNOWN,
+    PRESENT,
     AppRow,
     AppVersion,
     CompanyApp,
@@ -30,6 +33,8 @@ _CHANGES = {"channel_name": "name", "group_name": "name", "channel_topic": "topi
             "channel_purpose": "purpose", "group_purpose": "purpose"}
 _ERRORS = (KeyError, TypeError, ValueError, AttributeError)
 _FILE_FIELDS = ("id", "name", "mimetype", "title", "size")
+_EVENTS = ("message_deleted", "message_changed")
+"""Subtypes of events about messages."""
 _JOINS, _LEAVES = ("channel_join", "group_join"), ("channel_leave", "group_leave")
 
 
@@ -47,6 +52,29 @@ def micros(ts: Any) -> int:
     """Return `1772440735.063157` in microseconds, exactly. Errors: ValueError."""
     whole, _, rest = str(ts).partition(".")
     return int(whole) * 1_000_000 + int((rest + "000000")[:6])
+
+
+class _MessageEvents:
+    """What an app recorded of messages: edits and deletions, as the Events API gives them."""
+
+    def __init__(self) -> None:
+        self.gone: dict[str, tuple[int, dict[str, Any]]] = {}
+        """Message -> when it was deleted, and the message without what it said."""
+        self.edits: dict[str, list[tuple[int, str | None, str, str | None]]] = {}
+        """Message -> (instant, text before, text after, who)"""
+
+    def add(self, channel: str, row: dict[str, Any]) -> None:
+        """Take in an event. Errors: `_ERRORS`."""
+        before, channel = row.get("previous_message") or {}, str(row.get("channel") or channel)
+        if row["subtype"] == "message_deleted":
+            ts = str(row.get("deleted_ts") or before["ts"])
+            rest = {name: before[name] for name in ("user", "thread_ts", "subtype") if name in before}
+            self.gone[f"{channel}/{ts}"] = max(micros(row["ts"]), micros(ts)), {"ts": ts, **rest}
+            return
+        after = row["message"]
+        edit = after.get("edited") or {}
+        self.edits.setdefault(f"{channel}/{after['ts']}", []).append((
+            micros(edit.get("ts") or row["ts"]), before.get("text"), str(after.get("text") or ""), edit.get("user")))
 
 
 class _SlackRoom:
@@ -103,8 +131,14 @@ def _workspace(root: str, files: list[ExportFile]) -> Iterator[AppRow]:
                 except _ERRORS as error:
                     yield bad_row(file, str(index), error)
     last_seen: dict[str, int] = {}
+    events = _MessageEvents()
     for file in days:
-        yield from _day(file, rooms, last_seen)
+        if any(each.encode() in file.content for each in _EVENTS):
+            yield from _noted(file, rooms, events)
+    for file in days:
+        yield from _day(file, rooms, last_seen, events)
+    for key, (at, message) in events.gone.items():
+        yield from list(_deleted(key, message, at))
     born = {account: at for room in rooms.values() if room.row.get("is_general")
             for at, account, joined in sorted(room.joins, reverse=True) if joined}
     for account, row in accounts.items():
@@ -115,15 +149,46 @@ def _workspace(root: str, files: list[ExportFile]) -> Iterator[AppRow]:
             yield from _channel(room, gone)
 
 
-def _day(file: ExportFile, rooms: dict[str, _SlackRoom], last_seen: dict[str, int]) -> Iterator[AppRow]:
+def _channel_of(file: ExportFile, rooms: dict[str, _SlackRoom]) -> str:
+    name = file.folder.rsplit("/", 1)[-1]
+    return rooms[name].id if name in rooms else name
+
+
+def _noted(file: ExportFile, rooms: dict[str, _SlackRoom], events: _MessageEvents) -> Iterator[AppRow]:
+    """Note the events among the messages of a day; yield those that are none."""
+    rows = file.json()
+    for index, row in enumerate(rows if isinstance(rows, list) else ()):
+        try:
+            if row.get("subtype") in _EVENTS:
+                events.add(_channel_of(file, rooms), row)
+        except _ERRORS as error:
+            yield bad_row(file, str(index), error)
+
+
+def _deleted(key: str, row: dict[str, Any], gone_at: int) -> Iterator[AppVersion]:
+    """Yield that a message was there until it was deleted; what it said is not kept."""
+    at, user = micros(row["ts"]), row.get("user")
+    fields = {"channel": key.partition("/")[0], "ts": row["ts"], "user": user, "deleted": False,
+              "thread_ts": None if row.get("thread_ts") == row["ts"] else row.get("thread_ts"), "subtype": row.get("subtype")}
+    for field, value in fields.items():
+        if value is not None:
+            yield AppVersion(MESSAGE, key, field, value, at, 0, user)
+    for field in ("text", "reactions"):
+        yield AppVersion(MESSAGE, key, field, None, at, 0, user, NEVER_KNOWN)
+    yield AppVersion(MESSAGE, key, PRESENT, False, gone_at, 0, user)
+
+
+def _day(file: ExportFile, rooms: dict[str, _SlackRoom], last_seen: dict[str, int], events: _MessageEvents) -> Iterator[AppRow]:
     room = rooms.get(file.folder.rsplit("/", 1)[-1])
-    channel = room.id if room else file.folder.rsplit("/", 1)[-1]
+    channel = _channel_of(file, rooms)
     rows = file.json()
     if not isinstance(rows, list):
         yield bad_row(file, "", "a day is a list of messages")
         return
     for index, row in enumerate(rows):
         try:
+            if row.get("subtype") in _EVENTS or f"{channel}/{row['ts']}" in events.gone:
+                continue
             at = micros(row["ts"])
             user = row.get("user") or row.get("bot_id")
             if user is not None and not isinstance(user, str):
@@ -132,12 +197,14 @@ def _day(file: ExportFile, rooms: dict[str, _SlackRoom], last_seen: dict[str, in
                 last_seen[user] = max(last_seen.get(user, 0), at)
             if room is not None:
                 _report(room, row, at, user)
-            yield from list(_message(channel, row, at, user, f"{file.path}#{row['ts']}"))
+            edits = events.edits.get(f"{channel}/{row['ts']}", [])
+            yield from list(_message(channel, row, at, user, f"{file.path}#{row['ts']}", edits))
         except _ERRORS as error:
             yield bad_row(file, str(index), error)
 
 
-def _message(channel: str, row: dict[str, Any], at: int, user: str | None, record: str) -> Iterator[AppVersion]:
+def _message(channel: str, row: dict[str, Any], at: int, user: str | None, record: str,
+             edits: list[tuple[int, str | None, str, str | None]]) -> Iterator[AppVersion]:
     ts = str(row["ts"])
     edit = row.get("edited") or {}
     edited = micros(edit["ts"]) if edit.get("ts") else BEGINNING
@@ -151,7 +218,15 @@ def _message(channel: str, row: dict[str, Any], at: int, user: str | None, recor
     for field, value in fields.items():
         if value is not None:
             yield AppVersion(MESSAGE, key, field, value, at, 0, user, BEGINNING, record)
-    yield AppVersion(MESSAGE, key, "text", row.get("text") or "", at, 0, user, edited, record)
+    if edits:
+        first_at, first, _, _ = min(edits)
+        yield AppVersion(MESSAGE, key, "text", first, at, 0, user, BEGINNING if first is not None else first_at, record)
+        for edit_at, _, text, editor in sorted(edits):
+            yield AppVersion(MESSAGE, key, "text", text, edit_at, 0, editor, BEGINNING, record)
+        if edited > max(edits)[0]:
+            yield AppVersion(MESSAGE, key, "text", row.get("text") or "", edited, 0, edit.get("user"), BEGINNING, record)
+    else:
+        yield AppVersion(MESSAGE, key, "text", row.get("text") or "", at, 0, user, edited, record)
     yield AppVersion(MESSAGE, key, "reactions", reactions, at, 0, user, NEVER_KNOWN if reactions else BEGINNING, record)
     if edited:
         yield AppVersion(MESSAGE, key, "edited", None, at, 0, user, NEVER_KNOWN, record)

@@ -80,8 +80,9 @@ def environments(store: Store, settings: Settings) -> Counts:
     store.change("delete from raw.audits where list_contains($gone, service)", None,
                  gone=sorted({*partitions.gone} - {*partitions.stale}))
     made = store.table("mart.environments")
-    unverified = {*names.values(), *declared.values()}
-    published = {*made["environment"], *store.table("mart.code_rooms")["environment"],
+    company = dict(store.table("mart.company_rooms").select("folder", "environment").iter_rows())
+    unverified = {*names.values(), *declared.values(), company.get("unverified")}
+    published = {*made["environment"], company.get("environments"), *store.table("mart.code_rooms")["environment"],
                  *store.table("mart.site_rooms")["environment"]}
     for folders, current in ((settings.unverified, unverified), (settings.environments, published)):
         for folder in folders.glob("*"):

@@ -187,16 +187,21 @@ def _unread_row(row: dict[str, Any]) -> dict[str, Any]:
 
 def base_image(
     name: Annotated[str | None, typer.Option(help="Name of the image.", show_default=False)] = None,
-    suite: Annotated[str, typer.Option(help="Debian release of the packages.")] = "bookworm", json: Json = False
+    suite: Annotated[str, typer.Option(help="Debian release of the packages.")] = "bookworm",
+    packages: Annotated[list[str] | None, typer.Option(
+        "--with", help="Debian package that it has besides, such as python3-openpyxl; repeatable. The image is then that of "
+        "agents who work on files.", show_default=False)] = None, json: Json = False,
 ) -> None:
     """Build the small base image from Debian packages, if no image registry is reachable."""
-    from env_builder.image import LOCAL_BASE, make_base
+    from env_builder.image import LOCAL_BASE, OFFICE_BASE, make_base
 
+    called = name or (OFFICE_BASE if packages else LOCAL_BASE)
     with console.status("Building the base image from Debian packages"):
-        image_id = make_base(name or LOCAL_BASE, suite)
-    say(f"[bold]{escape(name or LOCAL_BASE)}[/] is {image_id}; runs use it if the default base image is missing")
+        image_id = make_base(called, suite, packages or ())
+    what = "agents who work on files use it" if packages else "runs use it if the default base image is missing"
+    say(f"[bold]{escape(called)}[/] is {image_id}; {what}")
     if json:
-        data({"name": name or LOCAL_BASE, "image_id": image_id})
+        data({"name": called, "image_id": image_id})
 
 
 def export(

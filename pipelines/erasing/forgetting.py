@@ -15,6 +15,7 @@ from extractors.privacy import KINDS
 from extractors.privacy.fields import guessed
 from extractors.privacy.letters import is_listed
 from pipelines.erasing import folders
+from pipelines.erasing.accounts import accounts_of, environments_of
 from pipelines.erasing.finding import find
 from pipelines.erasing.folders import Trace
 from pipelines.erasing.identifiers import Identifiers, known_of
@@ -69,10 +70,13 @@ def forget(
     with writing(settings.warehouse, "forgetting somebody", waiting), Store.open(settings.warehouse) as store:
         settings.rename_old_folders()
         name_match = known_of(store, stored_forms(store, subject))
-        person = Identifiers([form for value in (subject, *also) for form in stored_forms(store, value)] + name_match.values)
+        forms = [form for value in (subject, *also) for form in stored_forms(store, value)]
+        accounts = accounts_of(store, forms)
+        person = Identifiers(forms + name_match.values, accounts)
         theirs = find(store, person, name_match)
         in_file = Trace(person, theirs.lineage).in_file
-        gone = [] if theirs.is_nothing else folders.to_withdraw(settings, places_of(store, theirs.services))
+        names = [*places_of(store, theirs.services), *(environments_of(store) if accounts else ())]
+        gone = folders.to_withdraw(settings, names) if accounts or not theirs.is_nothing else []
         images = store.read("select image_id from mart.environments where image_id is not null and service in "
                             "(select unnest($services))", services=theirs.services)["image_id"].to_list()
         report = Forgot(

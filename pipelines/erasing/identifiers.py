@@ -73,8 +73,14 @@ def pattern(core: str, is_word: bool) -> re.Pattern[str]:
 class Identifiers:
     """The values that identify one person."""
 
-    def __init__(self, values: Iterable[str]) -> None:
-        self.values = list(dict.fromkeys(value.strip() for value in values if value.strip()))
+    def __init__(self, values: Iterable[str], accounts: Iterable[str] = ()) -> None:
+        """`accounts`: ids of the person's accounts in a company's apps, words wherever they have a letter."""
+        self._accounts = {value.strip() for value in accounts if any(map(str.isalpha, value))}
+        self.values = list(dict.fromkeys(value.strip() for value in (*values, *accounts) if value.strip()))
+
+    def is_word(self, value: str) -> bool:
+        """Whether one of the values identifies the person wherever it is."""
+        return value in self._accounts or is_word(value)
 
     @cached_property
     def needles(self) -> list[str]:
@@ -85,7 +91,7 @@ class Identifiers:
     def _patterns(self) -> list[re.Pattern[str]]:
         patterns = []
         for words in (True, False):
-            cores = [re.escape(each) for value in self.values if is_word(value) is words for each in spellings(value)]
+            cores = [re.escape(each) for value in self.values if self.is_word(value) is words for each in spellings(value)]
             if cores:
                 patterns.append(pattern("|".join(sorted(cores, key=len, reverse=True)), words))
         return patterns

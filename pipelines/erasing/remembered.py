@@ -24,7 +24,7 @@ import polars as pl
 from extractors.reading import Reading
 from pipelines import progress
 from pipelines.erasing.finding import Theirs
-from pipelines.erasing.identifiers import Identifiers, is_word, pattern, shape_of, spellings
+from pipelines.erasing.identifiers import Identifiers, pattern, shape_of, spellings
 from pipelines.privacy.keys import keyed_hash, owner_key
 from warehouse.errors import InputError
 from warehouse.records import Decision, Forgotten, frame
@@ -61,7 +61,7 @@ def rows_of(key: bytes, person: Identifiers, theirs: Theirs) -> pl.DataFrame:
     """Return the hashes of a person (`raw.forgotten`)."""
     rows = [_row(key, "key")]
     for value in person.values:
-        kind = "word" if is_word(value) else "field"
+        kind = "word" if person.is_word(value) else "field"
         rows += [_row(key, "identifier", each, form=f"{kind} {shape_of(each)}") for each in spellings(value)]
     rows += [_row(key, "session", source, name) for source, name in theirs.names]
     rows += [_row(key, "event", event_id) for event_id in theirs.events["event_id"]]

@@ -14,9 +14,10 @@ from typing import Any
 import polars as pl
 
 from pipelines.building.environments import names_of
+from pipelines.erasing.accounts import erase_versions
 from pipelines.erasing.finding import Theirs, rows_with
 from pipelines.erasing.identifiers import Identifiers
-from pipelines.erasing.remembered import TABLE, hashed, mark_records, rows_of, without_events
+from pipelines.erasing.remembered import TABLE, hashed, mark_records, remembered, rows_of, without_events
 from pipelines.stages import STAGES
 from warehouse.schema import layout
 from warehouse.store import Store
@@ -62,8 +63,11 @@ def erase(store: Store, key: bytes, person: Identifiers, theirs: Theirs) -> dict
             store.change(f"delete from {name} where service in (select unnest($services))", None, services=theirs.services)
         store.change("delete from raw.cache", None)
         _delete_decisions(store, theirs)
-        _delete_mentions(store, key, person)
         store.append_new(TABLE, rows_of(key, person, theirs))
+        forgotten = remembered(store)
+        if forgotten is not None and store.count("core.versions"):
+            erase_versions(store, forgotten)
+        _delete_mentions(store, key, person)
         store.change("delete from raw.stages")   # each has something to do in the next run
         n_gone = {table: n - store.count(table) for table, n in before.items() if table != "raw.stages"}
     rows = {table: n for table, n in n_gone.items() if n > 0} | ({"raw.records": n_records} if n_records else {})

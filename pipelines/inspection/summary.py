@@ -17,7 +17,9 @@ ORDER = (
 """Stages in the order that a session goes through them; others come after."""
 _ROOMS = """
     select environment, repository as of_what, n_tasks from mart.code_rooms
-    union all select environment, host, n_tasks from mart.site_rooms order by environment"""
+    union all select environment, host, n_tasks from mart.site_rooms
+    union all select environment, 'the company', n_tasks from mart.company_rooms where folder = 'environments'
+    order by environment"""
 RAW = 200
 """Characters of a record that gave nothing."""
 

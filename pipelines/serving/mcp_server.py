@@ -10,9 +10,15 @@ MCP alone an agent gets the task, speaks and ends by tools (`env_builder/runtime
     POST /episode/say        {"text"} -> {"reply", "ended", "user_left"}: speak to the user
     POST /episode/finish     -> {"ended"}
 
-and for the server's operator `GET /health`. An episode's journal is never handed out: it goes to the `journals` file, for the
-grader. The revision of MCP without sessions (2026-07-28) cannot carry episodes over HTTP: the server names the older ones, and
-clients continue with those. The server opens no event stream (`GET /mcp` is 405): it has nothing to send unasked.
+    GET  /episode/files      {"files": [{"path", "size", "sha256"}]}: files of apps, such as a drive's workbooks
+    POST /episode/file       {"path"} -> {"content"} in base64
+    POST /episode/save       {"path", "content"}: an act of the agent, answered as a tool's call
+
+and for the server's operator `GET /health`. Where the manifest names them, apps have endpoints of their own (`/mcp/NAME`,
+endpoints.py). Sessions that were opened with one `?episode=NAME` play one episode, until the last of them ends.
+An episode's journal is never handed out: it goes to the `journals` file, for the grader. The revision of MCP without sessions
+(2026-07-28) cannot carry episodes over HTTP: the server names the older ones, and clients continue with those. The server opens
+no event stream (`GET /mcp` is 405): it has nothing to send unasked.
 
 A request waits until the process has answered. At most `MAX_WAITING` requests wait, and `MAX_OF_ONE` of one session; more get
 503 or 429 with Retry-After at once, so that the others are answered in bounded time. A full server rejects new sessions too. A
@@ -41,6 +47,7 @@ from env_builder.runtime import mcp
 from env_builder.runtime.files import rows_of
 from pipelines.serving.access import ServerAccess, combined
 from pipelines.serving.connections import BodyReader, BodyRefused, run_guarded
+from pipelines.serving.endpoints import McpEndpoints
 from pipelines.serving.fair_turns import FairTurns
 from pipelines.serving.grader_endpoint import GraderEndpoint
 from pipelines.serving.journal_file import JournalFile
@@ -53,6 +60,7 @@ from pipelines.serving.sessions import (
     Rollout,
     ServingProcesses,
     SessionLimits,
+    episode_name,
     process_starter,
 )
 from warehouse.errors import InputError, TraceroomError, Unavailable
@@ -71,7 +79,8 @@ MAX_OF_ONE = 16
 FORWARDED = frozenset({"tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/read",
                        "resources/templates/list"})
 """Methods that the environment process answers."""
-EPISODE_METHODS = {"/episode": "traceroom/state", "/episode/say": "traceroom/say", "/episode/finish": "traceroom/finish"}
+EPISODE_METHODS = {"/episode": "traceroom/state", "/episode/say": "traceroom/say", "/episode/finish": "traceroom/finish",
+                   "/episode/files": "traceroom/files", "/episode/file": "traceroom/file", "/episode/save": "traceroom/save"}
 """Paths of an agent's other actions, and the methods that the environment process answers."""
 LOOPBACK_ACCESS = ServerAccess()
 RETRY = (("Retry-After", "1"),)
@@ -95,6 +104,10 @@ class HttpReply(NamedTuple):
         await send({"type": "http.response.body", "body": data})
 
 
+def _session_id(headers: dict[bytes, bytes]) -> str:
+    return headers.get(SESSION, b"").decode("latin-1")
+
+
 def _error(status: int, code: int, message: str) -> HttpReply:
     return HttpReply(status, mcp.error_reply(None, code, message, None))
 
@@ -111,9 +124,10 @@ class McpApplication:
 
     def __init__(
         self, sessions: AgentSessions, rollout: Rollout, task_ids: Sequence[str], name: str,
-        access: ServerAccess = LOOPBACK_ACCESS, grader: GraderEndpoint | None = None,
+        access: ServerAccess = LOOPBACK_ACCESS, grader: GraderEndpoint | None = None, endpoints: McpEndpoints | None = None,
     ) -> None:
         self.sessions = sessions
+        self.endpoints = endpoints or McpEndpoints()
         self._grader = grader
         self._rollout = rollout
         self._task_ids = task_ids
@@ -140,14 +154,14 @@ class McpApplication:
                 reply = reply._replace(headers={503: RETRY, 413: (("Connection", "close"),)}.get(body.status, ()))
             elif scope["path"] in EPISODE_METHODS:
                 reply = await self._episode(scope, headers, client, body)
-            elif scope["path"] != "/mcp" or scope["method"] != "POST" or session is None:
+            elif scope["path"] not in self.endpoints or scope["method"] != "POST" or session is None:
                 reply = await self._answer_other(scope, headers, session, body)
             else:
-                reply = await self._answer(headers, client, body)
+                reply = await self._answer(scope["path"], headers, client, body)
         await reply(scope, receive, send)
 
-    async def _answer(self, headers: dict[bytes, bytes], client: str, body: bytes) -> HttpReply:
-        """Answer a request of an open session to `/mcp`; the path of a tool call is all in here."""
+    async def _answer(self, path: str, headers: dict[bytes, bytes], client: str, body: bytes) -> HttpReply:
+        """Answer a request of an open session to an endpoint; the way of a tool call is all in here."""
         began, message = time.perf_counter(), mcp.parse_line(body)
         refusal = _refusal(message, headers)
         if refusal is not None or "id" not in message or "method" not in message:
@@ -156,13 +170,17 @@ class McpApplication:
         session = self._session(headers, client)  # it may have ended while the body came
         if session is None:
             return NO_SESSION
-        if method not in FORWARDED:
+        here = self.endpoints.refusal(path, method, params)
+        if here is not None:
+            reply = here
+        elif method not in FORWARDED:
             session.touched_at = time.monotonic()
             reply = self._answer_here(method, params)
         elif (busy := self._busy(session, client)) is not None:
             return busy
         else:
-            reply = await self._at_the_process(session, client, self._forward, method, params)
+            reply = self.endpoints.shown(path, method, await self._at_the_process(
+                session, client, self._forward, method, params))
             await self._pacing.pause(began)
         reply["id"] = message["id"]
         return HttpReply(200, reply)
@@ -203,7 +221,7 @@ class McpApplication:
 
     def _session(self, headers: dict[bytes, bytes], client: str) -> AgentSession | None:
         """Return the client's session that the headers name, None if there is none."""
-        session = self.sessions.get(headers.get(SESSION, b"").decode("latin-1"))
+        session = self.sessions.get(_session_id(headers))
         return session if session is None or not len(self._access.tokens) or session.client == client else None
 
     def _busy(self, session: AgentSession, client: str) -> HttpReply | None:
@@ -219,7 +237,7 @@ class McpApplication:
         if denial is not None:
             reply = _error(denial.status, mcp.INVALID_REQUEST, denial.reason)
             return reply._replace(headers=(("WWW-Authenticate", "Bearer"),)) if denial.status == 401 else reply
-        if scope["method"] != "POST" or scope["path"] != "/mcp":
+        if scope["method"] != "POST" or scope["path"] not in self.endpoints:
             return None
         if not headers.get(b"content-type", b"").lower().startswith(b"application/json"):
             return _error(415, mcp.INVALID_REQUEST, "the Content-Type is not application/json")
@@ -235,7 +253,7 @@ class McpApplication:
         """Answer what is no request of an open session to `/mcp`."""
         if scope["path"] == "/grade" and self._grader is not None:
             return await self._grade(scope, headers, self._grader, body)
-        if scope["path"] != "/mcp":
+        if scope["path"] not in self.endpoints:
             return _error(404, mcp.INVALID_REQUEST, "there is nothing at this address; agents use /mcp")
         if scope["method"] == "POST":
             message = mcp.parse_line(body)
@@ -244,7 +262,7 @@ class McpApplication:
             return HttpReply(405, None, (("Allow", "POST, DELETE"),))
         if session is None:
             return _error(404, mcp.INVALID_REQUEST, "no such session")
-        await self.sessions.end(session.session_id)  # the journal is stored before the end is confirmed
+        await self.sessions.end(_session_id(headers))  # the journal is stored before the end is confirmed
         journals = self.sessions.journals
         if journals.n_waiting:
             return _error(507, mcp.INTERNAL_ERROR, f"the journal is not stored yet ({journals.problem}); the server keeps it")
@@ -267,20 +285,24 @@ class McpApplication:
         """Open a session, if the message is `initialize`; with a task, its episode begins."""
         if message.get("method") != "initialize" or "id" not in message:
             return _error(400, mcp.INVALID_REQUEST, "an episode needs a session: begin with initialize")
+        query = scope["query_string"].decode("latin-1")
         try:
-            rollout = self._rollout.for_query(scope["query_string"].decode("latin-1"), self._task_ids)
+            rollout, name = self._rollout.for_query(query, self._task_ids), episode_name(query)
         except (TraceroomError, ValueError) as error:
             return _error(400, mcp.INVALID_PARAMS, str(error))
         reply = self._answer_here("initialize", message.get("params") or {})
         reply["id"] = message["id"]
         if "error" in reply:
             return HttpReply(400, reply)
-        client = self._access.client(headers, scope.get("client"))
-        rejection = self.sessions.rejection(client)
+        client, session_id = self._access.client(headers, scope.get("client")), uuid.uuid4().hex
+        session = self.sessions.join(session_id, name, client)
+        if session is not None and session.rollout != rollout:
+            await self.sessions.end(session_id)
+            return _error(400, mcp.INVALID_PARAMS, "this episode was begun with other choices")
+        rejection = None if session is not None else self.sessions.rejection(client)
         if rejection is not None:
             return _busy(503, rejection)
-        session_id = uuid.uuid4().hex
-        session = self.sessions.add(session_id, rollout, client)
+        session = session or self.sessions.add(session_id, rollout, client, name)
         if rollout.task_id is not None:
             try:
                 await session.begin(self.sessions.processes)
@@ -317,12 +339,13 @@ class McpApplication:
         problem = sessions.journals.problem
         return JSONResponse({
             "status": "ok" if problem is None else f"journals cannot be stored ({problem})", "episodes": len(sessions),
-            "limit": sessions.limits.most, "lost": sessions.n_lost, "unstored": sessions.journals.n_waiting})
+            "limit": sessions.limits.most, "lost": sessions.n_lost, "unstored": sessions.journals.n_waiting,
+            **({"endpoints": self.endpoints.paths} if len(self.endpoints.paths) > 1 else {})})
 
     async def _episode(self, scope: Scope, headers: dict[bytes, bytes], client: str, body: bytes) -> HttpReply:
         """Answer what an agent does besides tool calls."""
         path = scope["path"]
-        allowed = "GET" if path == "/episode" else "POST"
+        allowed = "GET" if path in ("/episode", "/episode/files") else "POST"
         if scope["method"] not in (allowed, "HEAD" if allowed == "GET" else allowed):
             return HttpReply(405, None, (("Allow", allowed),))
         session = self._session(headers, client)
@@ -337,6 +360,9 @@ class McpApplication:
             if not isinstance(message, dict) or not isinstance(message.get("text"), str):
                 return HttpReply(400, {"error": 'say takes a JSON object with a text: {"text": "…"}'})
             params = {"text": message["text"]}
+        elif path in ("/episode/file", "/episode/save"):
+            message = mcp.parse_line(body)
+            params = message if isinstance(message, dict) else {}
         reply = await self._at_the_process(session, client, self._act, EPISODE_METHODS[path], params)
         if "error" in reply:
             return HttpReply(400, {"error": reply["error"]["message"]})
@@ -375,11 +401,12 @@ def application(
     start = process_starter(environment, container, rollout.bindings)
     processes = ServingProcesses(start, str(environment), BOUND_PROCESSES if rollout.bindings else 1, rollout)
     task_ids = [task["task_id"] for task in rows_of(environment / "tasks.jsonl")]
-    about = {"environment": environment.name, "content_digest": str(read_manifest(environment)["content_digest"])}
+    manifest = read_manifest(environment)
+    about = {"environment": environment.name, "content_digest": str(manifest["content_digest"])}
     sessions = AgentSessions(processes, about, JournalFile(journals), limits)
     sessions.is_graded = grader_token is not None
     grader = None if grader_token is None else GraderEndpoint(environment, sessions, grader_token)
-    return McpApplication(sessions, rollout, task_ids, environment.name, access, grader)
+    return McpApplication(sessions, rollout, task_ids, environment.name, access, grader, McpEndpoints(manifest["apps"]))
 
 
 def serve(

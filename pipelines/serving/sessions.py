@@ -7,6 +7,7 @@ after `idle_s` seconds without a request, or with the server; its journal is the
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +38,7 @@ SWEEP_S = 1.0
 
 CHOICES = ("task", "seed", "perturbations", "talk")
 """What a session's URL may choose."""
+_NAME = re.compile(r"[\w.-]{1,128}")
 TALK = {"auto": None, "on": True, "off": False}
 """Values of `talk` in options and URLs."""
 
@@ -81,6 +83,16 @@ class Rollout(NamedTuple):
             raise InputError(f"invalid talk {talk!r} (expected {', '.join(TALK)})")
         return self._replace(task_id=matches[0], seed=int(seed), perturbations=tuple(filter(None, names)),
                              talk=self.talk if talk is None else TALK[talk])
+
+
+def episode_name(query: str) -> str | None:
+    """Return the name that a URL gives the episode, so that other sessions of the client join it; None: it has none.
+
+    InputError if it is no name."""
+    names = parse_qs(query, keep_blank_values=True).get("episode")
+    if names and not _NAME.fullmatch(names[-1]):
+        raise InputError(f"invalid name of an episode {names[-1]!r} (expected up to 128 letters, digits, '.', '-', '_')")
+    return names[-1] if names else None
 
 
 def process_starter(environment: Path, container: bool, bindings: Mapping[str, str]) -> Callable[[], EnvironmentProcess]:
@@ -144,6 +156,10 @@ class AgentSession:
         self.rollout = rollout
         self.client = client
         """Who opened it."""
+        self.name: str | None = None
+        """What the client calls the episode."""
+        self.connections = {session_id}
+        """Ids of the sessions of MCP that play the episode."""
         self.channel: Channel | None = None
         """The process that plays the episode, None before it has begun."""
         self.beginning: dict[str, Any] = {}
@@ -229,6 +245,11 @@ class AgentSessions:
         self.journals = journals
         self._about = about
         self._by_id: dict[str, AgentSession] = {}
+        """By the id of the session that began the episode."""
+        self._joined: dict[str, AgentSession] = {}
+        """By the ids of other sessions that play it."""
+        self._named: dict[tuple[str, str], AgentSession] = {}
+        """By the client and what it calls the episode."""
         self._of_client: Counter[str] = Counter()
         self._ended: dict[str, dict[str, Any]] = {}
         self._ending: set[asyncio.Future[None]] = set()
@@ -236,15 +257,27 @@ class AgentSessions:
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def add(self, session_id: str, rollout: Rollout, client: str = "") -> AgentSession:
-        """Open a session; its episode begins with the first request that needs it."""
+    def add(self, session_id: str, rollout: Rollout, client: str = "", name: str | None = None) -> AgentSession:
+        """Open a session; its episode begins with the first request that needs it. `name`: what the client calls it."""
         session = self._by_id[session_id] = AgentSession(session_id, rollout, client)
+        session.name = name
+        if name is not None:
+            self._named[client, name] = session
         self._of_client[client] += 1
+        return session
+
+    def join(self, session_id: str, name: str | None, client: str) -> AgentSession | None:
+        """Let another session of the client play the episode that it calls so; None if there is none."""
+        session = None if name is None else self._named.get((client, name))
+        if session is not None:
+            session.connections.add(session_id)
+            self._joined[session_id] = session
         return session
 
     def get(self, session_id: str) -> AgentSession | None:
         """Return the session, None if there is none."""
-        return self._by_id.get(session_id)
+        session = self._by_id.get(session_id) or self._joined.get(session_id)
+        return session if session is not None and session_id in session.connections else None
 
     def rejection(self, client: str) -> str | None:
         """Return why this client cannot open a session now, None if it can. In a full server, an unused session makes
@@ -259,7 +292,7 @@ class AgentSessions:
         unused = self._unused(own)
         if unused is None:
             return f"{self.limits.most} episodes run already"
-        ending = asyncio.ensure_future(self.end(unused.session_id))
+        ending = asyncio.ensure_future(self._end_episode(unused))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
         return None
@@ -272,10 +305,23 @@ class AgentSessions:
         return max(unused, key=lambda each: self._of_client[each.client], default=None)
 
     async def end(self, session_id: str) -> None:
-        """Close the session and append its journal to the file; count it as lost if that is not possible."""
-        session = self._by_id.pop(session_id, None)
-        if session is None:
+        """Close the session; with the last one of its episode, append the journal to the file."""
+        session = self.get(session_id)
+        if session is not None:
+            session.connections.discard(session_id)
+            self._joined.pop(session_id, None)
+            if not session.connections:
+                await self._end_episode(session)
+
+    async def _end_episode(self, session: AgentSession) -> None:
+        """End an episode with all its sessions; count its journal as lost if it cannot be stored."""
+        if self._by_id.pop(session.session_id, None) is None:
             return
+        for joined in session.connections:
+            self._joined.pop(joined, None)
+        session.connections = set()
+        if session.name is not None:
+            self._named.pop((session.client, session.name), None)
         self._of_client[session.client] -= 1
         if not self._of_client[session.client]:
             del self._of_client[session.client]
@@ -308,7 +354,7 @@ class AgentSessions:
 
     async def close(self) -> None:
         """End every session, then the processes; journals that cannot be written even now are lost."""
-        await asyncio.gather(*(self.end(session_id) for session_id in list(self._by_id)), *self._ending, return_exceptions=True)
+        await asyncio.gather(*map(self._end_episode, list(self._by_id.values())), *self._ending, return_exceptions=True)
         self.journals.write()
         self.n_lost += self.journals.n_waiting
         await self.processes.close()
@@ -320,4 +366,4 @@ class AgentSessions:
             self.journals.write()
             oldest = time.monotonic() - self.limits.idle_s
             idle = [each for each in self._by_id.values() if each.touched_at < oldest and not each.n_waiting]
-            await asyncio.gather(*(self.end(session.session_id) for session in idle), return_exceptions=True)
+            await asyncio.gather(*map(self._end_episode, idle), return_exceptions=True)

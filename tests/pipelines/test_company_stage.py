@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
 from env_builder.runtime.company import CompanyWorld
-from extractors.apps import AppVersion
+from extractors.apps import AppVersion, ExportFile
+from extractors.inventory import SourceFile
 from pipelines.browser import shown
 from pipelines.browser.pages import Browser
+from pipelines.building import companies
 from pipelines.building.companies import apps, within
 from pipelines.ingestion.ingest import ingest
 from pipelines.inspection.company import stored_company
@@ -48,13 +50,18 @@ Petra
 
 @pytest.fixture
 def exports(tmp_path: Path) -> Path:
+    return write_exports(tmp_path)
+
+
+def write_exports(folder: Path) -> Path:
+    """Write the exports of a company of two people into the folder's `logs`."""
     messages = [{"type": "message", "user": "U2", "text": "ask <@U1>, Petra knows", "ts": "1772442195.209922"}]
     files = {"slack/users.json": _USERS, "slack/channels.json": [_ROOM], "slack/hall/2026-03-02.json": messages,
              "github/acme_app_issues.json": _ISSUES, "mail/petra.alvarez@example.org.mbox": _MAIL}
     for path, content in files.items():
-        (tmp_path / "logs" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "logs" / path).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    return tmp_path
+        (folder / "logs" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "logs" / path).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return folder
 
 
 def read(exports: Path, privacy: bool) -> Store:
@@ -106,6 +113,29 @@ def test_an_unchanged_export_is_stored_as_before_and_a_changed_one_again(exports
     path.write_bytes(_MAIL.replace(b"is done", b"is late"))
     with read(exports, privacy=False) as store:
         assert "is late" in store.table("core.versions").write_csv()
+
+
+def test_a_new_log_of_something_else_has_no_export_read_again(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with read(exports, privacy=True) as store:
+        before = store.table("core.versions")
+    opened = list[str]()
+    plain = companies.export_of
+
+    def noting(file: SourceFile) -> ExportFile:
+        opened.append(file.relative)
+        return plain(file)
+
+    monkeypatch.setattr(companies, "export_of", noting)
+    (exports / "logs/calls.jsonl").write_text('{"messages": [{"role": "user", "content": "hello"}]}\n', "utf-8")
+    with read(exports, privacy=True) as store:
+        assert store.table("core.versions").equals(before) and opened == []
+    (exports / "logs/slack/hall/2026-03-03.json").write_text(json.dumps([
+        {"type": "message", "user": "U2", "text": "new day", "ts": "1772542195.209922"}]), "utf-8")
+    with read(exports, privacy=True) as store:
+        assert "new day" in store.table("core.versions").write_csv() and len(opened) == 6
+    (exports / "logs/slack/hall/2026-03-03.json").unlink()
+    with read(exports, privacy=True) as store:
+        assert store.table("core.versions").equals(before), "what is not there any more is not stored"
 
 
 def test_logs_without_exports_have_no_company(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ TABLES = {
     "mart.host_records": records.HostRecord,
     "mart.workspace_steps": records.WorkspaceStep, "mart.recipes": records.CodeRecipe, "mart.code_tasks": records.CodeTask,
     "mart.site_rooms": records.SiteRoomRow, "mart.site_work": records.SiteWorkRow,
-    "core.versions": records.FieldValue,
+    "core.versions": records.FieldValue, "mart.company_rooms": records.CompanyRoomRow,
     "core.accounts": records.PersonAccount,
     "core.work_events": records.WorkEventRow, "mart.work_items": records.WorkItemRow,
     "mart.site_steps": records.SiteStepRow,

@@ -22,8 +22,8 @@ from ..canonical import digest
 from ..exchanges import NameClasses
 from ..records import Result
 
-__all__ = ["KINDS", "App", "AppState", "DeliveringState", "DownloadFolder", "FileDelivery", "LeavingState", "ReceivingState",
-           "Result", "Start", "load_app"]
+__all__ = ["KINDS", "App", "AppState", "DeliveringState", "DownloadFolder", "FileDelivery", "FolderState", "LeavingState",
+           "ReceivingState", "Result", "Start", "load_app"]
 
 Name = tuple[str, str]
 """(class, key) of an entity."""
@@ -46,6 +46,8 @@ class Start(NamedTuple):
     """The task, where an app holds something for it alone."""
     expiry: int | None = None
     """Seed of when sessions of an app run out; None: they do not."""
+    user: str | None = None
+    """Who acts; None: the sessions tell."""
 
 
 class FileDelivery(NamedTuple):
@@ -128,6 +130,14 @@ class AppState(Protocol):
         raise ValueError("this kind of app does not learn")
 
 
+class FolderState(AppState, Protocol):
+    """The state of an app whose records are also files of the agent's working folder; its tool `save_file` {"path", "content":
+    base64}, which stands in no list of tools, takes one that was saved."""
+
+    def folder(self) -> Mapping[str, bytes]:
+        """Return path -> content of the files as they are now."""
+
+
 class LeavingState(AppState, Protocol):
     """The state of an app whose calls leave what no replay can make again, such as files after a command."""
 
@@ -180,6 +190,8 @@ class App(Protocol):
     """Whether its states are `LeavingState`s."""
     takes_files: bool = False
     """Whether its states are `ReceivingState`s."""
+    has_folder: bool = False
+    """Whether its states are `FolderState`s."""
     downloads: DownloadFolder | None = None
     """Where the files go that its states hand over, which are then `DeliveringState`s; None: nowhere."""
 
@@ -271,6 +283,7 @@ class CompositeApp(App):
         self.explained = frozenset().union(*(app.explained for app in self._apps))
         self.leaves = any(app.leaves for app in self._apps)
         self.takes_files = any(app.takes_files for app in self._apps)
+        self.has_folder = any(app.has_folder for app in self._apps)
         self._leaving = [app.leaves for app in self._apps]
 
     def reset(self, start: Start) -> AppState:
@@ -305,7 +318,7 @@ class CompositeApp(App):
         return {sha256: path for app in self._apps for sha256, path in app.stored_files().items()}
 
 
-class CompositeState(LeavingState, ReceivingState):
+class CompositeState(LeavingState, ReceivingState, FolderState):
     """One episode of several apps."""
 
     def __init__(
@@ -336,6 +349,9 @@ class CompositeState(LeavingState, ReceivingState):
             lines.append(f"- Downloaded file {file.name} to {path}" if path else
                          f"- The file {file.name} was not stored: {folder} is no folder")
         return result._replace(content="\n".join([result.content, *lines])) if lines else result
+
+    def folder(self) -> dict[str, bytes]:
+        return {path: content for state in self.states for path, content in getattr(state, "folder", dict)().items()}
 
     def receive(self, file: FileDelivery, folder: str) -> str | None:
         raise ValueError("several apps together take no files")

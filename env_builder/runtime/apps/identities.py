@@ -1,4 +1,4 @@
-"""Who the agent is in an app: by the sessions that a task begins together with.
+"""Who the agent is in an app: whom the task names, else by the sessions that it begins together with.
 
 In: identities.jsonl of the app's folder, rows {"session_id", "user"}, and the option `user` of its row in the manifest. Out:
 the user of an episode. Sessions of several users tell nothing: then it is the option's user, and without one `AGENT`.
@@ -34,5 +34,7 @@ class SessionUsers:
 
     def user_of(self, start: Start) -> str:
         """Return the user of an episode."""
+        if start.user is not None:
+            return start.user
         users = {self._users[session] for session in start.session_ids if session in self._users}
         return str(users.pop() if len(users) == 1 else self._otherwise)

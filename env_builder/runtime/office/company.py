@@ -24,6 +24,7 @@ from ..company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, Person
 from ..files import rows_of
 from ..records import Result
 from ..schemas import Schema, refusal
+from . import drive_folder
 from .inhouse import INHOUSE, tools_from
 from .tools import OfficeTool
 
@@ -72,7 +73,9 @@ class CompanySuite(App):
         self.name = name
         self.world = world
         self.schemas = {tool: {"additionalProperties": False, **schema} for tool, schema in schemas.items()}
-        self.tools = {**(tools_from(induced) if induced else {}), **tools_of(products)}
+        self.has_folder = "drive" in products
+        self.tools = {**(tools_from(induced) if induced else {}), **tools_of(products),
+                      **(drive_folder.TOOLS if self.has_folder else {})}
         self.answers: Collection[str] = frozenset(self.tools)
         self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
         self.explained = self.writes
@@ -144,6 +147,10 @@ class CompanyEpisode(AppState):
 
     def may_write(self, tool: str) -> bool:
         return tool in self._app.writes
+
+    def folder(self) -> dict[str, bytes]:
+        files = drive_folder.files_of(self.desk) if self._app.has_folder else {}
+        return {path: file.content for path, file in files.items()}
 
 
 def _coerced(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:

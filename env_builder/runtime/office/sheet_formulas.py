@@ -87,13 +87,13 @@ class Recalculation:
 
     def text(self, tab: str, row: int, column: int) -> str:
         """Return what a cell shows. Errors: Undecided."""
-        typed = self._typed((tab, row, column))
+        typed = self.typed((tab, row, column))
         return shown(self.value((tab, row, column))) if typed.startswith("=") and len(typed) > 1 else typed
 
     def value(self, cell: Cell) -> Any:
         """Return the value of a cell: a formula's, else the text that was typed. Errors: Undecided."""
         if cell not in self._values:
-            typed = self._typed(cell)
+            typed = self.typed(cell)
             if not (typed.startswith("=") and len(typed) > 1):
                 return typed
             if cell in self._open or len(self._open) > _DEEPEST:
@@ -115,7 +115,8 @@ class Recalculation:
         return CellRange(self.value((first[0], row, column)) for row in range(top, min(bottom + 1, len(rows)))
                          for column in range(left_column, min(right + 1, len(rows[row]))))
 
-    def _typed(self, cell: Cell) -> str:
+    def typed(self, cell: Cell) -> str:
+        """Return the text of a cell as it was typed. Errors: Undecided."""
         rows = self._tabs.get(cell[0])
         if rows is None:
             raise Undecided(f"there is no tab {cell[0]!r}")

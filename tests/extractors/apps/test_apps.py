@@ -44,6 +44,27 @@ def test_text_before_an_edit_is_unknown_and_after_it_known() -> None:
     assert not before["edited"].is_known
 
 
+def test_a_deletion_that_an_event_reports_is_obeyed() -> None:
+    old = {"type": "message", "user": "U1", "text": "secret word", "ts": "2000.000001"}
+    gone = {"type": "message", "subtype": "message_deleted", "ts": "3000.000000", "deleted_ts": "2000.000001",
+            "previous_message": old}
+    for messages in ([gone], [old, gone], [gone, old]):
+        files = slack(messages)
+        before, after = (state_of(files, instant) for instant in ("2500", "3000"))
+        message = before.get("slack", "C1/2000.000001")
+        assert (message["user"].value, message["text"].is_known) == ("U1", False)
+        assert list(after.ids("slack")) == []
+        assert "secret word" not in json.dumps([version.value for version in after.world.versions])
+
+
+def test_an_edit_that_an_event_reports_tells_the_text_before_it() -> None:
+    now = {"type": "message", "user": "U1", "text": "green", "ts": "2000.000001", "edited": {"user": "U1", "ts": "4000.000000"}}
+    change = {"type": "message", "subtype": "message_changed", "ts": "4000.000100", "message": now,
+              "previous_message": {**now, "text": "blue", "edited": None}}
+    texts = [state_of(slack([now, change]), instant).get("slack", "C1/2000.000001")["text"] for instant in ("3000", "4000")]
+    assert [(text.value, text.is_known) for text in texts] == [("blue", True), ("green", True)]
+
+
 def test_members_and_replies_of_later_are_absent() -> None:
     files = slack([{"type": "message", "subtype": "channel_join", "user": "U1", "text": "", "ts": "2000.000001"},
                    {"type": "message", "user": "U1", "text": "b", "ts": "4000.000001", "thread_ts": "2000.000001"}])
