@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .desk import UNDECIDED, CompanyDesk, DeskStart, ProductRefusal, Undecided
+from .desk import UNDECIDED, CompanyDesk, DeskStart, ProductRefusal, Touch, Undecided, UnwordedRefusal
 from .sight import PersonSight
+from .supposing import open_what_may_follow
 from .world import PRESENT, CompanyState, CompanyWorld, FieldState, FieldVersion, VersionLike
 
 __all__ = ["PRESENT", "UNDECIDED", "CompanyDesk", "CompanyState", "CompanyWorld", "DeskStart", "FieldState", "FieldVersion",
-           "PersonSight", "ProductRefusal", "Undecided", "VersionLike"]
+           "PersonSight", "ProductRefusal", "Touch", "Undecided", "UnwordedRefusal", "VersionLike", "open_what_may_follow"]

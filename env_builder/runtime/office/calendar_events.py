@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..company import CompanyDesk, ProductRefusal, Undecided
-from .mailboxes import NewMail, send
+from .mailboxes import MAIL, MAILBOX, NewMail, send
 from .tools import OfficeTool
 
 SERVER, PRODUCT = "google-workspace-mcp", "calendar_events"
@@ -80,11 +80,15 @@ def modify_event(desk: CompanyDesk, arguments: Arguments) -> str:
     if desk.value(EVENT, key, "organizer") != desk.address:
         own = [answer for address, answer in guests or () if address == desk.address and answer]
         if changes or not own:
-            raise Undecided("whether guests may change this event is not on record")
-        desk.write(GUEST, f"{key}|{desk.address}", answer=own[0])
+            desk.doubt("whether guests may change this event is not on record")
+            _change(desk, key, changes, guests)
+            _notify(desk, key, UPDATE)
+        for answer in own[:1]:
+            desk.write(GUEST, f"{key}|{desk.address}", answer=answer)
     else:
         _change(desk, key, changes, guests)
         _notify(desk, key, UPDATE)
+    desk.acted()
     summary = desk.value(EVENT, key, "summary")
     return f"Successfully modified event '{summary}' (ID: {key.removesuffix(_GOOGLE)}) for {desk.address}."
 
@@ -229,10 +233,11 @@ def _guests(value: Any) -> list[tuple[str, str]]:
     return [guest for guest in guests if guest[0]]
 
 
+_WRITTEN = (EVENT, GUEST, MAIL, MAILBOX)
 TOOLS: dict[str, OfficeTool] = {
     "list_calendars": OfficeTool(list_calendars),
     "get_events": OfficeTool(get_events),
-    "create_event": OfficeTool(create_event, writes=True),
-    "modify_event": OfficeTool(modify_event, writes=True),
-    "delete_event": OfficeTool(delete_event, writes=True),
+    "create_event": OfficeTool(create_event, writes=_WRITTEN),
+    "modify_event": OfficeTool(modify_event, writes=_WRITTEN),
+    "delete_event": OfficeTool(delete_event, writes=_WRITTEN),
 }

@@ -4,7 +4,8 @@ In: of the app's folder versions.jsonl (a row a value that a field took: `FieldV
 "accounts"}), conventions.json, inhouse.json (tools learnt from recorded calls; may be absent), schemas.jsonl (descriptors of
 the tools); who acts (identities.py: a session -> the person's address); the option `products` of the manifest's row: the
 products whose tools are offered. Out: an app. Its products share one desk, so that an act in one can move another.
-An answer that depends on what the exports do not tell has the tier `unknown` and changes nothing.
+An answer that depends on what the exports do not tell has the tier `unknown`. What such a call may have written is open
+from then on: answers that depend on it are unknown until it is written again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,17 @@ from typing import Any
 from ..apps import App, AppState, Name, Start
 from ..apps.identities import AGENT, SessionUsers
 from ..canonical import canonical
-from ..company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, PersonSight, ProductRefusal, Undecided
+from ..company import (
+    CompanyDesk,
+    CompanyWorld,
+    DeskStart,
+    FieldVersion,
+    PersonSight,
+    ProductRefusal,
+    Undecided,
+    UnwordedRefusal,
+    open_what_may_follow,
+)
 from ..files import rows_of
 from ..records import Result
 from ..schemas import Schema, refusal
@@ -116,8 +127,11 @@ class CompanyEpisode(AppState):
             return Result(str(refused), True, "derived")
         except Undecided as gap:
             self.desk.restore(before)
+            if own.writes and not isinstance(gap, UnwordedRefusal):
+                open_what_may_follow(self.desk, lambda desk: own.answer(desk, arguments), frozenset(own.writes))
+                self.desk.n_acts += 1
             return Result(f"unknown: {gap}", True, "unknown")
-        self.desk.n_acts += own.writes
+        self.desk.n_acts += bool(own.writes)
         return Result(answer, False, "derived")
 
     def snapshot(self) -> Any:

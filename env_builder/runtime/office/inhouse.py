@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from ..company import UNDECIDED, CompanyDesk, ProductRefusal, Undecided
 from .formulas import Row, holds
-from .row_tables import ROW, referring, row_id, row_of
+from .row_tables import ROW, UNSURE, referring, row_id, row_of
 from .row_writes import RowRules, WrittenRow, agreed, carry_out, delete_row, scope_of, write_row
 from .selecting import page_of, selected
 from .shapes import AnswerView, written
@@ -29,7 +29,7 @@ _KINDS = {str: "text", bool: "flag", int: "number", float: "number", dict: "obje
 def tools_from(learnt: Mapping[str, Any]) -> dict[str, OfficeTool]:
     """Return the tools that were learnt, by name."""
     rules = RowRules(learnt["tables"], learnt["effects"])
-    return {name: OfficeTool(partial(answer_call, rules, plan), plan["act"] is not None)
+    return {name: OfficeTool(partial(answer_call, rules, plan), (ROW, UNSURE) if plan["act"] is not None else ())
             for name, plan in learnt["tools"].items()}
 
 
@@ -56,6 +56,7 @@ def outcome_of(rules: RowRules, plan: Plan, desk: CompanyDesk, arguments: dict[s
     act = plan["act"]
     if act is not None and act["kind"] == "insert":
         key = _insert(desk, rules, act, table, arguments)
+        desk.acted()
         return CallOutcome(table, [_whole(desk, rules, table, key)], 1, 0)
     matches = selected(desk, rules.tables, plan, table, arguments)
     if not plan["one"]:
@@ -69,9 +70,11 @@ def outcome_of(rules: RowRules, plan: Plan, desk: CompanyDesk, arguments: dict[s
     row = _whole(desk, rules, table, matches[0])
     if act is not None and act["kind"] == "delete":
         delete_row(desk, rules, table, matches[0], arguments)
+        desk.acted()
         return CallOutcome(table, [row], 1, 0)
     if act is not None:
         _update(desk, rules, act, table, matches[0], arguments)
+        desk.acted()
     return CallOutcome(table, [_whole(desk, rules, table, matches[0])], 1, 0)
 
 

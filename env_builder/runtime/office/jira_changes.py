@@ -4,8 +4,11 @@ In: a Jira site as a person sees it, and what a call asks for. Out: writes at th
 Sees: the exported workflow, or the transitions that recorded answers show; the resolution and the first status that changelogs
 agree on; refusals of recorded calls (`env_builder/company/jira_habits.py`), in their own words; what the site's rules do to
 new and changed issues (`jira_rules.py` there).
-Does not see: validators that no recorded call met. A field that nobody changed on a resolved issue may be locked there, so that
-such a change is undecided; fields that a project requires; default assignees; rules that changelogs do not show.
+Assumes: a field that was changed several times, but never on a resolved issue, is locked there, as a move that the workflow
+lacks is refused: the answer is unknown, as no record has the words, and nothing changes. If it was hardly changed at all,
+whether it is locked is undecided.
+Does not see: validators that no recorded call met; fields that a project requires; default assignees; rules that changelogs do
+not show.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ..company import Undecided
+from ..company import UNDECIDED, Undecided, UnwordedRefusal
 from .jira_issues import COMMENT, ISSUE, PRIORITY, PRODUCT, PROJECT, RESOLUTION, STATUS, TYPE, JiraDesk, refused
 
 DEFAULT_PRIORITY = "Medium"
@@ -51,10 +54,11 @@ def transition(site: JiraDesk, key: str, wanted: str, fields: Mapping[str, Any])
         after = name
     unknown = [name for name in fields if name != "resolution"]
     if unknown:
-        raise Undecided(f"whether the transition's screen has {', '.join(unknown)}")
+        site.desk.doubt(f"whether the transition's screen has {', '.join(unknown)}")
     now = site.desk.now
     resolved = None if after is None else site.value(key, "resolved") if after == before else now
-    site.desk.write(ISSUE, key, status=status, resolution=after, resolved=resolved, updated=now)
+    site.desk.write(ISSUE, key, **dict.fromkeys(unknown, UNDECIDED), status=status, resolution=after, resolved=resolved,
+                    updated=now)
 
 
 def _resolution_after(site: JiraDesk, status: str, before: str | None) -> str | None:
@@ -65,7 +69,8 @@ def _resolution_after(site: JiraDesk, status: str, before: str | None) -> str | 
     code = site.category_code(status)
     if code is not None and code != "done":
         return None
-    raise Undecided(f"no changelog shows the resolution of issues in the status {status!r}")
+    site.desk.doubt(f"no changelog shows the resolution of issues in the status {status!r}")
+    return None
 
 
 def _refused_transition(site: JiraDesk, key: str, wanted: str) -> Exception:
@@ -104,19 +109,24 @@ def _check_editable(site: JiraDesk, key: str, field: str) -> None:
             continue
         results = {facts.get(condition, False) for condition in rule["conditions"]}
         if results == {True, False}:
-            raise Undecided(f"recorded refusals do not tell whether {field!r} can be changed on {key}")
+            site.desk.doubt(f"recorded refusals do not tell whether {field!r} can be changed on {key}")
+            return
         if True in results:
             raise refused_in(rule["text"], key=key, status=site.value(key, "status"))
         return
+    if is_resolved and field in site.desk.convention(PRODUCT, "locked_on_resolved", ()):
+        raise UnwordedRefusal(f"no record has Jira's words where {field!r} is locked on a resolved issue")
     if is_resolved and field not in site.desk.convention(PRODUCT, "changed_on_resolved", ()):
-        raise Undecided(f"nobody changed {field!r} on a resolved issue in the exports: it may be locked there")
+        site.desk.doubt(f"nobody changed {field!r} on a resolved issue in the exports: it may be locked there")
 
 
 def create(site: JiraDesk, project: str, kind: str, fields: Mapping[str, Any]) -> str:
     """Create an issue, and return its key. Errors: ProductRefusal, Undecided."""
     desk = site.desk
     if not site.sees_project(project):
-        raise Undecided(f"what Jira answers where the person cannot see the project {project!r}")
+        if not desk.exists(PROJECT, project):
+            raise Undecided(f"what Jira answers where there is no project {project!r}")
+        desk.doubt(f"what Jira answers where the person cannot see the project {project!r}")
     type_name = site.named(TYPE, kind)
     if type_name is None:
         raise Undecided(f"no record shows the type {kind!r}")
@@ -148,7 +158,9 @@ def _apply_rules(site: JiraDesk, key: str, changed: Mapping[str, Any], *, is_new
             continue
         acts = (True if is_new else rule["on_change"]) if results == {True} else None
         if acts is None:
-            raise Undecided(f"no changelog shows whether a rule of the site sets {rule['field']!r} here")
+            site.desk.doubt(f"no changelog shows whether a rule of the site sets {rule['field']!r} here")
+            site.desk.write(ISSUE, key, **{rule["field"]: UNDECIDED})
+            continue
         if not acts:
             continue
         field = rule["field"]
@@ -222,6 +234,6 @@ def edit_comment(site: JiraDesk, key: str, comment: str, body: Any) -> None:
     if not isinstance(body, str) or not body.strip():
         raise refused("Comment body can not be empty!")
     if site.desk.value(COMMENT, comment, "author") != site.me:
-        raise Undecided("whether the person may edit comments of others")
+        site.desk.doubt("whether the person may edit comments of others")
     site.desk.write(COMMENT, comment, body=body, updated=site.desk.now)
     site.desk.write(ISSUE, key, updated=site.desk.now)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..company import Undecided
+from ..company import UNDECIDED, Undecided
 from .jira_issues import ACCOUNT, FIELD, PRIORITY, PROJECT, JiraDesk, refused
 
 _NAMES = {
@@ -51,7 +51,11 @@ def read_fields(site: JiraDesk, project: str, given: dict[str, Any]) -> dict[str
         reader = _READERS.get(field or "")
         if field is None:
             field, reader = _custom_field(site, name), _custom
-        fields[field] = value if reader is None else reader(site, project, field, value)
+        try:
+            fields[field] = value if reader is None else reader(site, project, field, value)
+        except Undecided as gap:
+            site.desk.doubt(str(gap))
+            fields[field] = UNDECIDED
     return fields
 
 

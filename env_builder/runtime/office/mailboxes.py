@@ -76,6 +76,13 @@ def digest_id(algorithm: str, before: str, length: int, key: str) -> str:
 
 def gmail_id(desk: CompanyDesk, key: str) -> str:
     """Return Gmail's id of a message in the person's mailbox. Errors: Undecided."""
+    known = _known_id(desk, key)
+    if known is None:
+        raise Undecided(f"neither the exports nor calls show Gmail's id of the message {key}")
+    return known
+
+
+def _known_id(desk: CompanyDesk, key: str) -> str | None:
     stated = desk.value(MAILBOX, f"{desk.address}|{key}", "id")
     if stated is not None:
         return str(stated)
@@ -84,9 +91,7 @@ def gmail_id(desk: CompanyDesk, key: str) -> str:
         return digest_id(rule["algorithm"], rule["before"], rule["length"], key)
     shown = desk.convention(PRODUCT, "known_ids", {})
     ids = [own for own, mail in shown.items() if mail == key]
-    if len(ids) != 1:
-        raise Undecided(f"neither the exports nor calls show Gmail's id of the message {key}")
-    return str(ids[0])
+    return str(ids[0]) if len(ids) == 1 else None
 
 
 def letter_by_id(desk: CompanyDesk, message_id: str) -> Letter:
@@ -96,8 +101,10 @@ def letter_by_id(desk: CompanyDesk, message_id: str) -> Letter:
         if desk.exists(MAILBOX, place) and gmail_id(desk, key) == message_id:
             return letter_of(desk, key)
     if desk.convention(PRODUCT, "ids") is None:
-        for letter in letters(desk):
-            gmail_id(desk, letter.key)   # an id that is not known may be this one
+        unknown = [letter.key for letter in letters(desk) if _known_id(desk, letter.key) is None]
+        meant = desk.one_of(unknown, f"neither the exports nor calls show Gmail's id of the message {next(iter(unknown), '')}")
+        if meant is not None:
+            return letter_of(desk, meant)
     raise ProductRefusal(NOT_FOUND)
 
 

@@ -95,7 +95,7 @@ def desk_of(world: CompanyWorld, at: float = 0, address: str = MARA, habits: Map
 
 def call(desk: CompanyDesk, tool: str, **arguments: Any) -> Any:
     answer = TOOLS[tool].answer(desk, arguments)
-    desk.n_acts += TOOLS[tool].writes
+    desk.n_acts += bool(TOOLS[tool].writes)
     return json.loads(answer)
 
 
