@@ -18,7 +18,16 @@ from env_builder.company.conventions import learn
 from env_builder.company.inhouse import induce
 from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyWorld, FieldVersion, VersionLike
-from env_builder.runtime.office.company import CONVENTIONS, PEOPLE, PRODUCTS, SCHEMAS, VERSIONS, CompanySuite, tools_of
+from env_builder.runtime.office.company import (
+    CONVENTIONS,
+    PEOPLE,
+    PRODUCTS,
+    SCHEMAS,
+    VERSIONS,
+    CompanySetup,
+    CompanySuite,
+    tools_of,
+)
 from env_builder.runtime.office.inhouse import INHOUSE
 
 NAME = "company"
@@ -57,9 +66,9 @@ def company_content(versions: Sequence[VersionLike], calls: Sequence[RecordedCal
 
 def company_app(content: CompanyContent) -> CompanySuite:
     """Open a content without writing it; who acts is asked for at each start."""
-    return CompanySuite(NAME, CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
-                        content.products, content.conventions, content.induced, {
-                            tool["name"]: tool["inputSchema"] for tool in descriptors(content)})
+    schemas = {tool["name"]: tool["inputSchema"] for tool in descriptors(content)}
+    return CompanySuite(NAME, CompanySetup(CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
+                                           content.products, content.conventions, content.induced, schemas))
 
 
 def write_content(folder: Path, content: CompanyContent) -> None:

@@ -6,7 +6,8 @@ Sees: what had happened by the instant, and the episode's own writes. A value th
 the tool's answer is then `unknown`, unless what was asked leaves the value out. Does not see: anything later.
 What an act with an unknown answer may have written is open (`open_up`, from `supposing`): a field raises `Undecided` until it
 is written again, a record that may be there raises it wherever it could be listed.
-An act takes a second of the desk's clock, so that the order of writes is the order of their instants.
+An act takes a second of the desk's clock, so that the order of writes is the order of their instants. Where the world goes on
+(`ongoing`), a call takes a minute, and what others do shows as it happens; of one field, the last change counts.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..canonical import canonical
 from ..world import Overlay
+from .ongoing import SECONDS_OF_A_CALL, OngoingWorld
 from .sight import PersonSight
 from .world import PRESENT, CompanyState
 
@@ -31,6 +33,8 @@ V = TypeVar("V")
 _WRITTEN = "$written"
 """Of a record in the overlay: field -> instant of the write."""
 _NOTHING: dict[str, Any] = {}
+_KEPT = "kept"
+"""Existence of a record of the world that an act may have removed before, and that is written again."""
 _NO_CLASSES: frozenset[str] = frozenset()
 _WHEN = ("modified", "updated")
 """Fields that say when a record was written last: no part of what it is."""
@@ -66,6 +70,10 @@ class DeskStart(NamedTuple):
     sight: PersonSight
     conventions: Mapping[str, Any] = {}
     """Product -> what the traces show of how this company has set it up (env_builder/company/conventions.py)."""
+    began_at: int | None = None
+    """Where the world has gone on since: when the episode began (microseconds)."""
+    goes_on: OngoingWorld | None = None
+    """What else happens during the episode; None: nothing, the world stands still."""
 
 
 class CompanyDesk:
@@ -88,7 +96,29 @@ class CompanyDesk:
     @property
     def now(self) -> float:
         """The desk's instant, in seconds since 1970 UTC."""
-        return (self._start.state.instant + self.n_acts * _SECOND) / _SECOND
+        return self._instant() / _SECOND
+
+    def _instant(self) -> int:
+        start = self._start
+        if start.goes_on is None:
+            return start.state.instant + self.n_acts * _SECOND
+        return self._began_at() + self.n_acts * SECONDS_OF_A_CALL * _SECOND
+
+    def _began_at(self) -> int:
+        return self._start.state.instant if self._start.began_at is None else self._start.began_at
+
+    def tick(self, has_acted: bool) -> None:
+        """Move the clock after a call: by an act, or by every call where the world goes on."""
+        if has_acted or self._start.goes_on is not None:
+            self.n_acts += 1
+
+    def go_on(self) -> None:
+        """Let happen what happens until now, if the world goes on."""
+        start = self._start
+        if start.goes_on is not None:
+            state = start.goes_on.state_at(self._instant())
+            if state is not start.state:
+                self._start = start._replace(state=state, sight=start.sight.at(state), began_at=self._began_at())
 
     @property
     def accounts(self) -> Mapping[str, str]:
@@ -130,7 +160,7 @@ class CompanyDesk:
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
         present = own.get(PRESENT)
         if present is not None:
-            return present
+            return True if present == _KEPT else present
         if self._open and entity_class in self._open:
             return UNDECIDED
         return self._start.state.exists(entity_class, entity_id)
@@ -227,10 +257,12 @@ class CompanyDesk:
     def is_known(self, entity_class: str, entity_id: str, field: str) -> bool:
         """Return whether a field's value is known, or the record has no such field."""
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
-        if field in own:
+        if field in own and not (self._start.began_at and self._is_overtaken(own, entity_class, entity_id, field)):
             return own[field] is not UNDECIDED
         if self._open and entity_class in self._open:
             return False
+        if own.get(PRESENT) is True:
+            return True
         state = self._start.state.field(entity_class, entity_id, field)
         return state is None or state.is_known
 
@@ -240,9 +272,12 @@ class CompanyDesk:
         if field in own:
             if own[field] is UNDECIDED:
                 raise _open_field(entity_class, entity_id, field)
-            return own[field]
-        if self._open and entity_class in self._open:
+            if not (self._start.began_at and self._is_overtaken(own, entity_class, entity_id, field)):
+                return own[field]
+        elif self._open and entity_class in self._open:
             raise _open_field(entity_class, entity_id, field)
+        elif own and own.get(PRESENT) is True:
+            return otherwise   # the episode made it, whatever the world makes of this id
         state = self._start.state
         version = state.version(entity_class, entity_id, field)
         if version is None:
@@ -250,6 +285,17 @@ class CompanyDesk:
         if state.instant < version.guessed_until:
             raise Undecided(f"the exports do not tell {field!r} of {entity_class} {entity_id} at this instant")
         return version.value
+
+    def _is_overtaken(self, own: Mapping[str, Any], entity_class: str, entity_id: str, field: str) -> bool:
+        """Return whether a field took another value while the world went on, since the episode wrote it.
+
+        Errors: Undecided for a list or an object: the later change need not have undone what the episode did."""
+        version = self._start.state.version(entity_class, entity_id, field)
+        if own.get(PRESENT) is True or version is None or version.at <= own[_WRITTEN].get(field, 0) * _SECOND:
+            return False
+        if isinstance(version.value, (list, dict)):
+            raise Undecided(f"both this episode and others changed {field!r} of {entity_class} {entity_id}")
+        return True
 
     def last_born_where(self, entity_class: str, field: str, value: Any) -> float | None:
         """Return when the newest record began that ever had a value in a field, in seconds; None: there is none.
@@ -261,9 +307,9 @@ class CompanyDesk:
 
     def fields(self, entity_class: str, entity_id: str) -> list[str]:
         """Return the names of a record's fields, in the order in which they came, the episode's own last."""
-        names = dict.fromkeys(self._start.state.get(entity_class, entity_id))
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
-        return [*names, *(name for name in own if name not in names and name != PRESENT)]
+        names = {} if own.get(PRESENT) is True else dict.fromkeys(self._start.state.get(entity_class, entity_id))
+        return [*names, *(name for name in own if name not in names and name not in (PRESENT, _WRITTEN))]
 
     def last_known(self, entity_class: str, entity_id: str, field: str) -> Any:
         """Return a field's value, or where it is not known the one that the exports show later: to see whether an answer
@@ -277,8 +323,10 @@ class CompanyDesk:
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
         if own.get(field) is UNDECIDED or (self._open and entity_class in self._open and field not in own):
             raise _open_field(entity_class, entity_id, field)
-        if field in own:
+        if field in own and not (self._start.began_at and self._is_overtaken(own, entity_class, entity_id, field)):
             return float(own[_WRITTEN][field])
+        if own.get(PRESENT) is True:
+            return None
         state = self._start.state.field(entity_class, entity_id, field)
         return None if state is None else state.at / _SECOND
 
@@ -348,18 +396,21 @@ class CompanyDesk:
             self.exists(entity_class, key)   # a record that may be there may have taken the next id
         world = self._start.state.world
         ids = world.by_value(entity_class, field).get(value, ()) if field else world.ids.get(entity_class, ())
-        begun = bisect_right(ids, self._start.state.instant, key=lambda key: world.births[entity_class, key])
-        return next((key for key in ids[begun:] if self._overlay.get((entity_class, key), None) is None), None)
+        begun = bisect_right(ids, self._began_at(), key=lambda key: world.births[entity_class, key])
+        return next((key for key in ids[begun:] if self._overlay.get((entity_class, key), None) is None
+                     and not self._start.state.exists(entity_class, key)), None)
 
     def made_id(self, kind: str, length: int = 16) -> str:
         """Return hexadecimal digits for a new id: the same for the same start, number of acts and kind."""
-        name = canonical([self._start.state.instant, self.address, self.n_acts, kind])
+        name = canonical([self._began_at(), self.address, self.n_acts, kind])
         return hashlib.sha256(name.encode()).hexdigest()[:length]
 
     def write(self, entity_class: str, entity_id: str, **values: Any) -> None:
         """Set fields of a record, which exists from then on. A tool writes only when nothing can be refused any more."""
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
-        present = _NOTHING if self._presence(entity_class, entity_id) is True else {PRESENT: True}
+        before = self._presence(entity_class, entity_id)
+        is_kept = before is UNDECIDED and self._start.state.exists(entity_class, entity_id)
+        present = _NOTHING if before is True else {PRESENT: _KEPT if is_kept else True}
         written = {**own.get(_WRITTEN, _NOTHING), **dict.fromkeys(values, self.now)}
         self._overlay = self._overlay.over({(entity_class, entity_id): {**own, **present, **values, _WRITTEN: written}})
 
@@ -419,6 +470,7 @@ class CompanyDesk:
     def restore(self, snapshot: tuple[Overlay, int, frozenset[str]]) -> None:
         """Return to a snapshot of this start."""
         self._overlay, self.n_acts, self._open = snapshot
+        self.go_on()
 
     def fork(self) -> CompanyDesk:
         """Return the same desk, independent from here on."""
@@ -433,7 +485,7 @@ class CompanyDesk:
         if not (state.exists(entity_class, entity_id) if present is UNDECIDED else present):
             return None
         own = {} if is_start else self._overlay.get((entity_class, entity_id), _NOTHING)
-        fields = {**state.values(entity_class, entity_id), **own}
+        fields = {**({} if own.get(PRESENT) is True else state.values(entity_class, entity_id)), **own}
         return {name: value for name, value in fields.items()
                 if name not in (PRESENT, _WRITTEN, *_WHEN) and value is not UNDECIDED}
 

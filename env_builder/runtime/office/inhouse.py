@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..company import UNDECIDED, CompanyDesk, ProductRefusal, Undecided
 from .formulas import Row, holds
 from .row_tables import ROW, UNSURE, referring, row_id, row_of
-from .row_writes import RowRules, WrittenRow, agreed, carry_out, delete_row, scope_of, write_row
+from .row_writes import RowRules, WrittenRow, agreed, carry_out, delete_row, make_unsure, scope_of, write_row
 from .selecting import page_of, selected
 from .shapes import AnswerView, written
 from .tools import OfficeTool
@@ -33,6 +33,16 @@ def tools_from(learnt: Mapping[str, Any]) -> dict[str, OfficeTool]:
             for name, plan in learnt["tools"].items()}
 
 
+def _tables_written(rules: RowRules, plan: Plan, arguments: Mapping[str, Any]) -> set[str]:
+    """Return the tables in which a call writes rows itself, as far as its arguments tell."""
+    try:
+        tables = {table_of(rules, plan, arguments)}
+    except Undecided:
+        tables = set(rules.tables)
+    lines = plan["act"].get("lines")
+    return tables | ({lines["table"]} if lines else set())
+
+
 class CallOutcome(NamedTuple):
     """What a call did and selected, before it is written down."""
 
@@ -45,7 +55,15 @@ class CallOutcome(NamedTuple):
 
 def answer_call(rules: RowRules, plan: Plan, desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     """Answer a call by a plan. Errors: ProductRefusal, Undecided."""
-    outcome = outcome_of(rules, plan, desk, arguments)
+    try:
+        outcome = outcome_of(rules, plan, desk, arguments)
+    except Undecided as gap:
+        if plan["act"] is None:
+            raise
+        desk.doubt(str(gap))
+        make_unsure(desk, rules, _tables_written(rules, plan, arguments), plan["act"]["kind"])
+        desk.acted()
+        raise
     return written(plan["answer"], plan["style"], view_of(desk, rules, plan, outcome, arguments))
 
 

@@ -98,7 +98,7 @@ def letter_by_id(desk: CompanyDesk, message_id: str) -> Letter:
     """Return the letter with Gmail's id. Errors: ProductRefusal if the mailbox has none, Undecided."""
     for key in _keys_of_id(desk, message_id):
         place = f"{desk.address}|{key}"
-        if desk.exists(MAILBOX, place) and gmail_id(desk, key) == message_id:
+        if desk.exists(MAILBOX, place) and _known_id(desk, key) == message_id:
             return letter_of(desk, key)
     if desk.convention(PRODUCT, "ids") is None:
         unknown = [letter.key for letter in letters(desk) if _known_id(desk, letter.key) is None]
@@ -130,6 +130,8 @@ def has_label(desk: CompanyDesk, letter: Letter, label: str) -> bool | None:
     that no mail of the mailbox has on any record is on none.
     """
     place, name = f"{desk.address}|{letter.key}", _folded(label)
+    if not all(desk.is_known(MAILBOX, place, field) for field in ("labels_added", "labels_removed")):
+        return None
     if name in map(_folded, desk.value(MAILBOX, place, "labels_added", ())):
         return True
     if name in map(_folded, desk.value(MAILBOX, place, "labels_removed", ())):
