@@ -440,6 +440,15 @@ class CompanyDesk:
         if opened:
             self._overlay = self._overlay.over(opened)
 
+    def written_since(self, before: CompanyDesk) -> list[tuple[str, str]]:
+        """Return (class, id) of the records that were written since a copy was made of the desk, by their first writes."""
+        earlier = before._overlay.items()
+        return [name for name, own in self._overlay.items().items() if earlier.get(name) is not own]
+
+    def is_there(self, entity_class: str, entity_id: str) -> bool:
+        """Return whether a record is there for sure."""
+        return self._presence(entity_class, entity_id) is True
+
     def doubt(self, text: str) -> None:
         """Leave the call undecided: it is not on record whether the product goes on. Errors: Undecided, always.
 

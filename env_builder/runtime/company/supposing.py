@@ -82,13 +82,17 @@ class SupposedDesk(CompanyDesk):
         super().remove(entity_class, entity_id)
 
 
-def open_what_may_follow(desk: CompanyDesk, act: Callable[[CompanyDesk], object], classes: frozenset[str]) -> None:
-    """Open on a desk what an act may have written. `classes`: all that the act could write at most."""
+def open_what_may_follow(desk: CompanyDesk, act: Callable[[CompanyDesk], object], classes: frozenset[str],
+                         then: Callable[[CompanyDesk, CompanyDesk], None] | None = None) -> None:
+    """Open on a desk what an act may have written. `classes`: all that the act, and what follows, could write at most; `then`:
+    writes what follows in other apps, from the desk before."""
     touches: list[Touch] = []
     choice, n_choices, is_sure = 0, 1, True
     while choice < n_choices:
         supposed = SupposedDesk(desk, choice)
         is_stuck = _is_stuck(supposed, act)
+        if then is not None and not is_stuck:
+            then(supposed, desk)
         touches += supposed.touches
         if is_stuck:
             desk.open_up(touches, classes)

@@ -33,6 +33,7 @@ from ..company import (
     UnwordedRefusal,
     open_what_may_follow,
 )
+from ..company.following import ACROSS, follow
 from ..files import rows_of
 from ..records import Result
 from ..schemas import Schema, refusal
@@ -104,6 +105,8 @@ class CompanySuite(App):
         self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
         self.explained = self.writes
         self._setup = setup
+        self.rules: Sequence[Mapping[str, Any]] = setup.conventions.get(ACROSS, {}).get("rules", ())
+        """What follows in other apps (`company/following.py`)."""
         self._starts: dict[tuple[str | None, str, str | None], DeskStart] = {}
 
     def reset(self, start: Start) -> CompanyEpisode:
@@ -140,6 +143,8 @@ class CompanyEpisode(AppState):
             return Result(f"Input validation error: {wrong}", True, "derived")
         self.desk.go_on()
         before = self.desk.snapshot()
+        rules = self._app.rules if own.writes else ()
+        earlier = self.desk.fork() if rules else self.desk
         try:
             answer = own.answer(self.desk, arguments)
         except ProductRefusal as refused:
@@ -149,9 +154,13 @@ class CompanyEpisode(AppState):
         except Undecided as gap:
             self.desk.restore(before)
             if own.writes and not isinstance(gap, UnwordedRefusal):
-                open_what_may_follow(self.desk, lambda desk: own.answer(desk, arguments), frozenset(own.writes))
+                classes = {*own.writes, *(rule["effect"]["kind"].partition("/")[0] for rule in rules)}
+                open_what_may_follow(self.desk, lambda desk: own.answer(desk, arguments), frozenset(classes),
+                                     lambda desk, earlier: follow(desk, earlier, rules))
             self.desk.tick(bool(own.writes) and not isinstance(gap, UnwordedRefusal))
             return Result(f"unknown: {gap}", True, "unknown")
+        if rules:
+            follow(self.desk, earlier, rules)
         self.desk.tick(bool(own.writes))
         return Result(answer, False, "derived")
 
