@@ -5,12 +5,14 @@ In: a company's world, the accounts of its people, and the classes of records th
 A rule is kept if, after each of at least eight acts of its kind on three days, the effect came within seconds, by the acting
 person or by somebody who is no person of the company, and with a value of the act's record in it; and if what the even days
 teach holds on the odd days, and the other way round. What a tool writes itself is no effect of it.
-Sees: values that are equal, embedded in a text, or constant. Does not see: effects that only some acts have, but for one
-constant field; a direction where both changes always bear one instant; effects of effects; numbers that are computed.
+Sees: values that are equal, embedded in a text, or constant; ids that a text names.
+Does not see: effects that only some acts have, but for one constant field; a direction where both changes always bear one
+instant; effects of effects; numbers that are computed.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -89,9 +91,9 @@ class EffectLearner:
             if not own_classes or len(acts) < _ACTS:
                 continue
             for chosen in _choices(acts):
-                found = [rule for effect in self._candidates(chosen, own_classes) if (rule := self._rule(name, chosen, effect))]
-                rules += [rule for rule in found if rule not in rules]
-                if found:
+                tried = [self._rule(name, chosen, effect) for effect in self._candidates(chosen, own_classes)]
+                rules += [rule for rule in tried if rule is not None and rule not in rules]
+                if any(tried):
                     break
         return [rule for rule in rules if not _is_second_hand(rule, rules)]
 
@@ -118,7 +120,10 @@ class EffectLearner:
         return person is None or act.actor is None or person == self._people.get(act.actor, act.actor)
 
     def _is_linked(self, act: SeenAct, effect: SeenAct) -> bool:
-        """Return whether the effect holds a value that the act's record has, and no other record of its kind."""
+        """Return whether the effect holds a value that the act's record has, and no other record of its kind; or whether the
+        act's texts name the effect's record."""
+        if not effect.is_new and _places_of(effect.entity_id, act.fields):
+            return True
         values = [effect.entity_id, *(str(value) for value in effect.changed.values()
                                       if isinstance(value, (str, int)) and not isinstance(value, bool))]
         return any(text in value for name, text in _texts(act) for value in values
@@ -149,22 +154,22 @@ class EffectLearner:
 
     def _formulas(self, samples: Sequence[EffectSample]) -> dict[str, list[list[Any]]]:
         """Return field -> formulas that give its value in every sample; `$id`: of the effect's id."""
-        found: dict[str, list[list[Any]]] = {}
+        formulas: dict[str, list[list[Any]]] = {}
         fields = dict.fromkeys(["$id", *(field for each in samples for field in each.effect.changed if field not in _FOLLOWS)])
         for place, sample in enumerate(samples):
             scope, own = self._scope(sample), self._own_scope(sample)
             is_new = sample.effect.is_new
             values = {**sample.effect.fields, "$id": sample.effect.entity_id}
-            for field in [*found, *(fields if place == 0 else ())]:
+            for field in [*formulas, *(fields if place == 0 else ())]:
                 if place == 0:
                     if field not in values:
-                        found[field] = []
+                        formulas[field] = []
                         continue
-                    found[field] = list(_formulas_of(values[field], scope, own if is_new and field == "$id" else None))
+                    formulas[field] = list(_formulas_of(values[field], scope, own if is_new and field == "$id" else None))
                     continue
-                found[field] = [formula for formula in found[field] if field in values and evaluate(
+                formulas[field] = [formula for formula in formulas[field] if field in values and evaluate(
                     formula, own if formula[0] == "text" and is_new and field == "$id" else scope) == values[field]]
-        return {field: formulas for field, formulas in found.items() if field != PRESENT}
+        return {field: own_formulas for field, own_formulas in formulas.items() if field != PRESENT}
 
     def _holding(self, learnt: dict[str, list[list[Any]]], half: dict[str, list[list[Any]]],
                  others: Sequence[EffectSample]) -> dict[str, list[list[Any]]]:
@@ -260,12 +265,28 @@ def _formulas_of(value: Any, scope: ActScope, own: ActScope | None) -> Iterator[
         if evaluate([name], scope) == value:
             yield [name]
     yield from (["field", name] for name, each in scope.fields.items() if each == value and value not in (None, True, False))
+    yield from (["part", name, shape_of(value)] for name in (_places_of(value, scope.fields) if isinstance(value, str) else ()))
     yield from (["actor", name] for name, account in scope.actor.items() if account == value)
     source = scope if own is None else own
     if isinstance(value, str):
         template = _template(value, source)
         if template != value:
             yield ["text", template]
+
+
+def shape_of(identifier: str) -> str:
+    """Return the pattern of ids like one: letters and digits stand for any of their kind."""
+    return "".join("[A-Z]+" if part.isupper() else "[a-z]+" if part.islower() else r"\d+" if part.isdigit() else re.escape(part)
+                   for part in re.findall(r"[A-Z]+|[a-z]+|\d+|.", identifier))
+
+
+def _places_of(identifier: str, fields: Mapping[str, Any]) -> list[str]:
+    """Return the fields whose text names a record first among records of such ids; a bare number or word names nothing."""
+    if identifier.isalnum() and (identifier.isdigit() or identifier.isalpha()):
+        return []
+    pattern = re.compile(rf"(?<!\w){shape_of(identifier)}(?!\w)")
+    return [name for name, text in fields.items() if isinstance(text, str) and text != identifier
+            and (match := pattern.search(text)) is not None and match[0] == identifier]
 
 
 def _template(value: str, scope: ActScope) -> str:

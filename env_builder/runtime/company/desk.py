@@ -48,7 +48,7 @@ class UnwordedRefusal(Undecided):
     """The product refuses a call in words that are not on record: the answer is unknown, and nothing has changed."""
 
 
-class Touch(NamedTuple):
+class PossibleWrite(NamedTuple):
     """What an act may have written of a record."""
 
     entity_class: str
@@ -315,8 +315,8 @@ class CompanyDesk:
         """Return a field's value, or where it is not known the one that the exports show later: to see whether an answer
         depends on it, or where a law says that it has been so for long."""
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
-        known = own.get(field, UNDECIDED)
-        return self._start.state.guess(entity_class, entity_id, field) if known is UNDECIDED else known
+        value = own.get(field, UNDECIDED)
+        return self._start.state.guess(entity_class, entity_id, field) if value is UNDECIDED else value
 
     def changed_at(self, entity_class: str, entity_id: str, field: str) -> float | None:
         """Return since when a field has its value, in seconds; None: no field. Errors: Undecided."""
@@ -419,7 +419,8 @@ class CompanyDesk:
         own = self._overlay.get((entity_class, entity_id), _NOTHING)
         self._overlay = self._overlay.over({(entity_class, entity_id): {**own, PRESENT: False}})
 
-    def open_up(self, touches: Iterable[Touch], classes: frozenset[str] = _NO_CLASSES, is_sure_of_new: bool = False) -> None:
+    def open_up(self, touches: Iterable[PossibleWrite], classes: frozenset[str] = _NO_CLASSES, is_sure_of_new: bool = False,
+                ) -> None:
         """Take records as an act with an unknown answer may have left them. A field is known again when it is written again.
 
         `classes`: any record of them may have changed, and new ones may be there. `is_sure_of_new`: a record that the act may

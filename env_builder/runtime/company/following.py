@@ -3,11 +3,11 @@
 In: a desk after a call, what it held before, and rules (`env_builder/company/cross_effects.py`). Out: writes on the desk.
 A rule, as JSON: {"act": {"kind", "event", "fields", "conditions"}, "effect": {"kind", "event", "id", "fields"}}. Kind: the
 class of a record, for rows `<class>/<table>`. Event: `new` or `changed` (then `fields` of the act all changed). Conditions:
-field -> value that the record had after every such act on record. `id` and each of an effect's `fields`: the formulas that gave the
-recorded values; where they differ now, or there are none, the field is open.
+field -> value that the record had after every such act on record. `id` and each of an effect's `fields`: the formulas that
+gave the recorded values; where they differ now, or there are none, the field is open.
 Formulas, as lists: ["const", value], ["field", name] of the act's record, ["id"] and ["key"] (what follows a `/` in it) of that
-record, ["at"] (seconds), ["stamp"] (seconds as a text with six digits), ["actor", class of accounts], ["text", template] with
-`{$id}`, `{$key}` and `{name}` of a field.
+record, ["at"] (seconds), ["stamp"] (seconds as a text with six digits), ["actor", class of accounts], ["part", field, pattern]
+(the first part of a text that matches), ["text", template] with `{$id}`, `{$key}` and `{name}` of a field.
 Sees: one step; what follows from an effect is not followed. Does not see: the delay, which was seconds.
 """
 
@@ -53,6 +53,9 @@ def evaluate(formula: Formula, scope: ActScope) -> Any:
         return scope.fields.get(formula[1], UNDECIDED)
     if kind == "actor":
         return scope.actor.get(formula[1], UNDECIDED)
+    if kind == "part":
+        match = re.search(rf"(?<!\w){formula[2]}(?!\w)", str(scope.fields.get(formula[1], "")))
+        return UNDECIDED if match is None else match[0]
     if kind == "text":
         return _filled(str(formula[1]), scope)
     return {"id": scope.entity_id, "key": scope.entity_id.partition("/")[2] or scope.entity_id, "at": scope.at,

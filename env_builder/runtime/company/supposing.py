@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from .desk import CompanyDesk, ProductRefusal, Touch, Undecided
+from .desk import CompanyDesk, PossibleWrite, ProductRefusal, Undecided
 from .world import PRESENT
 
 V = TypeVar("V")
@@ -33,7 +33,7 @@ class SupposedDesk(CompanyDesk):
 
     def __init__(self, desk: CompanyDesk, choice: int) -> None:
         super().__init__(desk._start, desk._overlay, desk.n_acts, desk._open)
-        self.touches: list[Touch] = []
+        self.touches: list[PossibleWrite] = []
         """What the run wrote."""
         self.is_guessing = False
         """Whether the run rests on a value that is not known."""
@@ -74,11 +74,11 @@ class SupposedDesk(CompanyDesk):
         raise _AllWritten
 
     def write(self, entity_class: str, entity_id: str, **values: Any) -> None:
-        self.touches.append(Touch(entity_class, entity_id, values))
+        self.touches.append(PossibleWrite(entity_class, entity_id, values))
         super().write(entity_class, entity_id, **values)
 
     def remove(self, entity_class: str, entity_id: str) -> None:
-        self.touches.append(Touch(entity_class, entity_id, {PRESENT: False}))
+        self.touches.append(PossibleWrite(entity_class, entity_id, {PRESENT: False}))
         super().remove(entity_class, entity_id)
 
 
@@ -86,7 +86,7 @@ def open_what_may_follow(desk: CompanyDesk, act: Callable[[CompanyDesk], object]
                          then: Callable[[CompanyDesk, CompanyDesk], None] | None = None) -> None:
     """Open on a desk what an act may have written. `classes`: all that the act, and what follows, could write at most; `then`:
     writes what follows in other apps, from the desk before."""
-    touches: list[Touch] = []
+    touches: list[PossibleWrite] = []
     choice, n_choices, is_sure = 0, 1, True
     while choice < n_choices:
         supposed = SupposedDesk(desk, choice)

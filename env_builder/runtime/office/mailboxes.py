@@ -76,10 +76,10 @@ def digest_id(algorithm: str, before: str, length: int, key: str) -> str:
 
 def gmail_id(desk: CompanyDesk, key: str) -> str:
     """Return Gmail's id of a message in the person's mailbox. Errors: Undecided."""
-    known = _known_id(desk, key)
-    if known is None:
+    message_id = _known_id(desk, key)
+    if message_id is None:
         raise Undecided(f"neither the exports nor calls show Gmail's id of the message {key}")
-    return known
+    return message_id
 
 
 def _known_id(desk: CompanyDesk, key: str) -> str | None:

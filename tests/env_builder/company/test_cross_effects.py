@@ -107,3 +107,25 @@ def test_an_act_in_doubt_leaves_open_what_would_follow() -> None:
             own.desk.value(*field)
     assert own.desk.value("db", "cases/K8", "state") == "active"
     assert own.call("conversations_history", {"channel_id": "C1", "limit": "1"}).tier == "unknown"
+
+
+def test_a_text_may_name_the_record_of_the_effect() -> None:
+    versions = []
+    for number in range(20):
+        key, at = f"OX-{3 * number + 10}", -number * 9 * HOUR - DAY
+        versions += by("ada", fields_of("job", key, at - 999, state="open"))
+        versions += by("ada", fields_of("note", f"n{number}", at, text=f"{key}: off, see AB {number}", shut=number % 2 == 0))
+        versions += by("ada", fields_of("job", key, at + 0.5, state="sent"))
+    world = world_of(versions, fields_of("job", "OX-5", -500, state="open"))
+    (rule,) = learn_effects(world, ACCOUNTS, [{"note"}, {"job"}])
+    assert rule["effect"]["id"] == [["part", "text", r"[A-Z]+\-\d+"]]
+    assert rule["effect"]["fields"] == {"state": [["const", "sent"]]}
+    own = episode(world, [rule])
+    own._app.tools["write"] = OfficeTool(lambda desk, given: desk.write("note", "mine", **given) or "ok", ("note",))
+    own.call("write", {"text": "nothing to see", "shut": True})
+    assert own.desk.value("job", "OX-5", "state") == "open"
+    own.fork().call("write", {"text": "OX-5 and OX-10"})
+    other = own.fork()
+    other.desk.remove("note", "mine")
+    other.call("write", {"text": "OX-5 is off", "shut": False})
+    assert other.desk.value("job", "OX-5", "state") == "sent" and own.desk.value("job", "OX-5", "state") == "open"
