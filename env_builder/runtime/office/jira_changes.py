@@ -75,11 +75,16 @@ def _resolution_after(site: JiraDesk, status: str, before: str | None) -> str | 
 
 def _refused_transition(site: JiraDesk, key: str, wanted: str) -> Exception:
     """Return the refusal of a transition: in the words of a recorded one, else in Jira's."""
-    target = next((str(step["to"]) for name in site.desk.ids(STATUS)
-                   for step in site.desk.value(STATUS, name, "transitions") or () if str(step["id"]) == wanted), "")
+    known_steps = [step for name in site.desk.ids(STATUS) for step in site.desk.value(STATUS, name, "transitions") or ()
+                   if str(step["id"]) == wanted]
+    target = str(known_steps[0]["to"]) if known_steps else ""
     for template in site.desk.convention(PRODUCT, "refused_transitions", ()):
         if target or "{to}" not in template:
             return refused_in(template, key=key, status=site.value(key, "status"), to=target, transition=wanted)
+    if known_steps:   # as Jira words it since its version 4.1
+        return refused(f"It seems that you have tried to perform a workflow operation ({known_steps[0]['name']}) that is not "
+                       f"valid for the current state of this issue ({key}). The likely cause is that somebody has changed the "
+                       "issue recently, please look at the issue history for details.")
     return refused(f"Transition id '{wanted}' is not valid for this issue.")
 
 

@@ -14,9 +14,8 @@ from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, Fi
 from env_builder.runtime.office.indented import indented_json
 from env_builder.runtime.office.jira import TOOLS
 from env_builder.runtime.office.jira_search import has_words
+from tests.small_company import NOON, fields_of
 
-NOON = 1772452800
-"""2026-03-02T12:00:00Z."""
 MARA, JO, KIM = "mara@toys.example", "jo@toys.example", "kim@toys.example"
 ACCOUNTS = {MARA: {"jira_user": "a1"}, JO: {"jira_user": "a2"}, KIM: {"jira_user": "a3"}}
 STEPS = {
@@ -32,7 +31,7 @@ SHOWS_ALL = {
 
 
 def record(entity_class: str, entity_id: str, at: float = -(10**6), **fields: Any) -> list[FieldVersion]:
-    return [FieldVersion(entity_class, entity_id, name, value, int((NOON + at) * 1e6)) for name, value in fields.items()]
+    return fields_of(entity_class, entity_id, at, **fields)
 
 
 def issue(key: str, at: float, **fields: Any) -> list[FieldVersion]:
@@ -317,9 +316,12 @@ def test_a_transition_follows_the_workflow_and_sets_the_resolution(shelf: Compan
     assert closed["message"] == "Issue KIT-2 transitioned successfully"
     assert closed["issue"]["resolution"] == {"name": "Done"} and closed["issue"]["comments"][0]["body"] == "Fixed"
     assert closed["issue"]["resolutiondate"] == "2026-03-02T12:00:00.000+0000"
+    assert "workflow operation (Start) that is not valid for the current state of this issue (KIT-2)" in refusal(
+        shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="11"
+    )
     assert (
-        refusal(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="11")
-        == "Error: Transition id '11' is not valid for this issue."
+        refusal(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="77")
+        == "Error: Transition id '77' is not valid for this issue."
     )
     reopened = call(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="31")["issue"]
     assert "resolution" not in reopened and reopened["status"]["name"] == "Reopened"
