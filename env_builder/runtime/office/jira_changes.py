@@ -5,8 +5,8 @@ Sees: the exported workflow, or the transitions that recorded answers show; the 
 agree on; refusals of recorded calls (`env_builder/company/jira_habits.py`), in their own words; what the site's rules do to
 new and changed issues (`jira_rules.py` there).
 Assumes: a field that was changed several times, but never on a resolved issue, is locked there, as a move that the workflow
-lacks is refused: the answer is unknown, as no record has the words, and nothing changes. If it was hardly changed at all,
-whether it is locked is undecided.
+lacks is refused. The answer is unknown, as no record has the words, and nothing changes. Of a field that was hardly changed at
+all, it is undecided whether it is locked.
 Does not see: validators that no recorded call met; fields that a project requires; default assignees; rules that changelogs do
 not show.
 """

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, PersonSight, Undecided
+from env_builder.runtime.office.company import CompanyEpisode, CompanySetup, CompanySuite
 from env_builder.runtime.office.indented import indented_json
 from env_builder.runtime.office.jira import TOOLS
 from env_builder.runtime.office.jira_search import has_words
@@ -542,3 +543,26 @@ def test_any_arguments_are_answered_refused_or_undecided(tool: str, arguments: d
         assert json.loads(TOOLS[tool].answer(desk, {"issue_key": "KIT-1", "project_key": "KIT", **arguments})) is not None
     except (ProductRefusal, Undecided) as error:
         assert str(error)
+
+
+def test_a_change_in_doubt_leaves_the_field_open_and_one_of_a_locked_field_changes_nothing() -> None:
+    done = issue("KIT-1", -900, summary="Wheels", status="Done", resolution="Done", resolved=NOON - 100)
+    for habits, is_known in (({}, False), ({"locked_on_resolved": ["priority"]}, True)):
+        suite = CompanySuite("toys", CompanySetup(site(done), products=("jira",)))
+        own = CompanyEpisode(suite, desk_of(site(done), habits=habits))
+        assert own.call("jira_update_issue", {"issue_key": "KIT-1", "fields": '{"priority": "High"}'}).tier == "unknown"
+        assert own.desk.is_known("jira", "KIT-1", "priority") is is_known
+        assert (own.call("jira_get_issue", {"issue_key": "KIT-1"}).tier == "derived") is is_known
+        assert own.call("jira_get_issue", {"issue_key": "KIT-1", "fields": "summary,status"}).tier == "derived"
+
+
+def test_an_issue_that_may_have_been_created_is_not_seen_in_a_project_that_the_person_cannot_see() -> None:
+    world = site(issue("KIT-1", -900), issue("SEC-1", -900))
+    own = CompanyEpisode(CompanySuite("toys", CompanySetup(world, products=("jira",))), desk_of(world))
+    new = {"project_key": "SEC", "issue_type": "Task", "summary": "Locks"}
+    assert own.call("jira_create_issue", new).tier == "unknown"
+    assert own.call("jira_get_issue", {"issue_key": "SEC-2"}).tier == "derived"
+    assert own.call("jira_search", {"jql": "project = KIT"}).tier == "derived"
+    assert own.call("jira_search", {"jql": "summary ~ Locks"}).tier == "unknown"
+    assert own.call("jira_get_issue", {"issue_key": "KIT-1"}).tier == "derived"
+    assert own.call("jira_create_issue", {**new, "project_key": "KIT"}).tier == "unknown"   # its number is of the whole site
