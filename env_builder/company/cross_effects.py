@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,7 +24,9 @@ from env_builder.runtime.company.following import ActScope, agreed, evaluate, ki
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 _DELAY = 5 * _SECOND
-_ACTS, _DAYS, _FEW = 8, 3, 2
+_ACTS, _DAYS = 8, 3
+_FEW, _LONG = 2, 80
+"""Characters of a text that is equal by chance, and of one that tells a record."""
 _MOST_FIELDS = 200
 _FOLLOWS = frozenset({"updated", "modified", "sequence"})
 """Fields that change with every other one."""
@@ -212,7 +214,7 @@ def _acts(world: CompanyWorld) -> Iterator[SeenAct]:
         own.update(changed)
         if at > 0 and len(own) <= _MOST_FIELDS and own.get(PRESENT, True) and changed:
             actor = next((version.actor for version in versions if version.actor), None)
-            yield SeenAct(entity_class, entity_id, at, is_new, changed, dict(own), actor)
+            yield SeenAct(entity_class, entity_id, at, is_new, changed, changed if is_new else dict(own), actor)
 
 
 def _kind_of_effect(act: SeenAct) -> Name:
@@ -232,11 +234,14 @@ def _is_second_hand(rule: Mapping[str, Any], rules: Sequence[Mapping[str, Any]])
 def _choices(acts: Sequence[SeenAct]) -> Iterator[Sequence[SeenAct]]:
     """Yield all acts, then those with one value in a field, where several acts have it."""
     yield acts
-    values: Counter[tuple[str, Any]] = Counter(
-        (field, value) for act in acts for field, value in act.fields.items() if isinstance(value, (str, bool)) and value != "")
-    for (field, value), count in sorted(values.items(), key=lambda own: (-own[1], str(own[0]))):
-        if _ACTS <= count < len(acts):
-            yield [act for act in acts if act.fields.get(field) == value]
+    by_value: dict[tuple[str, Any], list[SeenAct]] = defaultdict(list)
+    for act in acts:
+        for field, value in act.fields.items():
+            if isinstance(value, bool) or (isinstance(value, str) and 0 < len(value) <= _LONG):
+                by_value[field, value].append(act)
+    for _, own in sorted(by_value.items(), key=lambda each: (-len(each[1]), str(each[0]))):
+        if _ACTS <= len(own) < len(acts):
+            yield own
 
 
 def _constants(acts: Sequence[SeenAct]) -> dict[str, Any]:
@@ -255,7 +260,7 @@ def _texts(act: SeenAct) -> Iterator[tuple[str, str]]:
     """Yield (name in a template, text) of what tells a record from others, the longest text first."""
     named = {"$id": act.entity_id, "$key": act.entity_id.partition("/")[2]} | {
         name: str(value) for name, value in act.fields.items() if isinstance(value, (str, int)) and not isinstance(value, bool)}
-    yield from sorted((each for each in named.items() if len(each[1]) > _FEW), key=lambda own: (-len(own[1]), own[0]))
+    yield from sorted((each for each in named.items() if _FEW < len(each[1]) <= _LONG), key=lambda own: (-len(own[1]), own[0]))
 
 
 def _formulas_of(value: Any, scope: ActScope, own: ActScope | None) -> Iterator[list[Any]]:
