@@ -98,7 +98,8 @@ def delete_event(desk: CompanyDesk, arguments: Arguments) -> str:
     calendar = _own_calendar(desk, arguments)
     key = _event(desk, str(arguments["event_id"]))
     if desk.value(EVENT, key, "organizer") != desk.address:
-        raise Undecided("how this calendar takes a guest's removal of an event is not on record")
+        desk.doubt("how this calendar takes a guest's removal of an event is not on record")
+        desk.write(GUEST, f"{key}|{desk.address}", answer="DECLINED")
     desk.write(EVENT, key, status="CANCELLED", modified=float(int(desk.now)),
                sequence=int(desk.value(EVENT, key, "sequence") or 0) + 1)
     _notify(desk, key, CANCELLATION)
@@ -122,7 +123,7 @@ def _change(desk: CompanyDesk, key: str, changes: dict[str, Any], guests: list[t
 def _own_calendar(desk: CompanyDesk, arguments: Arguments) -> str:
     calendar = str(arguments.get("calendar_id") or "primary")
     if calendar.lower() not in ("primary", desk.address):
-        raise Undecided(f"the exports do not tell who may read the calendar {calendar!r}")
+        desk.doubt(f"the exports do not tell who may read the calendar {calendar!r}")
     return calendar
 
 

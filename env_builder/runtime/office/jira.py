@@ -147,7 +147,7 @@ def _update_issue(desk: CompanyDesk, arguments: Arguments) -> str:
     site = JiraDesk(desk)
     key = site.visible(arguments["issue_key"])
     if arguments.get("attachments"):
-        raise Undecided("attachments of issues")
+        desk.doubt("attachments of issues")
     given = {**parse_object(arguments.get("fields"), "additional_fields"),
              **parse_object(arguments.get("additional_fields"), "additional_fields")}
     if arguments.get("components"):
@@ -216,7 +216,8 @@ def _create_issue_link(desk: CompanyDesk, arguments: Arguments) -> str:
         outward, inward, number = _LINKS[kind]
         desk.write(LINK_TYPE, kind, name=kind, outward=outward, inward=inward, number=number)
     else:
-        raise Undecided(f"no record shows the type of links {kind!r}")
+        desk.doubt(f"no record shows the type of links {kind!r}")
+        outward = inward = kind
     number = str(int(desk.made_id("link", 8), 16))
     for key, other, wording in ((source, target, outward), (target, source, inward)):
         links = [*(site.value(key, "links") or ()), {"type": wording, "key": other}]
@@ -234,7 +235,7 @@ def _add_watcher(desk: CompanyDesk, arguments: Arguments) -> str:
     key, given = site.visible(arguments["issue_key"]), str(arguments["user_identifier"]).strip()
     account = site.account(given)
     if account is None:
-        raise Undecided(f"no record shows the person {given!r}")
+        desk.doubt(f"no record shows the person {given!r}")
     if desk.is_known(ISSUE, key, "watchers"):
         watchers = site.value(key, "watchers") or []
         desk.write(ISSUE, key, watchers=[*watchers, *([account] if account not in watchers else [])])

@@ -50,7 +50,7 @@ def transition(site: JiraDesk, key: str, wanted: str, fields: Mapping[str, Any])
         text = str(named.get("name") or named.get("id") or "") if isinstance(named, dict) else str(named)
         name = site.named(RESOLUTION, text)
         if name is None:
-            raise Undecided(f"no record shows the resolution {text!r}")
+            site.desk.doubt(f"no record shows the resolution {text!r}")
         after = name
     unknown = [name for name in fields if name != "resolution"]
     if unknown:
@@ -134,12 +134,14 @@ def create(site: JiraDesk, project: str, kind: str, fields: Mapping[str, Any]) -
         desk.doubt(f"what Jira answers where the person cannot see the project {project!r}")
     type_name = site.named(TYPE, kind)
     if type_name is None:
-        raise Undecided(f"no record shows the type {kind!r}")
+        desk.doubt(f"no record shows the type {kind!r}")
+        type_name = kind
     if desk.value(TYPE, type_name, "is_subtask"):
-        raise Undecided("what Jira shows of a parent")
+        desk.doubt("what Jira shows of a parent")
     status = desk.value(PROJECT, project, "first_status") or desk.value(TYPE, type_name, "first_status")
     if status is None:
-        raise Undecided(f"issues of {project} begin in several statuses")
+        desk.doubt(f"issues of {project} begin in several statuses")
+        status = UNDECIDED
     key, now = _next_key(site, project), desk.now
     priority = fields.get("priority") or default_priority(site, project, type_name)
     number = desk.assigned(ISSUE, key, "number") or _next_number(site)
