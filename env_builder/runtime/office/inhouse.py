@@ -116,6 +116,8 @@ def table_of(rules: RowRules, plan: Plan, arguments: Mapping[str, Any]) -> str:
     if "constant" in source:
         return str(source["constant"])
     name = arguments.get(source["argument"])
+    if not isinstance(name, str):
+        raise Undecided(f"what the tool says of {name!r}")
     table = name if source["names"] is None else source["names"].get(name)
     if table not in rules.tables:
         raise Undecided(f"what the tool says of {name!r}")
