@@ -104,7 +104,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "apps", "work", "company_rooms", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names", "outcomes",
-         "tasks", "rewards", "variants", "environments", "datasets"),
+        ("extract", "apps", "work", "company_rooms", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals",
+         "names", "outcomes", "tasks", "rewards", "variants", "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

@@ -59,6 +59,7 @@ class GoingOn:
         self._hidden: set[int] = set()
         self._absent: frozenset[Record] = frozenset()
         self.overlay = Overlay()
+        self._open: frozenset[str] = frozenset()
         self.names: dict[str, str] = {}
         """Id on record -> id in this episode, where they differ."""
         self._applied = bisect_right(places.instants, begin)
@@ -88,7 +89,7 @@ class GoingOn:
             if len(self._starts) >= MOST_KEPT:
                 self._starts.clear()
             self._starts[instant, address] = start
-        return CompanyDesk(start, self.overlay, self._n_acts.get((instant, address), 0))
+        return CompanyDesk(start, self.overlay, self._n_acts.get((instant, address), 0), self._open)
 
     def episode(self, instant: int, address: str) -> CompanyEpisode:
         """Return an episode at somebody's desk; `keep` makes its writes those of all. Errors: LookupError."""
@@ -96,7 +97,7 @@ class GoingOn:
 
     def keep(self, instant: int, episode: CompanyEpisode) -> None:
         """Take over what an episode wrote."""
-        self.overlay, n_acts = episode.desk.snapshot()
+        self.overlay, n_acts, self._open = episode.desk.snapshot()
         self._n_acts[instant, episode.desk.address] = n_acts
 
     def go_on(self, until: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..company import CompanyDesk, ProductRefusal, Undecided
 from .github_issues import (
+    COMMENT,
     ISSUE,
     LOGIN,
     REPOSITORY,
@@ -241,6 +242,7 @@ def _typed(answer: Callable[[CompanyDesk, Members], str]) -> Callable[[CompanyDe
     return answer_typed
 
 
+_WRITTEN = (ISSUE, COMMENT)
 TOOLS = {
     "issue_read": OfficeTool(_typed(issue_read)),
     "list_issues": OfficeTool(_typed(list_issues)),
@@ -250,9 +252,9 @@ TOOLS = {
     "list_pull_requests": OfficeTool(_typed(list_pull_requests)),
     "get_file_contents": OfficeTool(_typed(get_file_contents)),
     "list_commits": OfficeTool(_typed(list_commits)),
-    "add_issue_comment": OfficeTool(_typed(add_issue_comment), writes=True),
-    "update_issue": OfficeTool(_typed(update_issue), writes=True),
-    "create_issue": OfficeTool(_typed(new_issue), writes=True),
-    "issue_write": OfficeTool(_typed(issue_write), writes=True),
+    "add_issue_comment": OfficeTool(_typed(add_issue_comment), writes=_WRITTEN),
+    "update_issue": OfficeTool(_typed(update_issue), writes=_WRITTEN),
+    "create_issue": OfficeTool(_typed(new_issue), writes=_WRITTEN),
+    "issue_write": OfficeTool(_typed(issue_write), writes=_WRITTEN),
     **PULL_TOOLS,
 }

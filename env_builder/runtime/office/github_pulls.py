@@ -142,8 +142,8 @@ def _signature(desk: CompanyDesk) -> tuple[str, str]:
 
 
 PULL_TOOLS = {
-    "create_pull_request": OfficeTool(create_pull_request, writes=True),
-    "update_pull_request": OfficeTool(update_pull_request, writes=True),
-    "merge_pull_request": OfficeTool(merge_pull_request, writes=True),
-    "push_files": OfficeTool(push_files, writes=True),
+    "create_pull_request": OfficeTool(create_pull_request, writes=(ISSUE,)),
+    "update_pull_request": OfficeTool(update_pull_request, writes=(ISSUE,)),
+    "merge_pull_request": OfficeTool(merge_pull_request, writes=(ISSUE, MERGE)),
+    "push_files": OfficeTool(push_files, writes=(COMMIT, FILE)),
 }
