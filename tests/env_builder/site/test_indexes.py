@@ -1,4 +1,4 @@
-"""Tables and lists whose rows each lead to an entity of their own are laid out in another order, between the headings that part them."""
+"""Rows that each lead to an entity of their own are laid out in another order, between the headings that part them."""
 
 from __future__ import annotations
 
