@@ -25,6 +25,7 @@ from .visits import (
     Place,
     SiteVisit,
     Value,
+    chosen,
     greatest_numbers,
     path_of,
     rows_of,
@@ -197,7 +198,7 @@ class SourceContext:
         visit = self.request if self.request.is_write else self.posted
         case = f"{self.case} new" if place == KIND and self._is_new else self.case
         fields = choices.get(visit.route, ()) if visit is not None else ()
-        values = [f"{case} {name}={visit.arguments.get(name, '')}" for name in fields] if visit is not None else []
+        values = [f"{case} {name}={chosen(visit.arguments, name)}" for name in fields] if visit is not None else []
         return (" ".join(values), *values, case) if len(values) > 1 else (*values, case)
 
     @cached_property
