@@ -3,7 +3,8 @@
 In: sessions of pages, routes, lists that may be laid out otherwise anyway. Out: rows of layout.jsonl. Such a list may be
 sorted, by a column that it shows or by what no page shows; every row still shows all that it showed, so that no work needs the
 order, but who remembers places in it does. Rows stay between the headings that part them, and on their page of the list.
-What is no table needs more: all its rows lead to pages of one path, each to another entity, and it has no text of its own.
+What is no table needs more: its rows are list items or articles, as which snapshots show them, all lead to pages of one path,
+each to another entity, and it has no text of its own.
 Abstains: where a row of several leads nowhere, to the page itself or where another one leads, and where fields of rows have one
 name; boxes to tick may, if no form of the log sent two of them. Does not see: asks for the first or the last row by its place.
 """
@@ -22,7 +23,7 @@ from env_builder.site.ordering import containers, share_fields
 from env_builder.site.recorded import PageSession
 
 _LEAST_ROWS = 3
-_TABLES = frozenset({"table", "tbody"})
+_TABLES, _ROWS = frozenset({"table", "tbody"}), frozenset({"article", "li"})
 Way = tuple[str, ...]
 
 
@@ -70,7 +71,8 @@ class _IndexRows:
         """Return how many rows of an element follow each other and are built alike; None if they are no index's."""
         rows = [child for child in element.children if isinstance(child, Element)]
         is_table = element.tag in _TABLES
-        if not is_table and any(isinstance(child, str) and child.strip() for child in element.children):
+        if not is_table and not (all(row.tag in _ROWS for row in rows) and not any(
+                isinstance(child, str) and child.strip() for child in element.children)):
             return None
         runs = [[rows[number] for number in run] for run in runs_of(rows) if len(run) > 1]
         if not all(self._is_index(run, url, is_table) for run in runs):

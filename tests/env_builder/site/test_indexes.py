@@ -80,15 +80,16 @@ def test_a_table_that_once_was_no_index_stays() -> None:
     assert learn(PARTED, row(1) + row(2) + row(2)) == []
 
 
-def items(*hrefs: str, tag: str = "ol") -> str:
-    rows = "".join(f"<li><a href='{href}'><img src=x></a> Lens {href}" for href in hrefs)
+def items(*hrefs: str, tag: str = "ol", row: str = "li") -> str:
+    rows = "".join(f"<{row}><a href='{href}'><img src=x></a> Lens {href}</{row}>" for href in hrefs)
     return f"<html><body><{tag}>{rows}</{tag}></body></html>"
 
 
-@pytest.mark.parametrize("tag", ["ol", "ul", "div"])
-def test_a_list_is_an_index_too(tag: str) -> None:
-    rules = LayoutRules(learn_pages(items("1", "2", "3", tag=tag), items("4", "5", tag=tag)))
-    for recorded in (parse(items("1", "2", "3", tag=tag)), parse(items("4", "5", tag=tag))):
+@pytest.mark.parametrize(("tag", "row"), [("ol", "li"), ("ul", "li"), ("div", "article")])
+def test_a_list_is_an_index_too(tag: str, row: str) -> None:
+    long, short = items("1", "2", "3", tag=tag, row=row), items("4", "5", tag=tag, row=row)
+    rules = LayoutRules(learn_pages(long, short))
+    for recorded in (parse(long), parse(short)):
         before = [each.attributes["href"] for each in recorded.elements() if each.tag == "a"]
         for seed in range(4):
             after = [each.attributes["href"] for each in PageLayout(rules, seed).arranged("/cards/", recorded).elements()
@@ -102,7 +103,8 @@ def test_a_list_is_an_index_too(tag: str) -> None:
     items("1", "2", "2", "3"),
     items("1", "2", "3").replace("<ol>", "<ol>See also: "),
     items("1", "2", "3", tag="form"),
-], ids=["two kinds", "parts of one", "one twice", "in a sentence", "a form"])
+    items("1", "2", "3", tag="div", row="div"),
+], ids=["two kinds", "parts of one", "one twice", "in a sentence", "a form", "no rows"])
 def test_other_lists_stay(page: str) -> None:
     assert learn_pages(items("1", "2", "3")) and learn_pages(page) == []
 
