@@ -41,6 +41,7 @@ from env_builder.runtime.site.visits import (
     local_url,
     rows_of,
 )
+from env_builder.site.echoes import open_echoes, repeated_values
 from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
@@ -60,6 +61,8 @@ _N_CHOICES, _CHOSEN, _N_FIELDS = 12, 0.7, 3
 """Values that a choice has at most, which share of them several sessions posted, and how many fields of a form count."""
 _LEAST_POSTS, _LEAST_SESSIONS = 5, 2
 """Forms of a route, and sessions that posted them, that say which fields are always given."""
+_WHOLE = frozenset({"path", "query", "url"})
+"""Values of a request that all pages of one address share."""
 _Trial: TypeAlias = dict[str, tuple[bool, bool]]
 """Sources that had a value for a place: whether it was right, and right to the letter."""
 
@@ -84,10 +87,15 @@ class SiteLearner:
         self.paths = dict(templates) | selecting_names(dict(templates), _selected(answers))
         self.routes = SiteRoutes(self.paths)
         self.pages: dict[tuple[str, int], list[Element]] = defaultdict(list)
+        requests: dict[tuple[str, int], list[PortRequest]] = defaultdict(list)
         for each in answers:
             if each.answer.page is not None:
-                self.pages[self.route(each.request), each.answer.status].append(each.answer.page)
+                key = self.route(each.request), each.answer.status
+                self.pages[key].append(each.answer.page)
+                requests[key].append(each.request)
         self.templates: dict[tuple[str, int], ElementShape] = {key: learn_template(pages) for key, pages in self.pages.items()}
+        for key, template in self.templates.items():
+            self._open(template, requests[key])
         self.sessions: dict[str, list[SiteVisit]] = defaultdict(list)
         for each in sorted(answers, key=lambda each: (each.at, each.session)):
             self.sessions[each.session].append(self.visit(each))
@@ -95,6 +103,16 @@ class SiteLearner:
     def route(self, request: PortRequest) -> str:
         """Return the name of a request's route, or an empty text without one."""
         return str(self.routes.route(request.method, request.url) or "")
+
+    def _open(self, template: ElementShape, requests: Sequence[PortRequest]) -> None:
+        """Make places of what repeats values that all requests of a template's pages have in common."""
+        arguments = []
+        for request in requests:
+            route = self.routes.route(request.method, request.url)
+            parameters = self.routes.parameters(route, request.url) if route is not None else {}
+            arguments.append({**parameters, **arguments_of(request._replace(form=None), {})})
+        names = {name for each in arguments for name in each if name not in _WHOLE}
+        open_echoes(template, repeated_values(arguments, sorted(names)))
 
     def visit(self, recorded: RecordedAnswer) -> SiteVisit:
         """Return a recorded answer as places and values."""
@@ -534,10 +552,12 @@ def _keys(visit: SiteVisit, place: Place, context: SourceContext, choices: Mappi
 
 
 def _named(value: Value, context: SourceContext) -> list[str]:
-    """Return the patterns of one name that give a value, its spaces aside."""
+    """Return the patterns of one name that give a value, its spaces aside; those of the last look, which may lack it, last."""
     if not value or not (text := value.strip()):
         return []
-    return [value.replace(text, f"{MARK}{name}{MARK}") for name, argument in context.arguments.items() if argument == text]
+    names = sorted((name for name, argument in context.arguments.items() if argument == text),
+                   key=lambda name: name.startswith("look "))
+    return [value.replace(text, f"{MARK}{name}{MARK}") for name in names]
 
 
 def _counted(place: Place, visit: SiteVisit) -> Iterator[SiteSource]:
