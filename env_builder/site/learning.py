@@ -458,15 +458,15 @@ def choices_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, list[str]]:
     for route, posts in sorted(_posts_of(sessions).items()):
         fields = sorted({name for _, visit in posts for name in visit.arguments if name.startswith("form ")})
         n_alike = max(Counter(map(_answer_of, (visit for _, visit in posts))).values())
-        found: dict[tuple[int, ...], tuple[int, int, str]] = {}
+        by_parts: dict[tuple[int, ...], tuple[int, int, str]] = {}
         for field in fields:
             for name in (field, f"{field}{GIVEN}"):
-                choice = _Choice.of(name, posts)
+                choice = _FieldChoice.of(name, posts)
                 if choice.is_shared and (name == field or choice.n_explained > n_alike):
-                    found.setdefault(choice.parts, (-choice.n_explained, len(set(choice.parts)), name))
+                    by_parts.setdefault(choice.parts, (-choice.n_explained, len(set(choice.parts)), name))
                     break
-        if found:
-            choices[route] = [name for *_, name in sorted(found.values())[:_N_FIELDS]]
+        if by_parts:
+            choices[route] = [name for *_, name in sorted(by_parts.values())[:_N_FIELDS]]
     return choices
 
 
@@ -488,7 +488,7 @@ def fields_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, dict[str, li
     return fields
 
 
-class _Choice(NamedTuple):
+class _FieldChoice(NamedTuple):
     """How the values of a field part the forms that were posted to a route."""
 
     parts: tuple[int, ...]
@@ -499,7 +499,7 @@ class _Choice(NamedTuple):
     """Forms that were answered as most with their value."""
 
     @classmethod
-    def of(cls, name: str, posts: Sequence[tuple[int, SiteVisit]]) -> _Choice:
+    def of(cls, name: str, posts: Sequence[tuple[int, SiteVisit]]) -> _FieldChoice:
         sessions, answers = defaultdict[str, set[int]](set), defaultdict[str, Counter[str]](Counter)
         first: dict[str, int] = {}
         parts = []
