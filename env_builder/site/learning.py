@@ -38,6 +38,7 @@ from env_builder.runtime.site.visits import (
     arguments_of,
     chosen,
     field_kind,
+    given_fields,
     local_url,
     rows_of,
 )
@@ -473,15 +474,15 @@ def choices_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, list[str]]:
 def fields_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, dict[str, list[str] | None]]:
     """Return, of each route that enough forms were posted to, their fields, and how forms were answered without each.
 
-    Where all forms gave a field, nothing says that one without it is taken."""
+    Where all forms gave a field, nothing says that one without it is taken; and where all gave it as a number, a day or an
+    address, that another text is."""
     fields: dict[str, dict[str, list[str] | None]] = {}
     for route, posts in sorted(_posts_of(sessions).items()):
         if len(posts) < _LEAST_POSTS or len({session for session, _ in posts}) < _LEAST_SESSIONS:
             continue
-        given = [(visit.kind or "", {field_kind(name) for name in visit.arguments if chosen(visit.arguments, f"{name}{GIVEN}")})
-                 for _, visit in posts]
+        given = [(visit.kind or "", given_fields(visit.arguments)) for _, visit in posts]
         names = {field_kind(name) for _, visit in posts for name in visit.arguments
-                 if name.startswith("form ") and not name.startswith(CHANGED)}
+                 if name.startswith("form ") and not name.startswith(CHANGED)}.union(*(own for _, own in given))
         fields[route] = {
             name: sorted({kind for kind, own in given if name not in own})
             if sum(name in own for _, own in given) >= _LEAST_POSTS else None for name in sorted(names)}

@@ -16,7 +16,7 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple, TypeAlias
 
 from .sources import ABSENT, SiteSource, SourceContext, linked_rows, row_keys, rows_to
-from .visits import CHANGED, GIVEN, KIND, Place, SiteVisit, Value, chosen, field_kind, greatest_numbers, path_of, words_of
+from .visits import AS, KIND, Place, SiteVisit, Value, given_fields, greatest_numbers, path_of, words_of
 
 __all__ = ["FieldKinds", "LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
 
@@ -35,7 +35,7 @@ class SourceKey(NamedTuple):
 _ALIKE = frozenset({"argument", "constant", "own page", "page of the same user", "pattern"})
 """Sources of pages of one path whatever the query: what all have, what frames them, and what the request itself says."""
 FieldKinds: TypeAlias = Mapping[str, Sequence[str] | None]
-"""Kind of a form's field -> the kinds of answers that forms got without it; None: few gave it."""
+"""Kind of a form's field, or with how it was filled in -> the kinds of answers that forms got without it; None: few gave it."""
 _N_MET = 30
 """Visits that are kept of those that hold a word: more than one session has."""
 
@@ -234,8 +234,8 @@ class LearntSources:
         fields = self._fields.get(request.route) if request.is_write else None
         if fields is None:
             return False
-        given = {field_kind(name) for name in request.arguments if chosen(request.arguments, f"{name}{GIVEN}")}
-        return any(name.startswith("form ") and not name.startswith(CHANGED) and name not in fields for name in given) or any(
+        given = given_fields(request.arguments)
+        return any(AS not in name and name not in fields for name in given) or any(
             kinds is not None and kind not in kinds for name, kinds in fields.items() if name not in given)
 
     def _fill(self, context: SourceContext, kind: Value, places: Sequence[Place], values: dict[Place, Value],

@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 from ..clock import MONTHS
 from .port import PortRequest
 
-__all__ = ["CHANGED", "GIVEN", "KIND", "Place", "SiteVisit", "Value", "arguments_of", "chosen", "field_kind",
-           "greatest_numbers", "local_url", "path_of", "rows_of", "words_of", "written_days", "written_instant"]
+__all__ = ["AS", "CHANGED", "GIVEN", "KIND", "Place", "SiteVisit", "Value", "arguments_of", "chosen", "field_kind",
+           "given_fields", "greatest_numbers", "local_url", "path_of", "rows_of", "words_of", "written_days", "written_instant"]
 
 Place: TypeAlias = str
 """Ordinals of children from the template's root down, then the attribute's name if it is one: `1/0/3/href`."""
@@ -112,6 +112,17 @@ def field_kind(name: str) -> str:
     return re.sub(r"\d+", "#", name.removesuffix(_AS_SEVERAL))
 
 
+def given_fields(arguments: Mapping[str, str]) -> set[str]:
+    """Return the kinds of a form's fields that were filled in; of a number, a day and a mail address also that it was one."""
+    given: set[str] = set()
+    for name, text in arguments.items():
+        if name.startswith("form ") and not name.startswith(CHANGED) and text.strip():
+            kind = field_kind(name)
+            given.add(kind)
+            given.update(f"{kind}{AS}{way}" for way, pattern in _WAYS.items() if pattern.fullmatch(text.strip()))
+    return given
+
+
 def _changed(names: Sequence[str]) -> dict[str, str]:
     """Return the names of fields that were changed as messages list them, also in addresses."""
     listed = {"": ", ".join(names), " sorted": ", ".join(sorted(names))} if names else {}
@@ -122,6 +133,10 @@ def _changed(names: Sequence[str]) -> dict[str, str]:
 
 CHANGED, GIVEN = "form *changed", " given"
 """Begin of names for the fields that were changed; end of names that tell whether a field was filled in."""
+AS = " as a "
+"""Between the name of a field and how it was filled in."""
+_WAYS = {"number": re.compile(r"[+-]?\d+(?:[.,]\d+)*"), "day": re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}"),
+         "mail": re.compile(r"[^@\s]+@[^@\s]+")}
 _AS_SEVERAL, _SEVERAL = " several", "\x02"
 """What stands for the texts of a field that was posted more than once; no page holds it."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")

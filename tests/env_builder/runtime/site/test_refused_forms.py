@@ -95,6 +95,19 @@ def test_what_nobody_sent_may_be_refused(form: Pairs) -> None:
     assert answered.tier == "unknown" and session.is_unknown
 
 
+@pytest.mark.parametrize(("usual", "text", "is_known"), [
+    ("1{}", "77", True), ("1{}", "seven", False), ("2026-03-1{}", "2026-04-01", True), ("2026-03-1{}", "soon", False),
+    ("a{}@x.example", "bea", False), ("note{}", "77", True)])
+def test_what_was_always_a_number_a_day_or_an_address_may_not_be_another_text(
+        usual: str, text: str, is_known: bool, tmp_path: Path) -> None:
+    answers = [RecordedAnswer(f"s{number}", "ann", MONDAY + timedelta(hours=number), PortRequest(
+        "POST", "/note", sent(f"title{number}", usual.format(number), SAVE)), PortAnswer(302, "recorded", "/notes"))
+               for number in range(8)]
+    write_site(tmp_path, answers, {"/note": "/note"})
+    _, answered = play(InducedPages.load(tmp_path), sent("mine", text, SAVE))
+    assert answered.tier == ("induced" if is_known else "unknown")
+
+
 def test_one_session_that_was_refused_does_not_make_its_form_accepted() -> None:
     assert play(site(1, 0), sent("mine", "", SAVE))[1].tier == "unknown"
 
