@@ -14,8 +14,7 @@ from typing import Any
 from env_builder.company.content import CompanyContent
 from env_builder.work.demonstrations import Demonstration, find_demonstrations
 from extractors.apps import installed_apps
-from extractors.work.events import WorkEvent
-from extractors.work.items import WorkItem
+from warehouse.records import WorkEvent, WorkItem
 
 MOST_REASONS = 12
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from extractors.work.events import CREATED, WorkEvent
+from extractors.work.events import CREATED
+from warehouse.records import WorkEvent
 
 _INSTANT = 10**9
 """A number of a change of this size or more is an instant: the product gave no number of its own."""

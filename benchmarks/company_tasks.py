@@ -12,9 +12,8 @@ from typing import Any
 from company_refs import truth_ref
 
 from env_builder.work.publishing import VerifiedWork, WorkPublished, WorkRoom
-from extractors.work.events import WorkEvent
-from extractors.work.items import WorkItem
 from pipelines.inspection.company import instant_of
+from warehouse.records import WorkEvent, WorkItem
 
 _GOOD = ("ok", "wrong_fixed", "refused")
 _WORDS = ("text", "subject", "body", "summary", "description", "title")

@@ -31,12 +31,11 @@ from env_builder.company.content import company_content
 from env_builder.people import find_people
 from env_builder.runtime.company import CompanyWorld
 from env_builder.work.publishing import WorkRoom
-from extractors.apps import installed_apps
-from extractors.work.events import WorkEvent
+from extractors.apps import record_kinds
 from extractors.work.finding import describe_items, find_work, roles_of
-from extractors.work.items import WorkItem
 from pipelines.inspection.company import read_company, recorded_calls_of
 from pipelines.settings import Settings
+from warehouse.records import WorkEvent, WorkItem
 
 EVERY = 5
 """Of the true items, each fifth is demonstrated: a check of the tools alone."""
@@ -86,7 +85,7 @@ def main(folder: Path, scorer_path: Path) -> None:
     score = scorer.items(str(truth), predicted(work.items, work.events))
     baseline = scorer.items(str(truth), by_thread(work.events))
     true = describe_items(true_items(truth, work.events), work.events, roles_of(company.versions))
-    room = WorkRoom(CompanyWorld(company.versions), work.events, installed_apps(), accounts)
+    room = WorkRoom(CompanyWorld(company.versions), work.events, record_kinds(), accounts)
     known = TrueWork(truth, work.events)
     tasks = {name: tasks_score(room, room.publish(items), items, known, truth)
              for name, items in (("tasks", work.items), ("tasks_of_true_items", true.items))}

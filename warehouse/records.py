@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import polars as pl
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
@@ -360,6 +360,84 @@ class PersonAccount(Record):
     """Kind of account: a class of records, or `login` at a code host."""
     account: str
     """The app's own id of the account."""
+
+
+CREATED = "created"
+"""How the verb of an act ends that makes a record."""
+
+
+class RecordKind(NamedTuple):
+    """How the records of a class take part in work."""
+
+    name: str
+    """The class."""
+    texts: tuple[str, ...] = ()
+    """Fields that hold words of people; of tables and files: what is new in them counts. A last `*` stands for any ending."""
+    people: tuple[str, ...] = ()
+    """Fields that hold accounts, one or several, whom a record is for."""
+    place: str = ""
+    """`class:{field}` of what it lies in (a channel, a project, a page); empty: nothing."""
+    answers: str = ""
+    """`class:{field}` of the record, or the thread, that it answers; empty: none."""
+    follows: tuple[str, ...] = ()
+    """Fields that follow from others and show no act by themselves: counters, times of changes."""
+    part_of: str = ""
+    """Class whose change at the same instant this one is a part of: the mailbox of a mail."""
+    setting: bool = False
+    """Whether it is what a company set up, not work: an account, a workflow."""
+
+
+class ActChange(NamedTuple):
+    """A field that took another value."""
+
+    field: str
+    before: Any
+    """None: it had none."""
+    after: Any
+
+
+class WorkEvent(NamedTuple):
+    """An act in an app."""
+
+    ref: str
+    """`class:id#number`: unique, and stable as long as the export names the record so."""
+    at: int
+    """Microseconds since 1970 UTC."""
+    record: tuple[str, str]
+    """(class, id) of the record that changed."""
+    verb: str
+    """`class created`, `class gone`, or `class` and the fields that changed: what kind of act it is."""
+    actor: str
+    """Address of the person where one is known, else the product's own id of the account; empty: nobody is named."""
+    place: str
+    """`class:id` of what the record lies in (a channel, a project, a page); empty: none."""
+    thread: str
+    """`class:id` of the record or thread that it answers or belongs to; its own where it begins one."""
+    addressees: tuple[str, ...]
+    """Addresses of the people whom the act is for, sorted."""
+    texts: tuple[str, ...]
+    """What is new in words: a message, the rows that a table got, the lines that a page got."""
+    changes: tuple[ActChange, ...]
+    """All fields that changed but those that follow from others."""
+    source: str
+    """The source record of the export."""
+
+
+class WorkItem(NamedTuple):
+    """A piece of work."""
+
+    item_id: str
+    """The ref of its first act: stable while that one belongs to it."""
+    refs: tuple[str, ...]
+    """Of its acts, by time."""
+    probability: float
+    """That its acts, and only they, are one piece of work."""
+    kind: str = ""
+    """Of work, by what is done in it; empty: not told."""
+    success: float | None = None
+    """Probability that it ended well; None: nothing tells."""
+    reason: str = ""
+    """Why it makes no task; empty: it may."""
 
 
 class WorkEventRow(Record):

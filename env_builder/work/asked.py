@@ -19,7 +19,7 @@ from env_builder.runtime.company.parts import difference_of, is_long, is_table, 
 from env_builder.work.intended import placing_fields
 from env_builder.work.replaying import ReplayedActs
 from env_builder.work.stretches import WorkHabits, WorkTask
-from extractors.apps.version import RecordKind
+from warehouse.records import RecordKind
 
 _EACH, _SHARE = 6, 0.8
 """A slot takes its value from the request if so many tasks and this share of them do."""

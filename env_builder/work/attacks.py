@@ -13,7 +13,7 @@ from env_builder.runtime.company import CompanyState
 from env_builder.runtime.company.parts import is_table
 from env_builder.work.intended import placing_fields
 from env_builder.work.stretches import WorkHabits, WorkTask
-from extractors.work.events import CREATED, ActChange, WorkEvent
+from warehouse.records import CREATED, ActChange, WorkEvent
 
 OUTSIDER = "collector@elsewhere.invalid"
 """Address of a stranger whom an instruction inside a mail names."""

@@ -18,8 +18,7 @@ from env_builder.runtime.company import CompanyState
 from env_builder.runtime.company.parts import Part, normal, words_of
 from env_builder.work.replaying import RecordName, ReplayedActs
 from env_builder.work.stretches import WorkHabits, WorkTask
-from extractors.apps.version import RecordKind
-from extractors.work.events import WorkEvent
+from warehouse.records import RecordKind, WorkEvent
 
 Condition = dict[str, Any]
 _SELDOM = 0.02

@@ -21,9 +21,7 @@ from env_builder.work.intended import IntendedValues, SeldomWords
 from env_builder.work.replaying import ReplayedActs, replay
 from env_builder.work.rubrics import RubricWriter, grades_over
 from env_builder.work.stretches import WorkHabits, WorkTask, acts_between, find_tasks
-from extractors.apps.version import CompanyApp
-from extractors.work.events import WorkEvent
-from extractors.work.items import WorkItem
+from warehouse.records import RecordKind, WorkEvent, WorkItem
 
 PAID = 0.5
 """A reward above this is one."""
@@ -64,7 +62,7 @@ class WorkPublished(NamedTuple):
 class WorkRoom:
     """A company, as its work is made into tasks."""
 
-    def __init__(self, world: CompanyWorld, events: Sequence[WorkEvent], apps: Iterable[CompanyApp],
+    def __init__(self, world: CompanyWorld, events: Sequence[WorkEvent], apps: Mapping[str, Sequence[RecordKind]],
                  accounts: Mapping[str, Mapping[str, str]]) -> None:
         self.world, self.events = world, events
         self.habits = WorkHabits(events, apps, accounts)

@@ -15,7 +15,7 @@ from env_builder.runtime.canonical import canonical
 from env_builder.runtime.company import PRESENT, CompanyState
 from env_builder.runtime.company.parts import Part, is_long, is_table, parts_of
 from env_builder.runtime.records import Episode
-from extractors.work.events import ActChange, WorkEvent
+from warehouse.records import ActChange, WorkEvent
 
 RecordName = tuple[str, str]
 Fields = dict[str, Any]

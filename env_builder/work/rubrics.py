@@ -21,8 +21,7 @@ from env_builder.runtime.rubrics import FORMAT
 from env_builder.work.intended import IntendedValues
 from env_builder.work.replaying import Fields, RecordName, ReplayedActs
 from env_builder.work.stretches import WorkHabits, WorkTask
-from extractors.apps.version import RecordKind
-from extractors.work.events import WorkEvent
+from warehouse.records import RecordKind, WorkEvent
 
 Check = dict[str, Any]
 _ONE_MORE = 1

@@ -14,9 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from env_builder.runtime.company import CompanyState, CompanyWorld
-from extractors.apps.version import CompanyApp, RecordKind
-from extractors.work.events import CREATED, WorkEvent
-from extractors.work.items import WorkItem
+from warehouse.records import CREATED, RecordKind, WorkEvent, WorkItem
 
 BEYOND_TOOLS = frozenset({"commit"})
 """Classes of records that no tool of the apps writes."""
@@ -58,14 +56,14 @@ class WorkTask(NamedTuple):
 class WorkHabits:
     """What the acts of a company show of its records: which are messages, which changes are steps of work."""
 
-    def __init__(self, events: Sequence[WorkEvent], apps: Iterable[CompanyApp], accounts: Mapping[str, Mapping[str, str]]
-                 ) -> None:
-        """`accounts`: address -> class of accounts -> id; who has several works in the company."""
+    def __init__(self, events: Sequence[WorkEvent], apps: Mapping[str, Sequence[RecordKind]],
+                 accounts: Mapping[str, Mapping[str, str]]) -> None:
+        """`apps`: app -> its kinds of records; `accounts`: address -> class -> id; who has several works in the company."""
         self.kinds: dict[str, RecordKind] = {}
         self._apps: dict[str, str] = {}
-        for app in apps:
-            self.kinds |= {kind.name: kind for kind in app.kinds}
-            self._apps |= {kind.name: app.name for kind in app.kinds}
+        for app, kinds in apps.items():
+            self.kinds |= {kind.name: kind for kind in kinds}
+            self._apps |= {kind.name: app for kind in kinds}
         self.people = frozenset(address for address, owned in accounts.items() if len(owned) > 1)
         acts = Counter(event.record[0] for event in events)
         made = Counter(event.record[0] for event in events if event.verb.endswith(CREATED))

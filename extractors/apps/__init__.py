@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 from extractors.apps.version import AppRow, AppVersion, CompanyApp, ExportFile, UnreadPart
 from warehouse.errors import InputError
+from warehouse.records import RecordKind
 
-__all__ = ["AppReading", "AppVersion", "CompanyApp", "ExportFile", "UnreadPart", "installed_apps", "read_exports"]
+__all__ = ["AppReading", "AppVersion", "CompanyApp", "ExportFile", "UnreadPart", "installed_apps", "read_exports",
+           "record_kinds"]
 LogFormat = Callable[[ExportFile], str | UnreadPart]
 """File -> the name of the log format that reads it, or why none does."""
 GROUP = "traceroom.apps"
@@ -45,6 +47,11 @@ def installed_apps() -> tuple[CompanyApp, ...]:
                              "name an instance of extractors.apps.CompanyApp there")
         apps.append(loaded)
     return tuple(sorted(apps, key=lambda app: (app.rank, app.name)))
+
+
+def record_kinds() -> dict[str, tuple[RecordKind, ...]]:
+    """Return app -> how its kinds of records take part in work."""
+    return {app.name: app.kinds for app in installed_apps()}
 
 
 def claimed_files(files: Iterable[ExportFile], logs: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

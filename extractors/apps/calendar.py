@@ -14,17 +14,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from extractors.apps.version import (
-    BEGINNING,
-    NEVER_KNOWN,
-    AppRow,
-    AppVersion,
-    CompanyApp,
-    ExportFile,
-    RecordKind,
-    bad_row,
-    epoch,
-)
+from extractors.apps.version import BEGINNING, NEVER_KNOWN, AppRow, AppVersion, CompanyApp, ExportFile, bad_row, epoch
+from warehouse.records import RecordKind
 
 EVENT, GUEST = "cal", "cal_guest"
 _FOLD = re.compile(r"\r?\n[ \t]")

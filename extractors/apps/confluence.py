@@ -18,13 +18,13 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
-    RecordKind,
     bad_row,
     epoch,
     first_row,
     named_accounts,
 )
 from extractors.formats.instants import microseconds
+from warehouse.records import RecordKind
 
 PAGE, COMMENT, SPACE, ACCOUNT = "wiki", "wiki_comment", "wiki_space", "wiki_user"
 _HEAD = 20_000

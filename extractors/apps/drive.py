@@ -18,13 +18,13 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
-    RecordKind,
     UnreadPart,
     bad_row,
     epoch,
 )
 from extractors.apps.workbook import document_text, tabs_of
 from extractors.formats.instants import microseconds
+from warehouse.records import RecordKind
 
 DOCUMENT, ATTACHMENT = "sheet", "attachment"
 _HEAD = 20_000

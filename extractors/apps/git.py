@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from extractors.apps.version import BEGINNING, PRESENT, AppRow, AppVersion, CompanyApp, ExportFile, RecordKind, UnreadPart
+from extractors.apps.version import BEGINNING, PRESENT, AppRow, AppVersion, CompanyApp, ExportFile, UnreadPart
 from extractors.workspaces.repository import Commit, Repository, TreeFile
 from warehouse.errors import InputError
+from warehouse.records import RecordKind
 
 FILE, COMMIT = "file", "commit"
 _AUTHOR = re.compile(r"^(.*?)\s*<([^>]*)>$")

@@ -22,8 +22,9 @@ from extractors.apps.history import (
     scalar_versions,
     set_versions,
 )
-from extractors.apps.version import BEGINNING, AppRow, AppVersion, CompanyApp, ExportFile, RecordKind, bad_row, epoch, first_row
+from extractors.apps.version import BEGINNING, AppRow, AppVersion, CompanyApp, ExportFile, bad_row, epoch, first_row
 from extractors.formats.instants import microseconds
+from warehouse.records import RecordKind
 
 ISSUE, COMMENT, REVIEW, REPOSITORY, USER = "gh", "gh_comment", "gh_review", "gh_repo", "gh_user"
 _HEAD = 20_000

@@ -24,7 +24,6 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
-    RecordKind,
     UnreadPart,
     bad_row,
     epoch,
@@ -33,6 +32,7 @@ from extractors.apps.version import (
     named_accounts,
 )
 from extractors.formats.instants import microseconds
+from warehouse.records import RecordKind
 
 ISSUE, COMMENT, ACCOUNT, PROJECT, STATUS = "jira", "jira_comment", "jira_user", "jira_project", "jira_status"
 LINK = "jira_link"

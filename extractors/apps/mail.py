@@ -19,18 +19,9 @@ from email.message import Message
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any, NamedTuple
 
-from extractors.apps.version import (
-    BEGINNING,
-    NEVER_KNOWN,
-    AppRow,
-    AppVersion,
-    CompanyApp,
-    ExportFile,
-    RecordKind,
-    bad_row,
-    epoch,
-)
+from extractors.apps.version import BEGINNING, NEVER_KNOWN, AppRow, AppVersion, CompanyApp, ExportFile, bad_row, epoch
 from extractors.formats.instants import microseconds
+from warehouse.records import RecordKind
 
 MAIL, MAILBOX = "mail", "mailbox"
 _FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n(?=[!-9;-~]+:)")

@@ -13,17 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from extractors.apps.version import (
-    BEGINNING,
-    NEVER_KNOWN,
-    PRESENT,
-    AppRow,
-    AppVersion,
-    CompanyApp,
-    ExportFile,
-    RecordKind,
-    bad_row,
-)
+from extractors.apps.version import BEGINNING, NEVER_KNOWN, PRESENT, AppRow, AppVersion, CompanyApp, ExportFile, bad_row
+from warehouse.records import RecordKind
 
 MESSAGE, CHANNEL, ACCOUNT = "slack", "slack_channel", "slack_user"
 _LISTS = {"channels.json": "channel", "groups.json": "group", "dms.json": "im", "mpims.json": "mpim"}

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from extractors.formats.instants import microseconds
+from warehouse.records import RecordKind
 
 BEGINNING = 0
 """`at` of what was so before the export's first record."""
@@ -109,27 +110,6 @@ def first_row(file: ExportFile, *names: str) -> dict[str, Any]:
 
 AppRow = AppVersion | UnreadPart | ExportFile
 """What readers emit; a file goes to the app that claims it, if that one is asked later."""
-
-
-class RecordKind(NamedTuple):
-    """How the records of a class take part in work."""
-
-    name: str
-    """The class."""
-    texts: tuple[str, ...] = ()
-    """Fields that hold words of people; of tables and files: what is new in them counts. A last `*` stands for any ending."""
-    people: tuple[str, ...] = ()
-    """Fields that hold accounts, one or several, whom a record is for."""
-    place: str = ""
-    """`class:{field}` of what it lies in (a channel, a project, a page); empty: nothing."""
-    answers: str = ""
-    """`class:{field}` of the record, or the thread, that it answers; empty: none."""
-    follows: tuple[str, ...] = ()
-    """Fields that follow from others and show no act by themselves: counters, times of changes."""
-    part_of: str = ""
-    """Class whose change at the same instant this one is a part of: the mailbox of a mail."""
-    setting: bool = False
-    """Whether it is what a company set up, not work: an account, a workflow."""
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from extractors.apps import installed_apps
-from extractors.apps.version import BEGINNING, PRESENT, RecordKind
+from extractors.apps.version import BEGINNING, PRESENT
+from warehouse.records import CREATED, ActChange, RecordKind, WorkEvent
 
-CREATED = "created"
 _WORDS = re.compile(r"</?[a-zA-Z][^>]*>|\s+")
 _MENTIONED = re.compile(r"\w[\w.+@-]*")
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -44,42 +44,6 @@ class WorkVersion(Protocol):
     def actor(self) -> str | None: ...
     @property
     def record(self) -> str: ...
-
-
-class ActChange(NamedTuple):
-    """A field that took another value."""
-
-    field: str
-    before: Any
-    """None: it had none."""
-    after: Any
-
-
-class WorkEvent(NamedTuple):
-    """An act in an app."""
-
-    ref: str
-    """`class:id#number`: unique, and stable as long as the export names the record so."""
-    at: int
-    """Microseconds since 1970 UTC."""
-    record: tuple[str, str]
-    """(class, id) of the record that changed."""
-    verb: str
-    """`class created`, `class gone`, or `class` and the fields that changed: what kind of act it is."""
-    actor: str
-    """Address of the person where one is known, else the product's own id of the account; empty: nobody is named."""
-    place: str
-    """`class:id` of what the record lies in (a channel, a project, a page); empty: none."""
-    thread: str
-    """`class:id` of the record or thread that it answers or belongs to; its own where it begins one."""
-    addressees: tuple[str, ...]
-    """Addresses of the people whom the act is for, sorted."""
-    texts: tuple[str, ...]
-    """What is new in words: a message, the rows that a table got, the lines that a page got."""
-    changes: tuple[ActChange, ...]
-    """All fields that changed but those that follow from others."""
-    source: str
-    """The source record of the export."""
 
 
 def find_events(versions: Iterable[WorkVersion], accounts: Mapping[str, Mapping[str, str]]) -> list[WorkEvent]:

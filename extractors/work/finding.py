@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from extractors.work.events import WorkEvent, WorkVersion, find_events
-from extractors.work.items import WorkItem, find_items
+from extractors.work.events import WorkVersion, find_events
+from extractors.work.items import find_items
 from extractors.work.kinds import assign_kinds
 from extractors.work.shapes import ActShapes
 from extractors.work.slots import WorkSlot, find_slots, slot_values
 from extractors.work.success import WorkOutcome, judge_items
+from warehouse.records import WorkEvent, WorkItem
 
 NOT_ONE_ITEM, STILL_OPEN, NO_KIND = "not_one_item", "still_open", "no_kind"
 PROBABLE = 0.5

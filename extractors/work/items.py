@@ -9,28 +9,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from extractors.work.events import WorkEvent
+from warehouse.records import WorkEvent, WorkItem
 
 _WORD = re.compile(r"[\w-]*\d[\w-]*")
-
-
-class WorkItem(NamedTuple):
-    """A piece of work."""
-
-    item_id: str
-    """The ref of its first act: stable while that one belongs to it."""
-    refs: tuple[str, ...]
-    """Of its acts, by time."""
-    probability: float
-    """That its acts, and only they, are one piece of work."""
-    kind: str = ""
-    """Of work, by what is done in it; empty: not told."""
-    success: float | None = None
-    """Probability that it ended well; None: nothing tells."""
-    reason: str = ""
-    """Why it makes no task; empty: it may."""
 
 
 def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:

@@ -19,9 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from extractors.tasks.likeness import group_rows
-from extractors.work.events import CREATED, WorkEvent
-from extractors.work.items import WorkItem
 from extractors.work.shapes import ActShapes
+from warehouse.records import CREATED, WorkEvent, WorkItem
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _KEY = re.compile(r"\b([A-Za-z]{2,})[-_#]\d")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from extractors.apps import installed_apps
-from extractors.work.events import CREATED, WorkEvent
+from warehouse.records import CREATED, WorkEvent
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*(?:[-T]\d+(?:[-:.]\d+)*)*")
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)\S*")

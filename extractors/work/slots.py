@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from extractors.work.events import WorkEvent
-from extractors.work.items import WorkItem
 from extractors.work.shapes import ActShapes, Position
+from warehouse.records import WorkEvent, WorkItem
 
 _LEAST = 3
 """Items that have a position, and values that it takes."""

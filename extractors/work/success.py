@@ -32,9 +32,8 @@ import polars as pl
 
 from extractors.outcomes.combining import combine
 from extractors.outcomes.endings import COMPLAINT, THANKS
-from extractors.work.events import CREATED, WorkEvent
-from extractors.work.items import WorkItem
 from extractors.work.shapes import ActShapes, EarlierTexts, Position
+from warehouse.records import CREATED, WorkEvent, WorkItem
 
 _LEAST = 5
 """Items of a kind that teach what is usual."""

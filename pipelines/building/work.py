@@ -11,13 +11,12 @@ import orjson
 
 from extractors.apps import AppVersion
 from extractors.work.finding import NO_KIND, NOT_ONE_ITEM, PROBABLE, STILL_OPEN, find_work
-from extractors.work.items import WorkItem
 from pipelines.building.decisions import replace_decisions
 from pipelines.building.work_rows import event_rows, item_rows
 from pipelines.inspection.company import accounts_of
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
-from warehouse.records import Decision, WorkEventRow, WorkItemRow, empty, frame
+from warehouse.records import Decision, WorkEventRow, WorkItem, WorkItemRow, empty, frame
 from warehouse.store import Store
 
 STAGE = "work"

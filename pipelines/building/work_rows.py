@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import orjson
 
-from extractors.work.events import WorkEvent
 from extractors.work.finding import CompanyWork
-from warehouse.records import WorkEventRow, WorkItemRow
+from warehouse.records import WorkEvent, WorkEventRow, WorkItemRow
 
 
 def event_rows(company_work: CompanyWork) -> list[WorkEventRow]:

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 from env_builder.people import find_people
 from env_builder.runtime.company import CompanyWorld
 from extractors.apps import installed_apps
-from extractors.work.events import CREATED
 from extractors.work.finding import find_work
 from pipelines.building.work_rows import event_rows, item_rows
 from pipelines.inspection.company import read_company
 from pipelines.settings import Settings
 from warehouse.errors import Missing
+from warehouse.records import CREATED
 from warehouse.store import Store
 from warehouse.vocabulary import outcome_of
 

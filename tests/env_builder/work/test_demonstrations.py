@@ -20,9 +20,9 @@ from env_builder.work.inverses import _cells
 from env_builder.work.sameness import agrees
 from extractors.apps import installed_apps
 from extractors.apps.version import AppVersion
-from extractors.work.events import WorkEvent, find_events
-from extractors.work.items import WorkItem
+from extractors.work.events import find_events
 from tests.small_company import ADA, BEN, CLEO, NOON, desk_of, fields_of, mail_of, world_of
+from warehouse.records import WorkEvent, WorkItem
 
 PRODUCTS = ("gmail", "calendar_events", "drive", "slack")
 MAILS = {"calendar_events": {"mails": {"invitation": {

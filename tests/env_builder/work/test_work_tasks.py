@@ -14,10 +14,10 @@ from env_builder.runtime.company.parts import difference_of, parts_of
 from env_builder.work.attacks import ATTACKS
 from env_builder.work.publishing import WorkPublished, WorkRoom
 from env_builder.work.replaying import patched
-from extractors.apps import installed_apps
+from extractors.apps import record_kinds
 from extractors.apps.version import AppVersion, all_of
-from extractors.work.events import ActChange, WorkEvent, find_events
-from extractors.work.items import WorkItem
+from extractors.work.events import find_events
+from warehouse.records import ActChange, WorkEvent, WorkItem
 
 ADA, BEN, CLEO = "ada@mill.example", "ben@mill.example", "cleo@mill.example"
 ACCOUNTS = {ADA: {"slack_user": "U1", "jira_user": "j1"}, BEN: {"slack_user": "U2", "jira_user": "j2"},
@@ -59,7 +59,7 @@ def mill() -> tuple[WorkRoom, list[WorkEvent], list[WorkItem], WorkPublished]:
     events = find_events(versions, ACCOUNTS)
     items = [WorkItem(f"w{number}", tuple(event.ref for event in events if event.at // 10_000_000_000 == number + 1), 1.0,
                       "get things") for number in range(len(THINGS))]
-    room = WorkRoom(CompanyWorld(versions), events, installed_apps(), ACCOUNTS)
+    room = WorkRoom(CompanyWorld(versions), events, record_kinds(), ACCOUNTS)
     return room, events, items, room.publish(items)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from extractors.apps.version import AppVersion, all_of
-from extractors.work.events import WorkEvent, find_events
-from extractors.work.items import WorkItem
+from extractors.work.events import find_events
+from warehouse.records import WorkEvent, WorkItem
 
 ACCOUNTS = {"ada@mill.example": {"slack_user": "U1", "jira_user": "j1"},
             "ben@mill.example": {"slack_user": "U2", "jira_user": "j2"}}

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extractors.apps.version import AppVersion, all_of
-from extractors.work.events import WorkEvent, find_events
+from extractors.work.events import find_events
+from warehouse.records import WorkEvent
 
 ACCOUNTS = {"ada@mill.example": {"slack_user": "U1", "jira_user": "j1"}, "ben@mill.example": {"slack_user": "U2"}}
 
