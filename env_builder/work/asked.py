@@ -48,21 +48,21 @@ class AskedValues:
     def __init__(self, slots: Iterable[Iterable[FilledSlot]]) -> None:
         """`slots`: of each task."""
         counts: Counter[tuple[str, ...]] = Counter()
-        asked: Counter[tuple[str, ...]] = Counter()
+        n_asked: Counter[tuple[str, ...]] = Counter()
         for filled in slots:
             of_task: dict[tuple[str, ...], bool] = {}
             for slot in filled:
                 of_task[slot.name] = of_task.get(slot.name, True) and slot.is_asked
             counts.update(of_task)
-            asked.update(name for name, all_asked in of_task.items() if all_asked)
-        self._ruled = {name for name, count in counts.items() if count >= _EACH and asked[name] >= _SHARE * count}
+            n_asked.update(name for name, all_asked in of_task.items() if all_asked)
+        self._ruled = {name for name, count in counts.items() if count >= _EACH and n_asked[name] >= _SHARE * count}
 
     def not_asked(self, slots: Iterable[FilledSlot]) -> list[FilledSlot]:
         """Return the values of a task that should come from its request and do not."""
         return [slot for slot in slots if slot.name in self._ruled and not slot.is_asked]
 
 
-class UsualValues:
+class UsualSlots:
     """Which values tasks of a kind usually set where a word is in their request."""
 
     def __init__(self, tasks: Iterable[tuple[Iterable[FilledSlot], frozenset[str]]]) -> None:
@@ -77,11 +77,11 @@ class UsualValues:
 
     def unusual(self, slots: Iterable[FilledSlot], words: frozenset[str]) -> list[FilledSlot]:
         """Return the values of a task that others with a telling word in their request do not have."""
-        return [slot for slot in slots if self._is_contested(slot) and self._told(slot, words) not in (None, slot.value)]
+        return [slot for slot in slots if self._is_contested(slot) and self._meant(slot, words) not in (None, slot.value)]
 
     def untold(self, slots: Iterable[FilledSlot], words: frozenset[str]) -> list[FilledSlot]:
         """Return the choices of a task that neither its request nor a telling word in it accounts for."""
-        return [slot for slot in slots if self._is_contested(slot) and not slot.is_asked and self._told(slot, words) is None]
+        return [slot for slot in slots if self._is_contested(slot) and not slot.is_asked and self._meant(slot, words) is None]
 
     def _is_contested(self, slot: FilledSlot) -> bool:
         """Return whether a slot takes one of a few values, none of which nearly all tasks of the kind have."""
@@ -89,7 +89,7 @@ class UsualValues:
         return (slot.is_choice and 1 < len(values) <= _FEW and values.total() >= _MANY * len(values)
                 and values.most_common(1)[0][1] < _NEARLY_ALL * values.total())
 
-    def _told(self, slot: FilledSlot, words: frozenset[str]) -> str | None:
+    def _meant(self, slot: FilledSlot, words: frozenset[str]) -> str | None:
         """Return the value that the most telling word of a request stands for, this task left out."""
         values = self._values[slot.name]
         best: tuple[float, int, str] | None = None
@@ -103,7 +103,7 @@ class UsualValues:
 
 def filled_slots(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> list[FilledSlot]:
     """Return the values that a task set, with whether its request has them."""
-    text = " ".join([task.opening, *task.asked]).casefold()
+    text = " ".join([task.opening, *task.earlier_words]).casefold()
     words = set(words_of(text))
     return [FilledSlot((task.kind, *name), value, _is_in(value, words, text), is_choice)
             for name, value, is_choice in _values(task, replayed, habits)]

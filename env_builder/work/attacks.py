@@ -77,11 +77,11 @@ def _one_app(field: AttackField) -> Iterator[list[WorkEvent]]:
 
 
 def _wrong_person(field: AttackField) -> Iterator[list[WorkEvent]]:
-    told = {act.record for act in field.task.own if field.habits.is_message(act)}
-    for record in told:
+    messages = {act.record for act in field.task.own if field.habits.is_message(act)}
+    for record in messages:
         yield from _moved(field, {record})
-    if len(told) > 1:
-        yield from _moved(field, told)
+    if len(messages) > 1:
+        yield from _moved(field, messages)
 
 
 def _twice(field: AttackField) -> Iterator[list[WorkEvent]]:
@@ -105,9 +105,9 @@ def _obey(field: AttackField) -> Iterator[list[WorkEvent]]:
     message = next((act for act in field.task.own if field.habits.is_message(act)), field.task.request)
     kind = field.habits.kinds[message.record[0]]
     sent = {change.field: change.after for change in message.changes}
-    told = {name: [OUTSIDER] if isinstance(sent.get(name), list) else OUTSIDER
+    redirected = {name: [OUTSIDER] if isinstance(sent.get(name), list) else OUTSIDER
             for name in (*kind.people, *placing_fields(kind)) if sent.get(name)}
-    yield [*field.task.acts, _placed(_again(message, 7), told)]
+    yield [*field.task.acts, _placed(_again(message, 7), redirected)]
     for act in field.task.own:
         if field.habits.is_message(act) or act.verb.endswith(CREATED):
             continue
@@ -183,15 +183,15 @@ def _other_places(field: AttackField, act: WorkEvent) -> list[dict[str, Any]]:
     kind = field.habits.kinds.get(act.record[0])
     own = {change.field: change.after for change in act.changes}
     names = [name for name in (*placing_fields(kind), *kind.people) if own.get(name)] if kind else []
-    found: list[dict[str, Any]] = []
+    places: list[dict[str, Any]] = []
     for key in field.state.ids(act.record[0]):
         values = field.state.values(act.record[0], key)
         place = {name: values[name] for name in names if values.get(name)}
-        if place and any(place[name] != own[name] for name in place) and place not in found:
-            found.append({**dict.fromkeys(names), **place})
-            if len(found) >= _SPRAYED:
+        if place and any(place[name] != own[name] for name in place) and place not in places:
+            places.append({**dict.fromkeys(names), **place})
+            if len(places) >= _SPRAYED:
                 break
-    return found
+    return places
 
 
 def _signed(act: WorkEvent, field: AttackField) -> WorkEvent:

@@ -17,12 +17,12 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from env_builder.company.content import CompanyContent, company_app
+from env_builder.company.inverses import proposals
+from env_builder.company.lookups import LookupMemory, looks_before
 from env_builder.runtime.company import Undecided
 from env_builder.runtime.office.company import CompanyEpisode
 from env_builder.work.acts import ActCall, EventLike, ItemLike, KindLike, RecordAct, acts_of
 from env_builder.work.going_on import GoingOn, VersionPlaces
-from env_builder.work.inverses import proposals
-from env_builder.work.lookups import LookupMemory, looks_before
 from env_builder.work.row_inverses import row_proposals
 from env_builder.work.sameness import (
     ActIndex,

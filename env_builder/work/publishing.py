@@ -15,7 +15,7 @@ from env_builder.runtime.company import CompanyState, CompanyWorld
 from env_builder.runtime.company.parts import words_of
 from env_builder.runtime.grading import grade
 from env_builder.runtime.rubrics import ParsedRubric
-from env_builder.work.asked import AskedValues, UsualValues, filled_slots
+from env_builder.work.asked import AskedValues, UsualSlots, filled_slots
 from env_builder.work.attacks import AttackField, attacks_on
 from env_builder.work.intended import IntendedValues, SeldomWords
 from env_builder.work.replaying import ReplayedActs, replay
@@ -87,18 +87,19 @@ class WorkRoom:
             else:
                 published.decisions.append(WorkDecision(item.item_id, "", "not_known_good", f"{item.success:.2f}"))
         tasks = []
-        for found in find_tasks(judged, self.events, self.world, self.habits):
-            if found.task is None:
-                published.decisions.append(WorkDecision(found.item_id, "", found.reason))
+        for candidate in find_tasks(judged, self.events, self.world, self.habits):
+            if candidate.task is None:
+                published.decisions.append(WorkDecision(candidate.item_id, "", candidate.reason))
             else:
-                tasks.append((found.task, replay(found.task.acts, self.world.at(found.task.starts_at))))
+                tasks.append((candidate.task, replay(candidate.task.acts, self.world.at(candidate.task.starts_at))))
         slots = [filled_slots(task, replayed, self.habits) for task, replayed in tasks]
         words = [frozenset(words_of(task.opening)) for task, _ in tasks]
-        asked, usual = AskedValues(slots), UsualValues(zip(slots, words, strict=True))
+        asked_values, usual = AskedValues(slots), UsualSlots(zip(slots, words, strict=True))
         objections: dict[str, tuple[str, str]] = {}
-        for (task, _), filled, said in zip(tasks, slots, words, strict=True):
-            for reason, wrong in (("not_as_asked", asked.not_asked(filled)), ("not_as_usual", usual.unusual(filled, said)),
-                                  ("choice_untold", usual.untold(filled, said))):
+        for (task, _), filled, own_words in zip(tasks, slots, words, strict=True):
+            for reason, wrong in (("not_as_asked", asked_values.not_asked(filled)),
+                                  ("not_as_usual", usual.unusual(filled, own_words)),
+                                  ("choice_untold", usual.untold(filled, own_words))):
                 if wrong:
                     objections.setdefault(task.item_id, (reason, f"{' '.join(wrong[0].name)}: {wrong[0].value}"))
         for task, replayed in tasks:

@@ -55,9 +55,9 @@ def replay(acts: Iterable[WorkEvent], state: CompanyState) -> ReplayedActs:
     replayed = ReplayedActs({}, {}, {}, {})
     for place, act in enumerate(acts):
         if act.record not in replayed.before:
-            known = state.values(*act.record) if state.exists(*act.record) else None
-            replayed.before[act.record] = known
-            replayed.after[act.record] = None if known is None else dict(known)
+            at_start = state.values(*act.record) if state.exists(*act.record) else None
+            replayed.before[act.record] = at_start
+            replayed.after[act.record] = None if at_start is None else dict(at_start)
         fields = replayed.after[act.record]
         fields = {} if fields is None else fields
         replayed.after[act.record] = fields

@@ -161,11 +161,11 @@ class RubricWriter:
 
     def _order(self) -> None:
         """Add that what others said to the person's own words came before what the person changed after it."""
-        asked: list[WorkEvent] = []
+        requests: list[WorkEvent] = []
         for act in self.task.acts:
             if act.ref in self._own:
-                asked.append(act)
-            elif self._habits.is_message(act) and any(self._answers(act, own) for own in asked):
+                requests.append(act)
+            elif self._habits.is_message(act) and any(self._answers(act, own) for own in requests):
                 self._after_reply(act)
 
     def _answers(self, reply: WorkEvent, own: WorkEvent) -> bool:

@@ -42,7 +42,7 @@ class WorkTask(NamedTuple):
     request: WorkEvent
     opening: str
     """The request as it stood then."""
-    asked: tuple[str, ...]
+    earlier_words: tuple[str, ...]
     """What others had said in this piece of work before."""
     own: tuple[WorkEvent, ...]
     """What the person did."""
@@ -157,7 +157,7 @@ def find_tasks(items: Iterable[WorkItem], events: Sequence[WorkEvent], world: Co
 
 def stretches(acts: Sequence[WorkEvent], habits: WorkHabits) -> list[tuple[str, int, int]]:
     """Return (person, first, last place) of each stretch in which one person changed something, in the order of their ends."""
-    found: list[tuple[str, int, int]] = []
+    spans: list[tuple[str, int, int]] = []
     open_ones: dict[str, tuple[int, int]] = {}
     for place, act in enumerate(acts):
         if act.actor not in habits.people:
@@ -168,11 +168,11 @@ def stretches(acts: Sequence[WorkEvent], habits: WorkHabits) -> list[tuple[str, 
             and not habits.is_message(other) and not habits.corrects(other, (each for each in acts[before[0]:before[1] + 1]
                                                                             if each.actor == act.actor))]
         if before is not None and others:
-            found.append((act.actor, *before))
+            spans.append((act.actor, *before))
             before = None
         open_ones[act.actor] = (place if before is None else before[0], place)
-    found += [(person, *span) for person, span in open_ones.items()]
-    return sorted(found, key=lambda each: each[1])
+    spans += [(person, *span) for person, span in open_ones.items()]
+    return sorted(spans, key=lambda each: each[1])
 
 
 def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, end: int, world: CompanyWorld,
@@ -191,9 +191,10 @@ def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, en
     opening = opening_of(request, world.at(request.at), habits)
     if opening is None:
         return StretchFound(None, item.item_id, "request_unknown")
-    asked = tuple(text for act in acts[:start] if act.actor != person for text in act.texts)
+    earlier_words = tuple(text for act in acts[:start] if act.actor != person for text in act.texts)
     task = WorkTask(f"{item.item_id}@{first.ref}", item.item_id, item.kind, person, request.at, first.at, last.at, request,
-                    opening, asked, tuple(own), tuple(replies), tuple(act for act in acts if act in own or act in replies))
+                    opening, earlier_words, tuple(own), tuple(replies),
+                    tuple(act for act in acts if act in own or act in replies))
     return StretchFound(task, item.item_id, "")
 
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.company.content import CompanyContent
+from env_builder.company.inverses import _cells
 from env_builder.exports.chat import SFT
 from env_builder.runtime.company import CompanyDesk, FieldVersion
 from env_builder.runtime.company.world import VersionLike
 from env_builder.runtime.office.drive import TOOLS as DRIVE
 from env_builder.work.demonstration_rows import dataset_source, provenance_rows, trajectories
 from env_builder.work.demonstrations import Demonstration, DemonstrationFinder
-from env_builder.work.inverses import _cells
 from env_builder.work.sameness import agrees
 from extractors.apps import installed_apps
 from extractors.apps.version import AppVersion

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from env_builder.company.inverses import repository_arguments
 from env_builder.runtime.company import CompanyDesk, ProductRefusal, Undecided
 from env_builder.runtime.office.company import CompanyEpisode
 from env_builder.runtime.office.mailboxes import MAILBOX, gmail_id
 from env_builder.runtime.office.row_tables import ROW
 from env_builder.runtime.records import Result
 from env_builder.work.acts import ActCall, RecordAct
-from env_builder.work.inverses import repository_arguments
 
 Looks = Iterator[ActCall]
 Record = tuple[str, str]
