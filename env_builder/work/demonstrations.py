@@ -180,9 +180,9 @@ class DemonstrationFinder:
 def _with_doer(acts: Sequence[RecordAct], place: int, accounts: Mapping[str, Any]) -> RecordAct:
     """Return an act; one that names nobody with the listed person who acted before and after it, if it is the same."""
     act = acts[place]
-    answering = _whose_answer(act)
+    answering = _whose_answers(act)
     if answering:
-        return act._replace(actor=answering)
+        return act._replace(actor=answering[0] if len(answering) == 1 else act.actor if act.actor in answering else "")
     if act.actor:
         return act
     before = next((other for other in reversed(acts[:place]) if other.actor in accounts), None)
@@ -191,15 +191,15 @@ def _with_doer(acts: Sequence[RecordAct], place: int, accounts: Mapping[str, Any
     return act._replace(actor=near.pop()) if len(near) == 1 else act
 
 
-def _whose_answer(act: RecordAct) -> str:
-    """Return the address under which alone a value changed in an object by addresses: that person's own answer."""
+def _whose_answers(act: RecordAct) -> list[str]:
+    """Return the addresses under which alone values changed in an object by addresses: these people's own answers."""
     if len(act.after) != 1:
-        return ""
+        return []
     before, after = next(iter(act.before.values())), next(iter(act.after.values()))
     if not isinstance(before, dict) or not isinstance(after, dict) or set(before) != set(after):
-        return ""
+        return []
     differ = [name for name in after if after[name] != before[name]]
-    return differ[0] if len(differ) == 1 and "@" in differ[0] else ""
+    return differ if all("@" in name for name in differ) else []
 
 
 class _Finding:
