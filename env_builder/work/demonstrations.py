@@ -11,6 +11,7 @@ Does not see: acts that no tool offers (they are in `missed`, and happen as reco
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -40,6 +41,8 @@ TOGETHER = 2_000_000
 NEIGHBOURS_WITHIN = 3_600_000_000
 """Microseconds within which neighbours tell who did what names nobody."""
 _STEM = 8
+_PIECES = re.compile(r'[\n"\\]')
+"""What answers may write in another way."""
 _REASONS = (Undecided, LookupError, ValueError, TypeError)
 """What a proposal may meet: what the exports do not tell, or values of another shape than the product's."""
 
@@ -262,7 +265,8 @@ class _Finding:
         if act.actor not in self.openings:
             self.openings[act.actor] = self._opening(act, episode)
             memory.note(self.openings[act.actor])
-        for use, answer in looks_before(episode, own, trial.uses, memory, self._seen_acts(act), self.finder.content.induced):
+        for use, answer in looks_before(episode, own, trial.uses, memory, self._seen_acts(act),
+                                        self.finder.content.induced, self._later(at)):
             self.steps.append(DemonstrationStep(at, act.actor, use.tool, use.arguments, answer.content, answer.is_error,
                                                 answer.tier, ()))
         lossy = (*(["edited_later"] if act.guessed & set(act.after) and _holds_text(act) else []),
@@ -289,11 +293,21 @@ class _Finding:
         if tail and min(len(old), len(new)) - tail >= _STEM and not old[-tail].isalnum():
             self.world.names[old[:-tail]] = new[:-tail]
 
+    def _later(self, at: int) -> list[str]:
+        """Return the longest words of texts of the work that the exports have only as they were edited after an instant."""
+        versions = self.finder.places.world.versions
+        edited = [versions[place] for act in self.acts for place in act.hidden if versions[place].field in act.guessed]
+        parts = [_PIECES.split(self.world.renamed(version.value)) for version in edited
+                 if isinstance(version.value, str) and version.value.strip() and version.at <= at < version.guessed_until]
+        return [max(pieces, key=len) for pieces in parts]
+
     def _opening(self, act: RecordAct, episode: CompanyEpisode) -> str:
         """Return what others had written so that the person saw it: last what was for the person, else what was last."""
         texts: list[tuple[bool, str]] = []
+        later = self._later(act.at - 1)
         for other in self._seen_acts(act):
-            written = [text for ref in other.refs if (event := self.finder.events.get(ref)) for text in event.texts]
+            written = [text for ref in other.refs if (event := self.finder.events.get(ref)) for text in event.texts
+                       if not any(words in text for words in later)]
             if other.actor != act.actor and written and _may_see(episode, other):
                 is_for = any(act.actor in self.finder.events[ref].addressees for ref in other.refs)
                 texts.append((is_for, self.world.renamed("\n".join(written))))
