@@ -13,13 +13,13 @@ from typing import Any
 
 import orjson
 
-from env_builder.runtime.company import CompanyDesk
+from env_builder.runtime.company import CompanyDesk, Undecided
 from env_builder.runtime.office.calendar_events import instant_text
 from env_builder.runtime.office.drive import TOOLS as DRIVE
 from env_builder.runtime.office.drive import tabs_of
 from env_builder.runtime.office.jira_changes import transitions
 from env_builder.runtime.office.jira_issues import JiraDesk
-from env_builder.runtime.office.mailboxes import letters
+from env_builder.runtime.office.mailboxes import gmail_id, letters
 from env_builder.work.acts import ActCall, RecordAct
 
 Proposals = Iterator[list[ActCall]]
@@ -55,10 +55,20 @@ def _mail(desk: CompanyDesk, act: RecordAct) -> Proposals:
     after = act.after
     given = {"to": ", ".join(after.get("to") or ()), "subject": after.get("subject") or "", "body": after.get("body") or ""}
     given |= {"cc": ", ".join(after["cc"])} if after.get("cc") else {}
-    answered = [letter for letter in letters(desk) if letter.thread == after.get("thread")]
-    if answered:
-        yield [ActCall("send_gmail_message", {**given, "thread_id": answered[-1].thread, "in_reply_to": answered[-1].key})]
+    in_thread = [letter for letter in letters(desk) if letter.thread == after.get("thread")]
+    by_others = [letter for letter in in_thread if letter.sender.lower() != desk.address]
+    for letter in (by_others or in_thread)[-1:]:
+        yield from ([ActCall("send_gmail_message", {**given, "in_reply_to": own})] for own in _shown_id(desk, letter.key))
+        yield [ActCall("send_gmail_message", {**given, "thread_id": letter.thread, "in_reply_to": letter.key})]
     yield [ActCall("send_gmail_message", given)]
+
+
+def _shown_id(desk: CompanyDesk, key: str) -> list[str]:
+    """Return Gmail's id of a message, which answers show; nothing where no record tells it."""
+    try:
+        return [gmail_id(desk, key)]
+    except Undecided:
+        return []
 
 
 _BY_NAME = ("summary", "description", "environment", "labels", "duedate")
@@ -87,7 +97,8 @@ def _issue_fields(desk: CompanyDesk, values: Iterable[tuple[str, Any]]) -> dict[
 def _address(desk: CompanyDesk, kind: str, account: str) -> str:
     """Return the address of the person with an account; the account itself where nobody is known to have it."""
     email = desk.value(kind, account, "email") if desk.exists(kind, account) else None
-    return str(email or account)
+    owners = () if email else (address for address in desk.ids("person") if desk.account_of(kind, address) == account)
+    return str(email or next(iter(owners), account))
 
 
 def _issue(desk: CompanyDesk, act: RecordAct) -> Proposals:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from env_builder.company.inverses import repository_arguments
@@ -66,22 +67,19 @@ def _ids_in(uses: Sequence[ActCall]) -> list[str]:
 
 
 def looks_before(episode: CompanyEpisode, act: RecordAct, uses: Sequence[ActCall], memory: LookupMemory,
-                 others: Sequence[RecordAct], learnt: Mapping[str, Any] | None) -> list[tuple[ActCall, Result]]:
-    """Return the calls that come before an act, with their answers. The episode is left as it was."""
+                 others: Sequence[RecordAct], learnt: Mapping[str, Any] | None,
+                 later: Sequence[str] = ()) -> list[tuple[ActCall, Result]]:
+    """Return the calls that come before an act, with their answers. The episode is left as it was.
+
+    `later`: words of texts that an export has only as they were edited later; no answer may show them."""
     desk = episode.desk
     wanted: dict[Record, None] = dict.fromkeys(
         record for other in others if other.actor != act.actor for record in (other.record, *_around(desk, other)))
     wanted |= dict.fromkeys(_around(desk, act) if act.is_new else [act.record, *_around(desk, act)])
     made: list[tuple[ActCall, Result]] = []
-    for record in wanted:
-        for look in _all_looks(desk, record, memory, learnt):
-            answer = _answered(episode, look, memory)
-            if answer is not None:
-                made.append((look, answer))
-                memory.note(answer.content)
-    for look in _ways(uses):
+    for look in chain(*(_all_looks(desk, record, memory, learnt) for record in wanted), _ways(uses)):
         answer = _answered(episode, look, memory)
-        if answer is not None:
+        if answer is not None and not any(words in answer.content for words in later):
             made.append((look, answer))
             memory.note(answer.content)
     memory.count(uses)

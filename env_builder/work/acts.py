@@ -1,8 +1,8 @@
 """Acts that are to be done again: what one person changed in one record at one instant, with the versions that say so.
 
-In: the events of a piece of work (`extractors.work.events`), the kinds of records, the places of versions in a world.
-Out: `RecordAct`s, by time. The time of a change that an export knows only from a stretch of time is the stretch's end: by
-then it had been made.
+In: the events of a piece of work (`extractors.work.events`), the kinds of records, the places of versions in a world. Out:
+`RecordAct`s, by time. The time of a change that an export knows only from a stretch of time is the stretch's end: by then it
+had been made.
 """
 
 from __future__ import annotations

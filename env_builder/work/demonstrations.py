@@ -11,6 +11,7 @@ Does not see: acts that no tool offers (they are in `missed`, and happen as reco
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -40,6 +41,8 @@ TOGETHER = 2_000_000
 NEIGHBOURS_WITHIN = 3_600_000_000
 """Microseconds within which neighbours tell who did what names nobody."""
 _STEM = 8
+_PIECES = re.compile(r'[\n"\\]')
+"""What answers may write in another way."""
 _REASONS = (Undecided, LookupError, ValueError, TypeError)
 """What a proposal may meet: what the exports do not tell, or values of another shape than the product's."""
 
@@ -180,9 +183,9 @@ class DemonstrationFinder:
 def _with_doer(acts: Sequence[RecordAct], place: int, accounts: Mapping[str, Any]) -> RecordAct:
     """Return an act; one that names nobody with the listed person who acted before and after it, if it is the same."""
     act = acts[place]
-    answering = _whose_answer(act)
+    answering = _whose_answers(act)
     if answering:
-        return act._replace(actor=answering)
+        return act._replace(actor=answering[0] if len(answering) == 1 else act.actor if act.actor in answering else "")
     if act.actor:
         return act
     before = next((other for other in reversed(acts[:place]) if other.actor in accounts), None)
@@ -191,15 +194,15 @@ def _with_doer(acts: Sequence[RecordAct], place: int, accounts: Mapping[str, Any
     return act._replace(actor=near.pop()) if len(near) == 1 else act
 
 
-def _whose_answer(act: RecordAct) -> str:
-    """Return the address under which alone a value changed in an object by addresses: that person's own answer."""
+def _whose_answers(act: RecordAct) -> list[str]:
+    """Return the addresses under which alone values changed in an object by addresses: these people's own answers."""
     if len(act.after) != 1:
-        return ""
+        return []
     before, after = next(iter(act.before.values())), next(iter(act.after.values()))
     if not isinstance(before, dict) or not isinstance(after, dict) or set(before) != set(after):
-        return ""
+        return []
     differ = [name for name in after if after[name] != before[name]]
-    return differ[0] if len(differ) == 1 and "@" in differ[0] else ""
+    return differ if all("@" in name for name in differ) else []
 
 
 class _Finding:
@@ -262,7 +265,8 @@ class _Finding:
         if act.actor not in self.openings:
             self.openings[act.actor] = self._opening(act, episode)
             memory.note(self.openings[act.actor])
-        for use, answer in looks_before(episode, own, trial.uses, memory, self._seen_acts(act), self.finder.content.induced):
+        for use, answer in looks_before(episode, own, trial.uses, memory, self._seen_acts(act),
+                                        self.finder.content.induced, self._later(at)):
             self.steps.append(DemonstrationStep(at, act.actor, use.tool, use.arguments, answer.content, answer.is_error,
                                                 answer.tier, ()))
         lossy = (*(["edited_later"] if act.guessed & set(act.after) and _holds_text(act) else []),
@@ -289,11 +293,21 @@ class _Finding:
         if tail and min(len(old), len(new)) - tail >= _STEM and not old[-tail].isalnum():
             self.world.names[old[:-tail]] = new[:-tail]
 
+    def _later(self, at: int) -> list[str]:
+        """Return the longest words of texts of the work that the exports have only as they were edited after an instant."""
+        versions = self.finder.places.world.versions
+        edited = [versions[place] for act in self.acts for place in act.hidden if versions[place].field in act.guessed]
+        parts = [_PIECES.split(self.world.renamed(version.value)) for version in edited
+                 if isinstance(version.value, str) and version.value.strip() and version.at <= at < version.guessed_until]
+        return [max(pieces, key=len) for pieces in parts]
+
     def _opening(self, act: RecordAct, episode: CompanyEpisode) -> str:
         """Return what others had written so that the person saw it: last what was for the person, else what was last."""
         texts: list[tuple[bool, str]] = []
+        later = self._later(act.at - 1)
         for other in self._seen_acts(act):
-            written = [text for ref in other.refs if (event := self.finder.events.get(ref)) for text in event.texts]
+            written = [text for ref in other.refs if (event := self.finder.events.get(ref)) for text in event.texts
+                       if not any(words in text for words in later)]
             if other.actor != act.actor and written and _may_see(episode, other):
                 is_for = any(act.actor in self.finder.events[ref].addressees for ref in other.refs)
                 texts.append((is_for, self.world.renamed("\n".join(written))))

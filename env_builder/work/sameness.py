@@ -9,6 +9,7 @@ Does not see: values that the exports do not tell at that instant (they may diff
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ WITHIN = 120_000_000
 NEAR = 90.0
 """Seconds by which instants in values may differ: an act takes a second of a desk's clock."""
 _INSTANT = 1e9
+_FRACTION = re.compile(r"(?<=T\d\d:\d\d:\d\d)\.\d+")
+"""Of a second in an instant in a text: the exports that give instants may have whole seconds."""
 _SHORTEST = 6
 """Characters of an id that a product gives, at least."""
 
@@ -223,7 +226,7 @@ def agrees(wanted: Any, got: Any, is_guess: bool = False) -> bool:
 def _plain(value: Any) -> Any:
     """Return a value without what its form alone shows: blanks at the ends, empty cells, the order of names."""
     if isinstance(value, str):
-        return value.strip()
+        return _FRACTION.sub("", value.strip())
     if not isinstance(value, list):
         return value
     if any(isinstance(row, list) for row in value):

@@ -40,7 +40,8 @@ class PersonSight:
         self.groups = {self._department(self.address)}
         if self._leads():
             self.groups.add("managers")
-        places = [key for key in state.ids("mailbox") if key.partition("|")[0].lower() == self.address]
+        places = [key for key in state.world.ids.get("mailbox", ())
+                  if key.partition("|")[0].lower() == self.address and state.exists("mailbox", key)]
         self._visible["mailbox"] = tuple(places)
         self._mails = {key.partition("|")[2] for key in places}
         self._channels = {key for key in state.ids("slack_channel") if self._is_in_channel(key)}

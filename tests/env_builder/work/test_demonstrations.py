@@ -167,3 +167,22 @@ def test_calls_on_cells_make_the_other_table(before: list[list[str]], after: lis
     for use in _cells("f", "My tab", before, after):
         DRIVE[use.tool].answer(desk, use.arguments)
     assert agrees(after, desk.value("sheet", "f", "!My tab"))
+
+
+def test_a_text_that_was_edited_later_shows_in_no_look_before() -> None:
+    channel = acted("", fields_of("slack_channel", "C1", -1e6, name="mill", kind="channel", private=False,
+                                  members=["U1", "U2"]))
+    users = [version for user, address in (("U1", ADA), ("U2", BEN))
+             for version in acted("", fields_of("slack_user", user, -1e6, name=address[:3], real_name="", email=address))]
+    first, reply, edited = f"{NOON}.000000", f"{NOON + 60}.000000", round((NOON + 900) * 1e6)
+    posts = [
+        *acted("U2", [each._replace(guessed_until=edited) if each.field == "text" else each for each in fields_of(
+            "slack", f"C1/{first}", 0, channel="C1", ts=first, user="U2", text="Flour? (edited)", deleted=False)]),
+        *acted("U1", fields_of("slack", f"C1/{reply}", 60, channel="C1", ts=reply, user="U1", text="In bin 4.", deleted=False,
+                               thread_ts=first)),
+    ]
+    finder, events = finder_of([*channel, *users, *posts])
+    demonstration = finder.find(item_of(events))
+    assert demonstration is not None
+    assert not [step for step in demonstration.steps if step.person == ADA and not step.refs and "edited" in step.content]
+    assert [step.lossy for step in demonstration.steps if step.refs] == [("edited_later",), ()]
