@@ -57,7 +57,7 @@ def belonging(near: Nearness, piece_of: Ints) -> tuple[Ints, Ints, Floats]:
     pieces = _pieces(near, piece_of)
     real = _piece_pairs(near, near.pairs(), piece_of, pieces)
     weeks = int(near.at[-1] - near.at[0]) // WEEK if len(near.at) else 0
-    moves = sorted({max(2, round(weeks * 0.3)), round(weeks * 0.5)}) if weeks >= 6 else []
+    moves = list(range(weeks // 3, weeks - weeks // 3 + 1)) if weeks >= 6 else []
     moved = [_piece_pairs(near, near.pairs(move), piece_of, pieces) for move in moves]
     weights = _ratio(real, moved)
     return real.one, real.other, 1 - np.exp(-np.maximum(weights, 0))
@@ -92,7 +92,7 @@ def _piece_pairs(near: Nearness, pairs: ActPairs, piece_of: Ints, pieces: Pieces
     left, right = piece_of[pairs.earlier], piece_of[pairs.later]
     order = np.nonzero(left != right)[0]
     key = np.minimum(left, right) * len(piece_of) + np.maximum(left, right)
-    order = order[np.lexsort((order, pairs.lag[order], key[order]))]
+    order = order[np.lexsort((order, pairs.gap[order], key[order]))]
     if not len(order):
         return PiecePairs(left[:0], left[:0], np.zeros((0, 13), dtype=np.int64), np.zeros(0))
     keys, first = np.unique(key[order], return_index=True)
@@ -121,7 +121,7 @@ def _piece_pairs(near: Nearness, pairs: ActPairs, piece_of: Ints, pieces: Pieces
 
 def _size(near: Nearness, pairs: ActPairs, closest: Ints) -> Ints:
     sizes = near.place_sizes[pairs.earlier[closest]]
-    both: Ints = (sizes > 30).astype(np.int64) + (sizes > 100)
+    both: Ints = (sizes > 30).astype(np.int64)
     return both
 
 
