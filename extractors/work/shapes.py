@@ -78,6 +78,10 @@ class ActShapes:
             return f"{name}:{key.rpartition('/')[0]}"
         return f"{name}:{key}" if name in self._holders else name
 
+    def is_shared(self, record: tuple[str, str]) -> bool:
+        """Return whether many pieces of work change a record: a table, a file."""
+        return record[0] in self._holders
+
     def name(self, event: WorkEvent) -> str:
         """Return what kind of act it is: verb, container, and the state that it set."""
         states = [f"{change.field}={change.after}" for change in event.changes if (event.verb, change.field) in self._states]

@@ -40,6 +40,10 @@ _LEAST = 5
 """Items of a kind that teach what is usual."""
 _COPIED = 0.75
 """Share of a kind's items that copy a value, from which on the others are deviations."""
+_COMMON = 0.25
+"""Share of a kind's items that have a position whose value counts."""
+_OWN_THREAD = 0.5
+"""Share of a thread's acts that an item has, from which on the thread is its own."""
 _DIFFERENT = 3
 """Values that a position takes at least, if it is no constant of the kind."""
 _USUAL, _MISSING, _ENOUGH = 0.6, 0.6, 0.8
@@ -98,11 +102,13 @@ def judge_items(items: Sequence[WorkItem], events: Sequence[WorkEvent]) -> dict[
     """Return the outcome of each item, by id. Items of no kind have none."""
     acts = {event.ref: event for event in events}
     shapes = ActShapes(events)
+    threads = _Threads(events, shapes)
     until = max((event.at for event in events), default=0)
     kinds: dict[str, list[_Course]] = defaultdict(list)
     for item in items:
         if item.kind:
-            kinds[item.kind].append(_Course(item.item_id, [acts[ref] for ref in item.refs], shapes))
+            course = [acts[ref] for ref in item.refs]
+            kinds[item.kind].append(_Course(item, course, threads.around(course), shapes))
     outcomes: dict[str, WorkOutcome] = {}
     still_open: set[str] = set()
     for courses in kinds.values():
@@ -126,12 +132,35 @@ def _chances(outcomes: Mapping[str, WorkOutcome], signals: Mapping[str, _WorkSig
     return dict(combined.select("session_id", "probability").iter_rows())
 
 
+class _Threads:
+    """The acts of each thread, to see what was written around an item though the item may lack it."""
+
+    def __init__(self, events: Sequence[WorkEvent], shapes: ActShapes) -> None:
+        self._order = {event.ref: number for number, event in enumerate(events)}
+        self._shapes = shapes
+        self._of_thread: dict[str, list[WorkEvent]] = defaultdict(list)
+        for event in events:
+            if not shapes.is_shared(event.record):
+                self._of_thread[event.thread].append(event)
+
+    def around(self, acts: Sequence[WorkEvent]) -> list[WorkEvent]:
+        """Return an item's acts, and the others of threads that are mostly the item's, by time."""
+        whole = {act.ref: act for act in acts}
+        for thread, n in Counter(act.thread for act in acts).items():
+            if n >= _OWN_THREAD * len(self._of_thread[thread]):
+                whole |= {act.ref: act for act in self._of_thread[thread]}
+        return sorted(whole.values(), key=lambda act: self._order[act.ref])
+
+
 class _Course:
     """An item's acts, by time, as its kind's others can be compared with them."""
 
-    def __init__(self, item_id: str, acts: Sequence[WorkEvent], shapes: ActShapes) -> None:
-        self.item_id = item_id
+    def __init__(self, item: WorkItem, acts: Sequence[WorkEvent], around: Sequence[WorkEvent], shapes: ActShapes) -> None:
+        self.item_id = item.item_id
         self.acts = acts
+        self.around = around
+        """The acts, and the others of their threads."""
+        self.teaches = not item.reason
         self.asker = acts[0].actor
         self.steps = {f"{shapes.name(act)} {'asker' if act.actor == self.asker else 'other'}" for act in acts}
         self.values: dict[Position, list[tuple[str, bool]]] = defaultdict(list)
@@ -143,12 +172,14 @@ class _Course:
     def _read(self, shapes: ActShapes) -> None:
         first: dict[Position, EarlierTexts] = {}
         written = EarlierTexts()
-        for act in self.acts:
+        own = {act.ref for act in self.acts}
+        for number, act in enumerate(self.around):
             values = shapes.values(act)
             for position, value in values.items():
                 if position not in first:
                     first[position] = written.copy()
-                self.values[position].append((value, first[position].holds(value)))
+                if number and act.ref in own:
+                    self.values[position].append((value, first[position].holds(value)))
                 states = self.states[act.record, position.container, position.part]
                 if not states or states[-1] != value:
                     states.append(value)
@@ -175,11 +206,13 @@ class _Course:
 
 def _votes_of_kind(courses: Sequence[_Course], shapes: ActShapes) -> dict[str, WorkOutcome]:
     """Return the votes on each item of one kind, and what was corrected in it."""
-    copies = _copied_positions(courses)
-    departures = _left_states(courses)
-    often = Counter(step for course in courses for step in course.steps)
-    usual = {step for step, n in often.items() if n >= _USUAL * len(courses)}
-    answers = sum(course.answered for course in courses) >= _USUAL * len(courses)
+    teachers = [course for course in courses if course.teaches]
+    teachers = teachers if len(teachers) >= _LEAST else courses
+    copies = _copied_positions(teachers)
+    departures = _left_states(teachers)
+    often = Counter(step for course in teachers for step in course.steps)
+    usual = {step for step, n in often.items() if n >= _USUAL * len(teachers)}
+    answers = sum(course.answered for course in teachers) >= _USUAL * len(teachers)
     outcomes = {}
     for course in courses:
         cast = [*_copied(course, copies, shapes), *_state(course, departures, shapes), *_words(course)]
@@ -204,7 +237,8 @@ def _copied_positions(courses: Sequence[_Course]) -> set[Position]:
             n[position] += 1
             agree[position] += values[-1][1]
             last[position].add(values[-1][0])
-    return {position for position in n if n[position] >= _LEAST and agree[position] >= _COPIED * n[position]
+    return {position for position in n if n[position] >= max(_LEAST, _COMMON * len(courses))
+            and agree[position] >= _COPIED * n[position]
             and len(last[position]) >= _DIFFERENT}
 
 
