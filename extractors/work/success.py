@@ -10,12 +10,13 @@ is worth is estimated from the others (`extractors.outcomes.combining`).
 | `copied` | the last value at a position was not written before, though the kind copies it | all such values were |
 | `state` | the last state is one that other items of the kind leave | it is one that they end in |
 | `steps` | half of what the kind's items usually have is missing | it is there |
-| `answer` | nobody answered the one who asked, though the kind's items have an answer | somebody did |
+| `answer` | nobody answered the one who asked, though others get an answer | – |
+| `declined` | – | usual steps are missing, and somebody said no at the end |
 | `complaint` | the last words of the one who asked complain, and nobody did anything after them | – |
 | `thanks` | – | the last words of the one who asked give thanks |
 
-An item must have come to its end (`state`, `steps`, `answer`), and what was done must be right (`copied`, `complaint`,
-`thanks`): the probability is the product of both. A value that was set wrong and corrected counts as what it became; it is a
+An item must have come to its end (`state`, `steps`, `answer`, `declined`), and what was done must be right (`copied`,
+`complaint`, `thanks`): the probability is the product of both. A value that was set wrong and corrected counts as what it became; it is a
 `WorkCorrection`.
 Abstains (None) where an item lacks its end and the exports end before other items of its kind would have moved.
 Does not see: errors that no value, word or state shows; a wrong value that was asked for.
@@ -53,6 +54,11 @@ _LEAVES, _STAYS = 0.6, 0.3
 _FEW_STATES = 6
 _AGAIN = re.compile(
     r"(?i)\b(?:still|again|is back|not yet|instead of|should (?:be|have been)|not right|too (?:late|much|little|many))\b")
+_NO = re.compile(
+    r"(?i)\b(?:declin\w+|reject\w+|den(?:y|ied)|refus\w+|cannot|can'?t|can not|won'?t|unable|unfortunately|"
+    r"not (?:allowed|possible|covered|needed|approved|necessary|eligible|in (?:this|the))|no, |no\.)")
+_LAST = 3
+"""Acts at the end of an item in which somebody may say no."""
 _WAITS = 0.9
 """Quantile of the longest pauses in a kind's items, after which an item without its end counts as abandoned."""
 
@@ -66,8 +72,8 @@ class _WorkSignal(NamedTuple):
     settled: bool = False
 
 
-_ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 1.5),
-          "answer": _WorkSignal("answer", 1.0)}
+_ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 2.0, settled=True),
+          "answer": _WorkSignal("answer", 1.0), "declined": _WorkSignal("declined", 3.0, settled=True)}
 _RIGHT = {"copied": _WorkSignal("copied", 3.0, settled=True), "complaint": _WorkSignal("complaint", 2.5, settled=True),
           "thanks": _WorkSignal("thanks", 0.5)}
 
@@ -194,6 +200,12 @@ class _Course:
             for act in self.acts[1:])
 
     @property
+    def declined(self) -> bool:
+        """Return whether somebody else than the one who asked said no in the last acts."""
+        return any(_NO.search(words) for act in self.acts[-_LAST:] if act.actor != self.asker
+                   for words in (*act.texts, *(str(change.after) for change in act.changes)))
+
+    @property
     def last_reaction(self) -> str:
         """Return the last words of the one who asked after the others had done something; empty: none, or a change followed."""
         replies = [number for number, act in enumerate(self.acts) if number and act.actor == self.asker and act.texts
@@ -220,9 +232,10 @@ def _votes_of_kind(courses: Sequence[_Course], shapes: ActShapes) -> dict[str, W
             share = len(usual & course.steps) / len(usual)
             if share < _MISSING or share >= _ENOUGH:
                 cast.append(WorkVote("steps", 1.0 if share >= _ENOUGH else -1.0, f"has {share:.0%} of the usual steps"))
-        if answers:
-            cast.append(WorkVote("answer", 1.0 if course.answered else -1.0,
-                                 "the one who asked got an answer" if course.answered else "the one who asked got no answer"))
+            if share < _MISSING and course.declined:
+                cast.append(WorkVote("declined", 1.0, "somebody said no at the end"))
+        if answers and not course.answered:
+            cast.append(WorkVote("answer", -1.0, "the one who asked got no answer"))
         outcomes[course.item_id] = WorkOutcome(None, tuple(cast), tuple(_corrections(course, copies)))
     return outcomes
 
@@ -246,6 +259,9 @@ def _copied(course: _Course, copies: set[Position], shapes: ActShapes) -> Iterat
     checked = {position: values[-1] for position, values in course.values.items() if position in copies}
     unlike = sorted({f"'{value}' ({shapes.label(position.container, position.part)})"
                      for position, (value, agrees) in checked.items() if not agrees})
+    n_unlike, n_alike = (len({value for value, agrees in checked.values() if agrees is wanted}) for wanted in (False, True))
+    if unlike and n_unlike > n_alike:
+        return   # what was written before is not of this item, or lies where no export sees it
     if unlike:
         yield WorkVote("copied", -1.0, f"nobody had written {', '.join(unlike[:3])} before")
     elif checked:
