@@ -22,6 +22,7 @@ _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)\S*")
 _PLAIN_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _FIRST_SECOND, _LAST_SECOND = 10**9, 4 * 10**9
 """Numbers of fields between these are instants: seconds since 1970."""
+_FIELD = re.compile(r"\{(\w+)\}")
 _SHORT = 40
 """Characters of a field whose whole text is one value."""
 _NUMBERS = 6
@@ -47,7 +48,8 @@ class ActShapes:
     def __init__(self, events: Sequence[WorkEvent]) -> None:
         self._states = _states(events)
         self._headings: dict[tuple[str, str], str] = {}
-        self._texts = {(kind.name, field) for app in installed_apps() for kind in app.kinds for field in kind.texts}
+        self._others = {(kind.name, field) for app in installed_apps() for kind in app.kinds
+                        for field in (*kind.texts, *_FIELD.findall(kind.place + kind.answers))}
         records: dict[str, Counter[str]] = defaultdict(Counter)
         for event in events:
             records[event.record[0]][event.record[1]] += 1
@@ -78,6 +80,10 @@ class ActShapes:
             return f"{name}:{key.rpartition('/')[0]}"
         return f"{name}:{key}" if name in self._holders else name
 
+    def is_shared(self, record: tuple[str, str]) -> bool:
+        """Return whether many pieces of work change a record: a table, a file."""
+        return record[0] in self._holders
+
     def name(self, event: WorkEvent) -> str:
         """Return what kind of act it is: verb, container, and the state that it set."""
         states = [f"{change.field}={change.after}" for change in event.changes if (event.verb, change.field) in self._states]
@@ -100,7 +106,7 @@ class ActShapes:
         return {Position(verb, container, part): value for part, value in parts.items() if value}
 
     def _is_value(self, event: WorkEvent, field: str, value: Any) -> bool:
-        if isinstance(value, bool) or (event.record[0], field) in self._texts:
+        if isinstance(value, bool) or (event.record[0], field) in self._others:
             return False
         return isinstance(value, (int, float)) or (isinstance(value, str) and 0 < len(value) <= _SHORT)
 

@@ -10,12 +10,13 @@ is worth is estimated from the others (`extractors.outcomes.combining`).
 | `copied` | the last value at a position was not written before, though the kind copies it | all such values were |
 | `state` | the last state is one that other items of the kind leave | it is one that they end in |
 | `steps` | half of what the kind's items usually have is missing | it is there |
-| `answer` | nobody answered the one who asked, though the kind's items have an answer | somebody did |
+| `answer` | nobody answered the one who asked, though others get an answer | – |
+| `declined` | – | usual steps are missing, and somebody said no at the end |
 | `complaint` | the last words of the one who asked complain, and nobody did anything after them | – |
 | `thanks` | – | the last words of the one who asked give thanks |
 
-An item must have come to its end (`state`, `steps`, `answer`), and what was done must be right (`copied`, `complaint`,
-`thanks`): the probability is the product of both. A value that was set wrong and corrected counts as what it became; it is a
+An item must have come to its end (`state`, `steps`, `answer`, `declined`), and what was done must be right (`copied`,
+`complaint`, `thanks`): the probability is the product of both. A value that was set wrong and corrected counts as what it became; it is a
 `WorkCorrection`.
 Abstains (None) where an item lacks its end and the exports end before other items of its kind would have moved.
 Does not see: errors that no value, word or state shows; a wrong value that was asked for.
@@ -39,6 +40,10 @@ _LEAST = 5
 """Items of a kind that teach what is usual."""
 _COPIED = 0.75
 """Share of a kind's items that copy a value, from which on the others are deviations."""
+_COMMON = 0.25
+"""Share of a kind's items that have a position whose value counts."""
+_OWN_THREAD = 0.5
+"""Share of a thread's acts that an item has, from which on the thread is its own."""
 _DIFFERENT = 3
 """Values that a position takes at least, if it is no constant of the kind."""
 _USUAL, _MISSING, _ENOUGH = 0.6, 0.6, 0.8
@@ -48,6 +53,11 @@ _LEAVES, _STAYS = 0.6, 0.3
 _FEW_STATES = 6
 _AGAIN = re.compile(
     r"(?i)\b(?:still|again|is back|not yet|instead of|should (?:be|have been)|not right|too (?:late|much|little|many))\b")
+_NO = re.compile(
+    r"(?i)\b(?:declin\w+|reject\w+|den(?:y|ied)|refus\w+|cannot|can'?t|can not|won'?t|unable|unfortunately|"
+    r"not (?:allowed|possible|covered|needed|approved|necessary|eligible|in (?:this|the))|no, |no\.)")
+_LAST = 3
+"""Acts at the end of an item in which somebody may say no."""
 _WAITS = 0.9
 """Quantile of the longest pauses in a kind's items, after which an item without its end counts as abandoned."""
 
@@ -61,8 +71,8 @@ class _WorkSignal(NamedTuple):
     settled: bool = False
 
 
-_ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 1.5),
-          "answer": _WorkSignal("answer", 1.0)}
+_ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 2.0, settled=True),
+          "answer": _WorkSignal("answer", 1.0), "declined": _WorkSignal("declined", 3.0, settled=True)}
 _RIGHT = {"copied": _WorkSignal("copied", 3.0, settled=True), "complaint": _WorkSignal("complaint", 2.5, settled=True),
           "thanks": _WorkSignal("thanks", 0.5)}
 
@@ -97,11 +107,13 @@ def judge_items(items: Sequence[WorkItem], events: Sequence[WorkEvent]) -> dict[
     """Return the outcome of each item, by id. Items of no kind have none."""
     acts = {event.ref: event for event in events}
     shapes = ActShapes(events)
+    threads = _Threads(events, shapes)
     until = max((event.at for event in events), default=0)
     kinds: dict[str, list[_Course]] = defaultdict(list)
     for item in items:
         if item.kind:
-            kinds[item.kind].append(_Course(item.item_id, [acts[ref] for ref in item.refs], shapes))
+            course = [acts[ref] for ref in item.refs]
+            kinds[item.kind].append(_Course(item, course, threads.around(course), shapes))
     outcomes: dict[str, WorkOutcome] = {}
     still_open: set[str] = set()
     for courses in kinds.values():
@@ -125,12 +137,35 @@ def _chances(outcomes: Mapping[str, WorkOutcome], signals: Mapping[str, _WorkSig
     return dict(combined.select("session_id", "probability").iter_rows())
 
 
+class _Threads:
+    """The acts of each thread, to see what was written around an item though the item may lack it."""
+
+    def __init__(self, events: Sequence[WorkEvent], shapes: ActShapes) -> None:
+        self._order = {event.ref: number for number, event in enumerate(events)}
+        self._shapes = shapes
+        self._of_thread: dict[str, list[WorkEvent]] = defaultdict(list)
+        for event in events:
+            if not shapes.is_shared(event.record):
+                self._of_thread[event.thread].append(event)
+
+    def around(self, acts: Sequence[WorkEvent]) -> list[WorkEvent]:
+        """Return an item's acts, and the others of threads that are mostly the item's, by time."""
+        whole = {act.ref: act for act in acts}
+        for thread, n in Counter(act.thread for act in acts).items():
+            if n >= _OWN_THREAD * len(self._of_thread[thread]):
+                whole |= {act.ref: act for act in self._of_thread[thread]}
+        return sorted(whole.values(), key=lambda act: self._order[act.ref])
+
+
 class _Course:
     """An item's acts, by time, as its kind's others can be compared with them."""
 
-    def __init__(self, item_id: str, acts: Sequence[WorkEvent], shapes: ActShapes) -> None:
-        self.item_id = item_id
+    def __init__(self, item: WorkItem, acts: Sequence[WorkEvent], around: Sequence[WorkEvent], shapes: ActShapes) -> None:
+        self.item_id = item.item_id
         self.acts = acts
+        self.around = around
+        """The acts, and the others of their threads."""
+        self.teaches = not item.reason
         self.asker = acts[0].actor
         self.steps = {f"{shapes.name(act)} {'asker' if act.actor == self.asker else 'other'}" for act in acts}
         self.values: dict[Position, list[tuple[str, bool]]] = defaultdict(list)
@@ -142,12 +177,14 @@ class _Course:
     def _read(self, shapes: ActShapes) -> None:
         first: dict[Position, EarlierTexts] = {}
         written = EarlierTexts()
-        for act in self.acts:
+        own = {act.ref for act in self.acts}
+        for number, act in enumerate(self.around):
             values = shapes.values(act)
             for position, value in values.items():
                 if position not in first:
                     first[position] = written.copy()
-                self.values[position].append((value, first[position].holds(value)))
+                if number and act.ref in own:
+                    self.values[position].append((value, first[position].holds(value)))
                 states = self.states[act.record, position.container, position.part]
                 if not states or states[-1] != value:
                     states.append(value)
@@ -162,6 +199,12 @@ class _Course:
             for act in self.acts[1:])
 
     @property
+    def declined(self) -> bool:
+        """Return whether somebody else than the one who asked said no in the last acts."""
+        return any(_NO.search(words) for act in self.acts[-_LAST:] if act.actor != self.asker
+                   for words in (*act.texts, *(str(change.after) for change in act.changes)))
+
+    @property
     def last_reaction(self) -> str:
         """Return the last words of the one who asked after the others had done something; empty: none, or a change followed."""
         replies = [number for number, act in enumerate(self.acts) if number and act.actor == self.asker and act.texts
@@ -174,11 +217,13 @@ class _Course:
 
 def _votes_of_kind(courses: Sequence[_Course], shapes: ActShapes) -> dict[str, WorkOutcome]:
     """Return the votes on each item of one kind, and what was corrected in it."""
-    copies = _copied_positions(courses)
-    departures = _left_states(courses)
-    often = Counter(step for course in courses for step in course.steps)
-    usual = {step for step, n in often.items() if n >= _USUAL * len(courses)}
-    answers = sum(course.answered for course in courses) >= _USUAL * len(courses)
+    teachers = [course for course in courses if course.teaches]
+    teachers = teachers if len(teachers) >= _LEAST else courses
+    copies = _copied_positions(teachers)
+    departures = _left_states(teachers)
+    often = Counter(step for course in teachers for step in course.steps)
+    usual = {step for step, n in often.items() if n >= _USUAL * len(teachers)}
+    answers = sum(course.answered for course in teachers) >= _USUAL * len(teachers)
     outcomes = {}
     for course in courses:
         cast = [*_copied(course, copies, shapes), *_state(course, departures, shapes), *_words(course)]
@@ -186,9 +231,10 @@ def _votes_of_kind(courses: Sequence[_Course], shapes: ActShapes) -> dict[str, W
             share = len(usual & course.steps) / len(usual)
             if share < _MISSING or share >= _ENOUGH:
                 cast.append(WorkVote("steps", 1.0 if share >= _ENOUGH else -1.0, f"has {share:.0%} of the usual steps"))
-        if answers:
-            cast.append(WorkVote("answer", 1.0 if course.answered else -1.0,
-                                 "the one who asked got an answer" if course.answered else "the one who asked got no answer"))
+            if share < _MISSING and course.declined:
+                cast.append(WorkVote("declined", 1.0, "somebody said no at the end"))
+        if answers and not course.answered:
+            cast.append(WorkVote("answer", -1.0, "the one who asked got no answer"))
         outcomes[course.item_id] = WorkOutcome(None, tuple(cast), tuple(_corrections(course, copies)))
     return outcomes
 
@@ -203,7 +249,8 @@ def _copied_positions(courses: Sequence[_Course]) -> set[Position]:
             n[position] += 1
             agree[position] += values[-1][1]
             last[position].add(values[-1][0])
-    return {position for position in n if n[position] >= _LEAST and agree[position] >= _COPIED * n[position]
+    return {position for position in n if n[position] >= max(_LEAST, _COMMON * len(courses))
+            and agree[position] >= _COPIED * n[position]
             and len(last[position]) >= _DIFFERENT}
 
 
@@ -211,6 +258,9 @@ def _copied(course: _Course, copies: set[Position], shapes: ActShapes) -> Iterat
     checked = {position: values[-1] for position, values in course.values.items() if position in copies}
     unlike = sorted({f"'{value}' ({shapes.label(position.container, position.part)})"
                      for position, (value, agrees) in checked.items() if not agrees})
+    n_unlike, n_alike = (len({value for value, agrees in checked.values() if agrees is wanted}) for wanted in (False, True))
+    if unlike and n_unlike > n_alike:
+        return   # what was written before is not of this item, or lies where no export sees it
     if unlike:
         yield WorkVote("copied", -1.0, f"nobody had written {', '.join(unlike[:3])} before")
     elif checked:

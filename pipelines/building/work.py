@@ -47,6 +47,6 @@ def work(store: Store, settings: Settings) -> Counts:
 
 
 def _decision(item: WorkItem) -> Decision:
-    detail = _DETAILS.get(item.reason, "its acts are one piece of work").format(item=item)
-    return Decision(stage=STAGE, subject=item.item_id, kept=not item.reason, reason=item.reason or _KEPT,
+    detail = _DETAILS.get(item.reason, item.reason or "its acts are one piece of work").format(item=item)
+    return Decision(stage=STAGE, subject=item.item_id, kept=not item.reason, reason=item.reason.replace(" ", "_") or _KEPT,
                     detail=f"{item.item_id}: {detail}.")

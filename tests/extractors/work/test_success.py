@@ -50,5 +50,5 @@ def test_a_complaint_as_the_last_word_speaks_against_an_item(words: str) -> None
     mill = usual_mill()
     blamed = str(mill.lend(30, 42, asked=42, last=words))
     outcomes = found(mill).outcomes
-    assert (outcomes[blamed].probability or 1) < min(
-        outcomes[str(number)].probability or 1 for number in range(0, 24, 2))
+    assert any(vote.signal == "complaint" and vote.vote < 0 for vote in outcomes[blamed].votes)
+    assert (outcomes[blamed].probability or 1) < (outcomes["4"].probability or 0)
