@@ -29,12 +29,15 @@ from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, So
 from env_builder.runtime.site.templates import PageTemplate
 from env_builder.runtime.site.trees import Element, decode
 from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url, rows_of
+from env_builder.site.ageing import site_ages
 from env_builder.site.filling import Filling, extract, plain_template
+from env_builder.site.likeness import like_places
 from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
-_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "row added", "rows renewed", "count")
+_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
+          "row added", "rows renewed", "count")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
@@ -142,6 +145,7 @@ class SourceLearner:
         recorded = [list(session) for session in sessions]
         self.choices = choices_of(recorded)
         contexts = self._contexts(recorded)
+        self._alike = like_places((visit, context) for _, visit, context in contexts if visit.is_page)
         for number, visit, context in contexts:
             self._count_texts(number, visit, context)
         for number, visit, context in contexts:
@@ -151,7 +155,8 @@ class SourceLearner:
     def _contexts(self, sessions: Sequence[Sequence[SiteVisit]]) -> list[tuple[int, SiteVisit, SourceContext]]:
         """Return each visit with its session's number and what its sources may see: earlier visits of it, others of others."""
         self.visits = sorted((visit for session in sessions for visit in session), key=lambda visit: visit.at)
-        index = VisitIndex(self.visits)
+        self.ages = site_ages(sessions)
+        index = VisitIndex(self.visits, self.ages)
         contexts = []
         for number, session in enumerate(sessions):
             without = frozenset(map(id, session))
@@ -255,6 +260,10 @@ class SourceLearner:
                 cells = self._renewing(key)
                 yield from [(name, json.dumps(cells))] if cells else []
                 continue
+            if name == "page of the path":
+                alike = self._alike.get((key.route, key.kind, key.place))
+                yield from [(name, json.dumps(alike))] if alike else []
+                continue
             counted = self._counted.get(name)
             source = counted[key].first(without) if counted is not None else (name,)
             if source is not None and not (key.kind is None and name in ("own page", "page of the same user")):
@@ -314,7 +323,7 @@ class SourceLearner:
 
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
-        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust)
+        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust, self.ages)
 
 
 def _judged(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> tuple[list[LearntSource], list[bool]]:
@@ -510,6 +519,7 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     _write(folder / "templates.json", [[*key, plain_template(site.templates[key])] for key in sorted(site.templates)])
     _write(folder / "sources.json", {
         "routes": names, "least_trust": learner.least_trust, "choices": learner.choices,
+        "ages": [learner.ages.plain(), learner.ages.zone] if learner.ages is not None else [[], 0],
         "places": [[numbers[route], kind, learner.places[route, kind]] for route, kind in sorted(learner.places)],
         "sources": [[numbers[key.route], key.kind, key.place, key.case,
                      [[trust, *source] for trust, source in sources[key]]]

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
+from .aged import AgedRows, RowLook, instants_told
+from .ages import AgeFormat
 from .trees import Element, Node, decode, encode
 from .visits import (
     KIND,
@@ -79,6 +82,15 @@ class OtherVisits(Protocol):
     def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
         """Return the last answer of a route and kind that has a place, and this value in another one."""
 
+    def pages_of(self, path: str) -> Iterator[SiteVisit]:
+        """Yield the pages of a path, whatever the query, the last first."""
+
+    def instants(self, path: str, zone: int) -> list[datetime]:
+        """Return when something happened to what a path names, as visits tell."""
+
+    def row_looks(self, path: str, name: str) -> Iterator[SiteVisit]:
+        """Yield the pages whose list of this name (route and place) has a row that links to a path, the last first."""
+
 
 def _is_path(text: str) -> bool:
     """Return whether a text is a path on the site, which is one word however long it is."""
@@ -89,8 +101,9 @@ class SourceContext:
     """What the sources of one request may see."""
 
     def __init__(self, request: SiteVisit, own: Sequence[SiteVisit], before: Sequence[SiteVisit],
-                 others: OtherVisits) -> None:
-        """Take a request, its session's visits so far, visits of the same url by others before, and what others did before."""
+                 others: OtherVisits, ages: AgeFormat | None = None) -> None:
+        """Take a request, its session's visits so far, visits of the same url by others before, what others did before, and how
+        ages are written."""
         self.request = request
         self.own = own
         self.before = before
@@ -100,6 +113,9 @@ class SourceContext:
         """Names of the sources that can be relied on; empty for all."""
         self._others = others
         self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
+        self._ages = AgedRows(ages, self) if ages is not None else None
+        self._aged: dict[tuple[int, Place], Value] = {}
+        self._instants: dict[str, list[datetime]] = {}
 
     @property
     def arguments(self) -> dict[str, str]:
@@ -220,6 +236,34 @@ class SourceContext:
                     name == "anybody" or visit.user == request.user):
                 yield visit
 
+    def instants(self, path: str, until: datetime) -> Sequence[datetime]:
+        """Return when something happened to what a path names, as posts and pages up to an instant tell, sorted."""
+        if path not in self._instants:
+            zone = self._ages.format.zone if self._ages is not None else 0
+            own = [at for visit in self.own for about, at in instants_told(visit, zone) if about == path]
+            self._instants[path] = sorted({*own, *self._others.instants(path, zone)})
+        return self._instants[path][:bisect_right(self._instants[path], until)]
+
+    def row_looks(self, path: str, name: str, until: datetime) -> Iterator[RowLook]:
+        """Yield the looks before an instant at the row of a list that links to a path, the last first."""
+        own = (visit for visit in reversed(self.own) if visit.is_page and name.startswith(f"{visit.route} "))
+        for visit in (*own, *self._others.row_looks(path, name)):
+            rows = linked_rows(visit.values.get(name[len(visit.route) + 1:]) or "", path_of(visit.url))
+            if visit.at < until and path in rows:
+                yield RowLook(visit.at, rows[path])
+
+    def shown(self, visit: SiteVisit, place: Place) -> Value:
+        """Return what a place of an earlier visit had, its ages as of now."""
+        if self._ages is None:
+            return visit.values[place]
+        key = id(visit), place
+        if key not in self._aged:
+            try:
+                self._aged[key] = self._ages.value(visit, place, self.request.at, links_of)
+            except LookupError:
+                self._aged[key] = ABSENT
+        return self._aged[key]
+
     def look(self, name: str, place: Place, kind: Value) -> Value:
         """Return a place's value at the last look of this kind."""
         key = name, kind
@@ -227,8 +271,8 @@ class SourceContext:
             self._looks[key] = next(self._visits(name, kind), None)
         last = self._looks[key]
         if last is None or place in last.values:
-            return ABSENT if last is None else last.values[place]
-        return next((visit.values[place] for visit in self._visits(name, kind) if place in visit.values), ABSENT)
+            return ABSENT if last is None else self.shown(last, place)
+        return next((self.shown(visit, place) for visit in self._visits(name, kind) if place in visit.values), ABSENT)
 
     def of_frame(self, name: str, place: Place) -> Value:
         """Return what stood at the same place of other pages, as what frames all pages of a site does: whose session it is."""
@@ -236,7 +280,7 @@ class SourceContext:
             last = next((visit for visit in reversed(self.own) if visit.is_page and place in visit.values), None)
         else:
             last = self._others.last_page(place)
-        return last.values[place] if last is not None else ABSENT
+        return self.shown(last, place) if last is not None else ABSENT
 
     def _with_partner(self, partner: Place, place: Place, kind: Value) -> Value:
         """Return what a place had the last time that another one had the value that it has now."""
@@ -246,19 +290,33 @@ class SourceContext:
         for visit in reversed(self.own):
             if visit.route == self.request.route and visit.kind == kind and visit.values.get(partner, ABSENT) == value and (
                     place in visit.values):
-                return visit.values[place]
+                return self.shown(visit, place)
         last = self._others.last_with(self.request.route, kind, partner, value, place)
-        return last.values[place] if last is not None else ABSENT
+        return self.shown(last, place) if last is not None else ABSENT
 
     def looked_since(self, place: Place) -> tuple[Value, dict[str, SiteVisit]]:
         """Return what a list of the url was when it was last looked at, and the session's pages since then by their paths."""
         pages: dict[str, SiteVisit] = {}
         for visit in reversed(self.own):
             if visit.url == self.request.url and visit.is_page and place in visit.values:
-                return visit.values[place], pages
+                return self.shown(visit, place), pages
             if visit.is_page:
                 pages.setdefault(path_of(visit.url), visit)
-        return next((visit.values[place] for visit in reversed(self.before) if place in visit.values), ABSENT), pages
+        return next((self.shown(visit, place) for visit in reversed(self.before) if place in visit.values), ABSENT), pages
+
+    def pages_of_path(self) -> Iterator[SiteVisit]:
+        """Yield the pages of the request's path so far, whatever the query, the session's first, the last first."""
+        path = path_of(self.request.url)
+        yield from (visit for visit in reversed(self.own) if visit.is_page and path_of(visit.url) == path)
+        yield from self._others.pages_of(path)
+
+    def _of_path(self, places: Mapping[str, Place]) -> Value:
+        """Return what stood at the like place of the last page of the path; `places`: these places by route."""
+        for visit in self.pages_of_path():
+            place = places.get(visit.route)
+            if place is not None and place in visit.values:
+                return self.shown(visit, place)
+        return ABSENT
 
     def _renewed(self, place: Place, cells: Mapping[str, Place]) -> Value:
         """Return a list as last looked at; texts of rows whose own page the session saw since are as that page has them."""
@@ -276,8 +334,8 @@ class SourceContext:
         """Return what a place of the url was when it was last looked at, by the own session or anybody."""
         for visit in reversed(self.own):
             if visit.url == self.request.url and visit.is_page and place in visit.values:
-                return visit.values[place]
-        return next((visit.values[place] for visit in reversed(self.before) if place in visit.values), ABSENT)
+                return self.shown(visit, place)
+        return next((self.shown(visit, place) for visit in reversed(self.before) if place in visit.values), ABSENT)
 
     def value(self, source: SiteSource, place: Place, kind: Value) -> Value:
         """Return what a source gives a place of an answer of this kind."""
@@ -286,6 +344,8 @@ class SourceContext:
             return source[1]
         if name in ("argument", "pattern"):
             return write_pattern(source[1], self.argument)
+        if name == "page of the path":
+            return self._of_path(_plain(source[1]))
         if name == "rows renewed":
             return self._renewed(place, json.loads(source[1]))
         if name == "count":
@@ -300,6 +360,11 @@ class SourceContext:
             look = self.last_look(place)
             return with_row(look, source[1], int(source[2]), write_pattern(source[3], self.argument)) if look else ABSENT
         return self.of_frame(name, place)
+
+
+@lru_cache(maxsize=1 << 12)
+def _plain(text: str) -> Any:
+    return json.loads(text)
 
 
 @lru_cache(maxsize=1 << 12)

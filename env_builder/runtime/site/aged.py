@@ -1,0 +1,145 @@
+"""A value that a page had at some time in, the same with its ages in words as they are now out.
+
+Of each text that is an age (`AgeFormat`), the instant that it counts from is looked for among the times that the text's own
+element, its row or the page of the row's entity name, and the posts about that entity; else it lies where all looks at the row so
+far leave it. What was not learnt to be written leaves the whole value without one.
+Sees: what happened before the request. Does not see: acts on the entity since the value was looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, Protocol
+
+from .ages import AgeFormat, instants_in
+from .trees import Element, Node, decode, encode
+from .visits import Place, SiteVisit, Value, path_of, rows_of
+
+__all__ = ["AgedRows", "RowLook", "Witnesses", "instants_told", "named_instants", "row_paths"]
+
+_MOST_LOOKS = 48
+"""Earlier looks at a row that are asked for where its age began."""
+_FUTURE = timedelta(minutes=1)
+
+
+class RowLook(NamedTuple):
+    """A look at a row: when, and its texts by their ordinals."""
+
+    at: datetime
+    texts: Mapping[str, str]
+
+
+class Witnesses(Protocol):
+    """What is known of entities before a request."""
+
+    def instants(self, path: str, until: datetime) -> Sequence[datetime]:
+        """Return when something happened to what a path names, as posts and pages up to an instant tell, sorted."""
+
+    def row_looks(self, path: str, name: str, until: datetime) -> Iterable[RowLook]:
+        """Return the looks before an instant at the row of a list that links to a path, the last first."""
+
+
+def named_instants(node: Node, zone: int) -> Iterator[datetime]:
+    """Yield the times that an element's attributes and texts name, or a text."""
+    if isinstance(node, str):
+        yield from instants_in(node, zone)
+        return
+    for element in node.elements():
+        for text in (*element.attributes.values(), *(each for each in element.children if isinstance(each, str))):
+            yield from instants_in(text, zone)
+
+
+def instants_told(visit: SiteVisit, zone: int) -> Iterator[tuple[str, datetime]]:
+    """Yield what a visit tells of when something happened: the path of what it happened to, and the instant.
+
+    A post that leads on happened to what it was sent to and to where it leads; a page names times of what it is about."""
+    if visit.is_write and (location := visit.values.get("location")):
+        yield from dict.fromkeys(((path_of(visit.url), visit.at), (path_of(location), visit.at)))
+    elif visit.is_page:
+        path = path_of(visit.url)
+        told = {each for value in visit.values.values() if value for each in instants_in(value, zone)}
+        yield from ((path, each) for each in sorted(told) if each <= visit.at + _FUTURE)
+
+
+class AgedRows:
+    """Brings the ages of a value up to date."""
+
+    def __init__(self, format_: AgeFormat, witnesses: Witnesses) -> None:
+        self.format = format_
+        self._witnesses = witnesses
+
+    def value(self, visit: SiteVisit, place: Place, now: datetime, links: Any) -> Value:
+        """Return what a place of a visit had, as of now; None as text of an age that cannot be told gives `LookupError`."""
+        value = visit.values[place]
+        if not value or visit.at == now or not self.format.is_in(value):
+            return value
+        if rows_of(value) is None:
+            return self._text(value, visit, now, path_of(visit.url))
+        nodes = decode(value)
+        paths = row_paths(nodes, visit.url, links)
+        name = f"{visit.route} {place}"
+        for node, path in zip(nodes, paths, strict=True):
+            if isinstance(node, Element):
+                self._age_row(node, path or path_of(visit.url), name if path else "", visit.at, now)
+        return encode(nodes)
+
+    def _text(self, text: str, visit: SiteVisit, now: datetime, path: str) -> str:
+        stripped = text.strip()
+        meant = self.format.meant(stripped)
+        if meant is None:
+            return text
+        anchor = self._anchor(meant, visit.at, (), path, "", 0)
+        return text.replace(stripped, self._written(now, anchor))
+
+    def _age_row(self, row: Element, path: str, name: str, seen: datetime, now: datetime) -> None:
+        ordinal = 0
+        for element in list(row.elements()):
+            for index, child in enumerate(element.children):
+                if not isinstance(child, str):
+                    continue
+                text = child.strip()
+                meant = self.format.meant(text)
+                if meant is not None:
+                    near = (*(each for value in element.attributes.values() for each in instants_in(value, self.format.zone)),
+                            *named_instants(row, self.format.zone))
+                    anchor = self._anchor(meant, seen, near, path, name, ordinal)
+                    element.children[index] = child.replace(text, self._written(now, anchor))
+                ordinal += 1
+
+    def _written(self, now: datetime, anchor: datetime) -> str:
+        text = self.format.written((now - anchor).total_seconds())
+        if text is None:
+            raise LookupError("no text was learnt for this age")
+        return text
+
+    def _anchor(self, meant: tuple[float, float], seen: datetime, near: Sequence[datetime], path: str, name: str,
+                ordinal: int) -> datetime:
+        """Return the instant that an age counts from, which was written when it was seen."""
+        begin, end = seen - timedelta(seconds=min(meant[1], 1e9)), seen - timedelta(seconds=meant[0])
+        slack = timedelta(seconds=2)
+        for known in (near, self._witnesses.instants(path, seen)[::-1]):
+            fitting = [each for each in known if begin - slack <= each <= end + slack]
+            if fitting:
+                return fitting[0]
+        for look in self._witnesses.row_looks(path, name, seen) if name else ():
+            earlier = self.format.meant(look.texts.get(f"{ordinal}", ""))
+            if earlier is None:
+                break
+            narrow = (max(begin, look.at - timedelta(seconds=min(earlier[1], 1e9))),
+                      min(end, look.at - timedelta(seconds=earlier[0])))
+            if narrow[0] >= narrow[1]:
+                break
+            begin, end = narrow
+        return begin + (end - begin) / 2
+
+
+def row_paths(nodes: Sequence[Node], url: str, links: Any) -> list[str | None]:
+    """Return for each row the path that it is about: the first that no other row links to."""
+    of_rows = [links(node, url) if isinstance(node, Element) else [] for node in nodes]
+    met: dict[str, int] = {}
+    for each in of_rows:
+        for path in set(each):
+            met[path] = met.get(path, 0) + 1
+    own = path_of(url)
+    return [next((path for path in each if path and met[path] == 1 and path != own), None) for each in of_rows]
