@@ -18,7 +18,6 @@ from typing import NamedTuple, TypeAlias
 
 from env_builder.runtime.site.aged import instants_told, named_instants, row_paths
 from env_builder.runtime.site.ages import NUMBER, AgeForm, AgeFormat, instants_in, numbers_of
-from env_builder.runtime.site.sources import links_of
 from env_builder.runtime.site.trees import Element, decode
 from env_builder.runtime.site.visits import Place, SiteVisit, path_of, rows_of
 
@@ -243,7 +242,7 @@ def _examples(visit: SiteVisit, known: Mapping[str, Sequence[tuple[datetime, dat
                 yield AgeExample(text, (visit.route, place, 0), _ages(visit, known.get(path_of(visit.url), ()), ()))
             continue
         nodes = decode(value)
-        for node, path in zip(nodes, row_paths(nodes, visit.url, links_of), strict=True):
+        for node, path in zip(nodes, row_paths(nodes, visit.url), strict=True):
             if isinstance(node, Element) and (path or len(nodes) == 1):
                 near = list(named_instants(node, zone))
                 told = known.get(path or path_of(visit.url), ())

@@ -29,6 +29,7 @@ from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, So
 from env_builder.runtime.site.templates import PageTemplate
 from env_builder.runtime.site.trees import Element, decode
 from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url, rows_of
+from env_builder.site.acting import act_laws, posted_fields
 from env_builder.site.ageing import site_ages
 from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.likeness import like_places
@@ -37,7 +38,7 @@ from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
 _NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
-          "row added", "rows renewed", "count")
+          "row added", "rows acted", "rows renewed", "count")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
@@ -146,6 +147,7 @@ class SourceLearner:
         self.choices = choices_of(recorded)
         contexts = self._contexts(recorded)
         self._alike = like_places((visit, context) for _, visit, context in contexts if visit.is_page)
+        self._acts = act_laws(((visit, context) for _, visit, context in contexts if visit.is_page), self._alike, self.ages)
         for number, visit, context in contexts:
             self._count_texts(number, visit, context)
         for number, visit, context in contexts:
@@ -259,6 +261,10 @@ class SourceLearner:
             if name == "rows renewed":
                 cells = self._renewing(key)
                 yield from [(name, json.dumps(cells))] if cells else []
+                continue
+            if name == "rows acted":
+                acts = self._acts.get((key.route, key.kind, key.place))
+                yield from [(name, *acts)] if acts else []
                 continue
             if name == "page of the path":
                 alike = self._alike.get((key.route, key.kind, key.place))
@@ -511,8 +517,11 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     numbers = {name: number for number, name in enumerate(names)}
     sources = learner.sources
     texts: dict[str, int] = {}
+    fields = posted_fields(source for each in sources.values() for _, source in each)
     visits = [[visit.user, visit.at.isoformat(), numbers[visit.route], visit.url, int(visit.is_write), int(visit.is_page),
-               {place: None if text is None else texts.setdefault(text, len(texts)) for place, text in visit.values.items()}]
+               {place: None if text is None else texts.setdefault(text, len(texts)) for place, text in visit.values.items()},
+               *([posted] if (posted := {name: visit.arguments[name] for name in fields.get(visit.route, ())
+                                         if name in visit.arguments}) else [])]
               for visit in learner.visits]
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "routes.json", dict(sorted(site.paths.items())))

@@ -44,8 +44,13 @@ def like_places(visits: Iterable[tuple[SiteVisit, SourceContext]]) -> dict[tuple
         found = {other: max(counted, key=lambda each: (counted[each], _similarity(place, each), each))
                  for other, counted in by_route.items() if counted
                  and max(counted.values()) >= max(_LEAST, _SHARE * n_looks[route, kind, other])}
-        if found:
-            alike[route, kind, place] = {**dict(sorted(found.items())), route: place}
+        for other, each in found.items():
+            alike.setdefault((route, kind, place), {route: place})[other] = each
+    kinds = {(route, place): kind for route, kind, place in votes}
+    for (route, _, place), others in list(alike.items()):   # what is alike one way is alike the other way
+        for other, each in others.items():
+            if (other, each) in kinds:
+                alike.setdefault((other, kinds[other, each], each), {other: each}).setdefault(route, place)
     return alike
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
+from urllib.parse import urljoin
 
 from .ages import AgeFormat, instants_in
 from .trees import Element, Node, decode, encode
 from .visits import Place, SiteVisit, Value, path_of, rows_of
 
-__all__ = ["AgedRows", "RowLook", "Witnesses", "instants_told", "named_instants", "row_paths"]
+__all__ = ["AgedRows", "RowLook", "Witnesses", "instants_told", "links_of", "named_instants", "path_from", "row_paths"]
 
 _MOST_LOOKS = 48
 """Earlier looks at a row that are asked for where its age began."""
@@ -69,7 +70,7 @@ class AgedRows:
         self.format = format_
         self._witnesses = witnesses
 
-    def value(self, visit: SiteVisit, place: Place, now: datetime, links: Any) -> Value:
+    def value(self, visit: SiteVisit, place: Place, now: datetime) -> Value:
         """Return what a place of a visit had, as of now; None as text of an age that cannot be told gives `LookupError`."""
         value = visit.values[place]
         if not value or visit.at == now or not self.format.is_in(value):
@@ -77,7 +78,7 @@ class AgedRows:
         if rows_of(value) is None:
             return self._text(value, visit, now, path_of(visit.url))
         nodes = decode(value)
-        paths = row_paths(nodes, visit.url, links)
+        paths = row_paths(nodes, visit.url)
         name = f"{visit.route} {place}"
         for node, path in zip(nodes, paths, strict=True):
             if isinstance(node, Element):
@@ -134,12 +135,24 @@ class AgedRows:
         return begin + (end - begin) / 2
 
 
-def row_paths(nodes: Sequence[Node], url: str, links: Any) -> list[str | None]:
+def row_paths(nodes: Sequence[Node], url: str) -> list[str | None]:
     """Return for each row the path that it is about: the first that no other row links to."""
-    of_rows = [links(node, url) if isinstance(node, Element) else [] for node in nodes]
+    of_rows = [links_of(node, url) for node in nodes]
     met: dict[str, int] = {}
     for each in of_rows:
         for path in set(each):
             met[path] = met.get(path, 0) + 1
     own = path_of(url)
     return [next((path for path in each if path and met[path] == 1 and path != own), None) for each in of_rows]
+
+
+def links_of(row: Node, url: str) -> list[str]:
+    """Return the paths that a row links to, on the page of an address."""
+    return [path_from(url, each.attributes["href"]) for each in row.elements() if "href" in each.attributes] if isinstance(
+        row, Element) else []
+
+
+def path_from(url: str, href: str) -> str:
+    """Return the path to which a link on the page of an address leads; an empty text where it leads to no other page."""
+    path = path_of(href)
+    return path if not path or path[0] == "/" else path_of(urljoin(url, href))

@@ -7,7 +7,7 @@ right too rarely in sessions that it was not learnt of. Recorded visits count be
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -68,6 +68,7 @@ class VisitIndex:
         self._ages = ages
         self.by_url: dict[tuple[str, bool], list[SiteVisit]] = defaultdict(list)
         self.of_user: dict[tuple[str, Place], list[SiteVisit]] = defaultdict(list)
+        self.writes: list[SiteVisit] = []
         self.of_path: dict[str, list[SiteVisit]] = defaultdict(list)
         self.words: dict[str, list[SiteVisit]] = {}
         self.linking: dict[str, dict[str, list[SiteVisit]]] = {}
@@ -79,6 +80,8 @@ class VisitIndex:
             self._add_rows(visit)
             self._of_kind[visit.route, visit.kind].append(visit)
             self.by_url[visit.url, visit.is_write].append(visit)
+            if visit.is_write:
+                self.writes.append(visit)
             if visit.is_page:
                 self.of_path[path_of(visit.url)].append(visit)
             for place in visit.values if visit.is_page else ():
@@ -188,6 +191,11 @@ class _IndexBefore:
     def instants(self, path: str, zone: int) -> list[datetime]:
         del zone   # the index was made with it
         return [at for at, visit in self._index.instants.get(path, ()) if self._counts(visit)]
+
+    def writes_since(self, at: datetime) -> Iterator[SiteVisit]:
+        writes = self._index.writes
+        yield from filter(self._counts, writes[bisect_right(writes, at, key=_instant_of):
+                                              bisect_left(writes, self._until, key=_instant_of)])
 
     def pages_of(self, path: str) -> Iterator[SiteVisit]:
         yield from self.before(self._index.of_path.get(path, ()))

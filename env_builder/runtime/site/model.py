@@ -157,8 +157,8 @@ class InducedPages:
 
 
 def _visit(plain: list[Any], names: Sequence[str], texts: Sequence[str]) -> SiteVisit:
-    user, at, route, url, is_write, is_page, values = plain
-    return SiteVisit(user, datetime.fromisoformat(at), names[route], url, bool(is_write), bool(is_page), {},
+    user, at, route, url, is_write, is_page, values, *posted = plain
+    return SiteVisit(user, datetime.fromisoformat(at), names[route], url, bool(is_write), bool(is_page), dict(*posted),
                      {place: None if text is None else texts[text] for place, text in values.items()})
 
 

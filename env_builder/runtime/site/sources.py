@@ -17,10 +17,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from .aged import AgedRows, RowLook, instants_told
+from .acted import after_acts, laws_of
+from .aged import AgedRows, RowLook, instants_told, links_of, path_from
 from .ages import AgeFormat
 from .trees import Element, Node, decode, encode
 from .visits import (
@@ -59,6 +61,9 @@ _SHORTEST = 2
 """A value of fewer characters stands in too many texts to say that it came from the request."""
 
 
+_instant_of = attrgetter("at")
+
+
 @lru_cache(maxsize=256)
 def _instant(at: datetime) -> dict[str, str]:
     return dict(written_instant(at))
@@ -88,6 +93,9 @@ class OtherVisits(Protocol):
     def instants(self, path: str, zone: int) -> list[datetime]:
         """Return when something happened to what a path names, as visits tell."""
 
+    def writes_since(self, at: datetime) -> Iterator[SiteVisit]:
+        """Yield what was posted after an instant."""
+
     def row_looks(self, path: str, name: str) -> Iterator[SiteVisit]:
         """Yield the pages whose list of this name (route and place) has a row that links to a path, the last first."""
 
@@ -114,6 +122,7 @@ class SourceContext:
         self._others = others
         self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
         self._ages = AgedRows(ages, self) if ages is not None else None
+        self._lists: dict[str, tuple[SiteVisit, Place] | None] = {}
         self._aged: dict[tuple[int, Place], Value] = {}
         self._instants: dict[str, list[datetime]] = {}
 
@@ -259,7 +268,7 @@ class SourceContext:
         key = id(visit), place
         if key not in self._aged:
             try:
-                self._aged[key] = self._ages.value(visit, place, self.request.at, links_of)
+                self._aged[key] = self._ages.value(visit, place, self.request.at)
             except LookupError:
                 self._aged[key] = ABSENT
         return self._aged[key]
@@ -304,11 +313,15 @@ class SourceContext:
                 pages.setdefault(path_of(visit.url), visit)
         return next((self.shown(visit, place) for visit in reversed(self.before) if place in visit.values), ABSENT), pages
 
-    def pages_of_path(self) -> Iterator[SiteVisit]:
-        """Yield the pages of the request's path so far, whatever the query, the session's first, the last first."""
+    def pages_of_path(self, *, own: bool | None = None) -> Iterator[SiteVisit]:
+        """Yield the pages of the request's path so far, whatever the query, the session's first, the last first.
+
+        `own`: the session's alone, or others' alone."""
         path = path_of(self.request.url)
-        yield from (visit for visit in reversed(self.own) if visit.is_page and path_of(visit.url) == path)
-        yield from self._others.pages_of(path)
+        if own is not False:
+            yield from (visit for visit in reversed(self.own) if visit.is_page and path_of(visit.url) == path)
+        if not own:
+            yield from self._others.pages_of(path)
 
     def _of_path(self, places: Mapping[str, Place]) -> Value:
         """Return what stood at the like place of the last page of the path; `places`: these places by route."""
@@ -317,6 +330,35 @@ class SourceContext:
             if place is not None and place in visit.values:
                 return self.shown(visit, place)
         return ABSENT
+
+    def list_look(self, place: Place, alike: str) -> tuple[SiteVisit, Place] | None:
+        """Return the last look at a list, and its place there: at the url, or at the path where the list is alike.
+
+        `alike`: places by route, as JSON."""
+        if alike not in self._lists:
+            places = {**_plain(alike), self.request.route: place}
+            fitting = [visit for visits in (self.pages_of_path(own=True), self.pages_of_path(own=False)) for visit in [next((
+                each for each in visits if places.get(each.route) in each.values
+                and (each.route != self.request.route or each.url == self.request.url)), None)] if visit is not None]
+            last = max(fitting, key=_instant_of, default=None)
+            self._lists[alike] = None if last is None else (last, places[last.route])
+        return self._lists[alike]
+
+    def acts_since(self, look: SiteVisit) -> list[SiteVisit]:
+        """Return the posts that led on since a look, in order of time."""
+        own = (visit for visit in self.own if visit.is_write and visit.at > look.at)
+        acts = [visit for visit in (*own, *self._others.writes_since(look.at)) if visit.values.get("location")]
+        return sorted(acts, key=_instant_of)
+
+    def _acted(self, place: Place, alike: str, laws: str) -> Value:
+        """Return a list as acts since the last look leave it; nothing without such acts."""
+        look = self.list_look(place, alike)
+        value = self.shown(*look) if look is not None else ABSENT
+        if look is None or value is None or rows_of(value) is None:
+            return ABSENT
+        ages = self._ages.format if self._ages is not None else None
+        acted = after_acts(value, self.request.url, self.acts_since(look[0]), laws_of(laws), ages, self.request.at)
+        return ABSENT if acted is None else acted
 
     def _renewed(self, place: Place, cells: Mapping[str, Place]) -> Value:
         """Return a list as last looked at; texts of rows whose own page the session saw since are as that page has them."""
@@ -346,6 +388,8 @@ class SourceContext:
             return write_pattern(source[1], self.argument)
         if name == "page of the path":
             return self._of_path(_plain(source[1]))
+        if name == "rows acted":
+            return self._acted(place, source[1], source[2])
         if name == "rows renewed":
             return self._renewed(place, json.loads(source[1]))
         if name == "count":
@@ -392,18 +436,6 @@ def _bounded(text: str) -> str:
     if text.isdigit():
         return rf"(?:(?<!\d)|(?<=%[0-9A-Fa-f]{{2}})){text}(?!\d)"
     return rf"(?:(?<!\w)|(?!\w)|(?<=%[0-9A-Fa-f]{{2}})){re.escape(text)}(?:(?!\w)|(?<!\w))"
-
-
-def links_of(row: Node, url: str) -> list[str]:
-    """Return the paths that a row links to, on the page of an address."""
-    return [path_from(url, each.attributes["href"]) for each in row.elements() if "href" in each.attributes] if isinstance(
-        row, Element) else []
-
-
-def path_from(url: str, href: str) -> str:
-    """Return the path to which a link on the page of an address leads; an empty text where it leads to no other page."""
-    path = path_of(href)
-    return path if not path or path[0] == "/" else path_of(urljoin(url, href))
 
 
 def texts_of_row(row: Element) -> list[str]:
