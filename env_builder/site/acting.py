@@ -43,7 +43,7 @@ class _RowActs:
         """Return the law as JSON, None without one that enough examples show."""
         if self.n < _LEAST:
             return None
-        cells = {f"{cell}": list(found) for cell, each in sorted(self.cells.items()) if (found := _field(each)) is not None}
+        cells = {f"{cell}": list(law) for cell, each in sorted(self.cells.items()) if (law := _field(each)) is not None}
         heading = _field(self.heads)
         side = next((side for side in ("stay", "start", "end") if self.sides[side] >= _ENDS * self.sides["all"]), None)
         gone: dict[str, list[str]] = defaultdict(list)
@@ -68,16 +68,16 @@ def _field(examples: Sequence[tuple[str, Mapping[str, str], str]]) -> tuple[str,
             by_value[posted.get(field, "")][after] += 1
         n_right = sum(max(each.values()) for each in by_value.values())
         if n_right >= _AGREED * len(examples) and n_right > n_same and len(by_value) <= len(examples) / 2:
-            found = (-len(by_value), n_right, field, {value: max(each, key=lambda text: each[text])  # noqa: B023
+            candidate = (-len(by_value), n_right, field, {value: max(each, key=lambda text: each[text])
                                                       for value, each in by_value.items()})
-            best = max(best, found, key=lambda each: each[:2]) if best is not None else found
+            best = max(best, candidate, key=lambda each: each[:2]) if best is not None else candidate
     return None if best is None else best[2:]
 
 
 def act_laws(visits: Iterable[tuple[SiteVisit, SourceContext]], alike: Mapping[tuple[str, Value, Place], Mapping[str, Place]],
              ages: AgeFormat | None) -> dict[tuple[str, Value, Place], tuple[str, str]]:
     """Return for each list that acts change the places alike, and the laws of each form, both as JSON."""
-    found: dict[tuple[str, Value, Place], dict[str, _RowActs]] = defaultdict(lambda: defaultdict(_RowActs))
+    of_lists: dict[tuple[str, Value, Place], dict[str, _RowActs]] = defaultdict(lambda: defaultdict(_RowActs))
     for visit, context in visits:
         for place, value in visit.values.items():
             if not value or len(rows_of(value) or ()) < 2:
@@ -87,9 +87,9 @@ def act_laws(visits: Iterable[tuple[SiteVisit, SourceContext]], alike: Mapping[t
             if look is not None and (acts := context.acts_since(look[0])):
                 before = look[0].values[look[1]]
                 if before and rows_of(before) is not None:
-                    _count(found[key], _nodes(before, visit.url), _nodes(value, visit.url), acts, ages)
+                    _count(of_lists[key], _nodes(before, visit.url), _nodes(value, visit.url), acts, ages)
     laws = {key: {route: law for route, each in sorted(by_route.items()) if (law := each.law()) is not None}
-            for key, by_route in found.items()}
+            for key, by_route in of_lists.items()}
     return {key: (json.dumps(alike.get(key, {})), json.dumps(each)) for key, each in laws.items() if each}
 
 

@@ -1,11 +1,11 @@
 """Learn how a site writes ages: from texts of its pages, and times at which what they are about may have begun.
 
-A text is an example with each time that its row or page names, and those of posts about its entity. Texts that differ in
-their numbers alone are one form. A form with one or two numbers is an age if one way of counting (units of natural lengths,
-rounded down, to the nearest or up) explains most examples and does not explain the same numbers given to other examples. Where
-such forms stand, other texts (`yesterday`) are forms without numbers. Between two forms the age at which the latter begins is the
-one that fewest examples contradict, of several the roundest. What is learnt of half of the examples must say the other half.
-Does not see: ages by the calendar; sites of which no post and no page tells when things happened.
+A text is an example with each time that its row or page names, and those of posts about its entity. Texts that differ in their
+numbers alone are one form. A form with one or two numbers is an age if one way of counting (units of natural lengths, rounded
+down, to the nearest or up) explains most examples, and not the same numbers given to other examples. Where such forms stand,
+other texts (`yesterday`) are forms without numbers. Between two forms the latter begins at the age that fewest examples
+contradict, of several the roundest. What is learnt of half of the examples must say the other half.
+Does not see: ages by the calendar; forms of ages of which no post and no page tells when they began.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _LEADS = (0.0, 0.5, 1.0)
 _ROUND = (31_536_000, 2_592_000, 604_800, 86_400, 43_200, 3_600, 1_800, 900, 600, 300, 60, 30, 15, 10, 5, 1)
 """Ages at multiples of which one text gives way to the next, the roundest first."""
 _LEAST, _LEAST_WORDS, _AGREED, _BY_CHANCE, _KEPT = 6, 3, 0.75, 0.5, 0.7
-"""Examples of a form; of one without numbers; share that a way of counting explains, of which at most that share of the same numbers dealt out anew;
-share of a form's examples that the whole format says."""
+"""Examples of a form; of one without numbers; share that a way of counting explains, and of that share what it may explain
+of the same numbers dealt out anew; share of a form's examples that the whole format says."""
 _MOST_EXAMPLES = 400
 """Examples of a form that are looked at."""
 _SLACK = 2.0
@@ -73,7 +73,7 @@ def _fitted(examples: Sequence[AgeExample]) -> AgeFormat | None:
     for each in examples:
         if each.ages:
             by_form[numbers_of(each.text)[0]].append(each)
-    counted = {form: found for form, each in by_form.items() if (found := _counted(form, each[:_MOST_EXAMPLES])) is not None}
+    counted = {form: way for form, each in by_form.items() if (way := _counted(form, each[:_MOST_EXAMPLES])) is not None}
     if not counted:
         return None
     is_first = _first_or_last(by_form, counted)
@@ -82,10 +82,10 @@ def _fitted(examples: Sequence[AgeExample]) -> AgeFormat | None:
         for example in by_form.pop(form):
             by_form[example.text].append(example)
     forms: list[tuple[str, _Counted, list[float]]] = []
-    for form, each in by_form.items():
-        own = [example for example in each if example.cell in cells]
-        if form in counted or len(own) >= max(_LEAST_WORDS, _AGREED * len(each)):
-            ages = sorted(_age(example, form, counted, is_first) for example in (each if form in counted else own))
+    for form, shown in by_form.items():
+        own = [example for example in shown if example.cell in cells]
+        if form in counted or len(own) >= max(_LEAST_WORDS, _AGREED * len(shown)):
+            ages = sorted(_age(example, form, counted, is_first) for example in (shown if form in counted else own))
             forms.append((form, counted.get(form, _Counted((), 0)), ages))
     fitted = _ordered(forms)
     while True:
@@ -189,7 +189,8 @@ def _threshold(below: Sequence[float], above: Sequence[float]) -> float:
         multiples = [(high + _SLACK) // unit * unit for low, high in spans if 0 < (high + _SLACK) // unit * unit > low - _SLACK]
         if multiples:
             return float(max(multiples))
-    return sum(max(spans, key=lambda span: span[1] - span[0])) / 2
+    low, high = max(spans, key=lambda span: span[1] - span[0])
+    return (low + high) / 2
 
 
 def learn_zone(sessions: Iterable[Sequence[SiteVisit]]) -> int:
@@ -216,37 +217,37 @@ def _shift(at: datetime, post: datetime) -> int | None:
 def site_ages(sessions: Sequence[Sequence[SiteVisit]]) -> AgeFormat | None:
     """Return how a site writes ages, None where its pages do not show it."""
     zone = learn_zone(sessions)
-    known: dict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
+    begins: dict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
     visits = sorted((visit for session in sessions for visit in session), key=lambda visit: visit.at)
     examples: list[AgeExample] = []
     n_of_form: Counter[tuple[str, Cell]] = Counter()
     for visit in visits:
-        for example in _examples(visit, known, zone):
+        for example in _examples(visit, begins, zone):
             key = numbers_of(example.text)[0], example.cell
             n_of_form[key] += 1
             if n_of_form[key] <= _MOST_EXAMPLES:
                 examples.append(example)
         for path, instant in instants_told(visit, zone):
-            known[path].append((visit.at, instant))
+            begins[path].append((visit.at, instant))
     learnt = learn_ages(examples)
     return AgeFormat(learnt.forms, zone) if learnt is not None else None
 
 
-def _examples(visit: SiteVisit, known: Mapping[str, Sequence[tuple[datetime, datetime]]], zone: int) -> Iterator[AgeExample]:
+def _examples(visit: SiteVisit, begins: Mapping[str, Sequence[tuple[datetime, datetime]]], zone: int) -> Iterator[AgeExample]:
     for place, value in visit.values.items() if visit.is_page else ():
         if not value:
             continue
         if rows_of(value) is None:
             text = value.strip()
             if numbers_of(text)[0] and not text.isdigit():
-                yield AgeExample(text, (visit.route, place, 0), _ages(visit, known.get(path_of(visit.url), ()), ()))
+                yield AgeExample(text, (visit.route, place, 0), _ages(visit, begins.get(path_of(visit.url), ()), ()))
             continue
         nodes = decode(value)
         for node, path in zip(nodes, row_paths(nodes, visit.url), strict=True):
             if isinstance(node, Element) and (path or len(nodes) == 1):
                 near = list(named_instants(node, zone))
-                told = known.get(path or path_of(visit.url), ())
-                yield from _of_row(node, visit, place, _ages(visit, told, near), zone)
+                own = begins.get(path or path_of(visit.url), ())
+                yield from _of_row(node, visit, place, _ages(visit, own, near), zone)
 
 
 def _of_row(row: Element, visit: SiteVisit, place: Place, ages: tuple[float, ...], zone: int) -> Iterator[AgeExample]:
@@ -261,7 +262,7 @@ def _of_row(row: Element, visit: SiteVisit, place: Place, ages: tuple[float, ...
                 ordinal += 1
 
 
-def _ages(visit: SiteVisit, known: Sequence[tuple[datetime, datetime]], near: Sequence[datetime]) -> tuple[float, ...]:
-    instants = {*near, *(instant for _, instant in known)}
+def _ages(visit: SiteVisit, begins: Sequence[tuple[datetime, datetime]], near: Sequence[datetime]) -> tuple[float, ...]:
+    instants = {*near, *(instant for _, instant in begins)}
     limit = visit.at + timedelta(seconds=_SLACK)
     return tuple(sorted(max((visit.at - each).total_seconds(), 0.0) for each in instants if each <= limit))

@@ -38,7 +38,7 @@ from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
 _NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
-          "row added", "rows acted", "rows renewed", "count")
+          "page before acts", "row added", "rows acted", "rows renewed", "count")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
@@ -266,7 +266,7 @@ class SourceLearner:
                 acts = self._acts.get((key.route, key.kind, key.place))
                 yield from [(name, *acts)] if acts else []
                 continue
-            if name == "page of the path":
+            if name in ("page of the path", "page before acts"):
                 alike = self._alike.get((key.route, key.kind, key.place))
                 yield from [(name, json.dumps(alike))] if alike else []
                 continue

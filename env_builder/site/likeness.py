@@ -1,8 +1,8 @@
 """Places of pages of one path in, which of them are alike: a page that is shown again under another query, as after a form.
 
 For each place of a route, and each other route whose pages have the same paths, the place is alike that had the same value most
-often when the path was looked at before; of several the one whose way from the root is most similar. Ages in words count as they
-are now. Abstains where no place had the same value in half of the looks.
+often when the path was looked at before; of several the one whose way from the root is most similar. Ages in words count as
+they are now. Abstains where no place had the same value in half of the looks.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def like_places(visits: Iterable[tuple[SiteVisit, SourceContext]]) -> dict[tuple
                 break
     alike: dict[tuple[str, Value, Place], dict[str, Place]] = {}
     for (route, kind, place), by_route in votes.items():
-        found = {other: max(counted, key=lambda each: (counted[each], _similarity(place, each), each))
+        nearest = {other: max(counted, key=lambda each: (counted[each], _similarity(place, each), each))
                  for other, counted in by_route.items() if counted
                  and max(counted.values()) >= max(_LEAST, _SHARE * n_looks[route, kind, other])}
-        for other, each in found.items():
+        for other, each in nearest.items():
             alike.setdefault((route, kind, place), {route: place})[other] = each
     kinds = {(route, place): kind for route, kind, place in votes}
     for (route, _, place), others in list(alike.items()):   # what is alike one way is alike the other way

@@ -1,9 +1,9 @@
 """A list as it was last looked at and the acts on its entities since then in, the list as these acts leave it out.
 
-What an act does was learnt for each form (`ActLaw`): cells of the entity's row that go by a posted field, the heading under which
-the row stands, whether it goes to the start or the end of its run, and values that take it off the list. Ages in the row count
-from the act. A heading without rows goes, where none stood before. There is no list where an act's value was never posted, or the
-heading is not on the page.
+What an act does was learnt for each form (`ActLaw`): cells of the entity's row that go by a posted field, the heading under
+which the row stands, whether it goes to the start or the end of its run, and values that take it off the list. Ages in the row
+count from the act. Where rows take turns in their attributes, they do so after the act. A heading that has lost its only row
+goes. There is no list where an act's value was never posted, or the heading is not on the page.
 Sees: posts that led on, to addresses that rows link to. Does not see: rows that acts add.
 """
 
@@ -51,12 +51,12 @@ def laws_of(text: str) -> Mapping[str, ActLaw]:
 
 def headings(nodes: Sequence[Node], paths: Sequence[str | None]) -> list[int]:
     """Return for each row the index of the last row before it that is about nothing, -1 without one."""
-    last, found = -1, []
+    last, under = -1, []
     for index, path in enumerate(paths):
         if path is None and isinstance(nodes[index], Element):
             last = index
-        found.append(last)
-    return found
+        under.append(last)
+    return under
 
 
 def after_acts(value: str, url: str, acts: Sequence[SiteVisit], laws: Mapping[str, ActLaw], ages: AgeFormat | None,

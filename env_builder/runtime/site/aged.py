@@ -1,15 +1,16 @@
 """A value that a page had at some time in, the same with its ages in words as they are now out.
 
 Of each text that is an age (`AgeFormat`), the instant that it counts from is looked for among the times that the text's own
-element, its row or the page of the row's entity name, and the posts about that entity; else it lies where all looks at the row so
-far leave it. What was not learnt to be written leaves the whole value without one.
-Sees: what happened before the request. Does not see: acts on the entity since the value was looked at.
+element, its row or the page of the row's entity name, and the posts about that entity; else it lies in the middle of what all
+looks at the row so far leave. An age of which no text was learnt leaves the whole value unknown.
+Sees: what happened before the request. Does not see: acts on the entity since the value was looked at (`acted`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import NamedTuple, Protocol
 from urllib.parse import urljoin
 
@@ -21,7 +22,10 @@ __all__ = ["AgedRows", "RowLook", "Witnesses", "instants_told", "links_of", "nam
 
 _MOST_LOOKS = 48
 """Earlier looks at a row that are asked for where its age began."""
-_FUTURE = timedelta(minutes=1)
+_FUTURE, _SLACK = timedelta(minutes=1), timedelta(seconds=2)
+"""How far clocks of pages may be ahead; between an act and the time that is written of it."""
+_OLDEST = 1e9
+"""Seconds; nothing on a site is older."""
 
 
 class RowLook(NamedTuple):
@@ -59,8 +63,8 @@ def instants_told(visit: SiteVisit, zone: int) -> Iterator[tuple[str, datetime]]
         yield from dict.fromkeys(((path_of(visit.url), visit.at), (path_of(location), visit.at)))
     elif visit.is_page:
         path = path_of(visit.url)
-        told = {each for value in visit.values.values() if value for each in instants_in(value, zone)}
-        yield from ((path, each) for each in sorted(told) if each <= visit.at + _FUTURE)
+        instants = {each for value in visit.values.values() if value for each in instants_in(value, zone)}
+        yield from ((path, each) for each in sorted(instants) if each <= visit.at + _FUTURE)
 
 
 class AgedRows:
@@ -71,7 +75,7 @@ class AgedRows:
         self._witnesses = witnesses
 
     def value(self, visit: SiteVisit, place: Place, now: datetime) -> Value:
-        """Return what a place of a visit had, as of now; None as text of an age that cannot be told gives `LookupError`."""
+        """Return what a place of a visit had, as of now. Errors: LookupError for an age of which no text was learnt."""
         value = visit.values[place]
         if not value or visit.at == now or not self.format.is_in(value):
             return value
@@ -90,10 +94,10 @@ class AgedRows:
         meant = self.format.meant(stripped)
         if meant is None:
             return text
-        anchor = self._anchor(meant, visit.at, (), path, "", 0)
+        anchor = self._anchor(meant, visit.at, now, (), path, "", 0)
         return text.replace(stripped, self._written(now, anchor))
 
-    def _age_row(self, row: Element, path: str, name: str, seen: datetime, now: datetime) -> None:
+    def _age_row(self, row: Element, path: str, name: str, at: datetime, now: datetime) -> None:
         ordinal = 0
         for element in list(row.elements()):
             for index, child in enumerate(element.children):
@@ -104,7 +108,7 @@ class AgedRows:
                 if meant is not None:
                     near = (*(each for value in element.attributes.values() for each in instants_in(value, self.format.zone)),
                             *named_instants(row, self.format.zone))
-                    anchor = self._anchor(meant, seen, near, path, name, ordinal)
+                    anchor = self._anchor(meant, at, now, near, path, name, ordinal)
                     element.children[index] = child.replace(text, self._written(now, anchor))
                 ordinal += 1
 
@@ -114,24 +118,31 @@ class AgedRows:
             raise LookupError("no text was learnt for this age")
         return text
 
-    def _anchor(self, meant: tuple[float, float], seen: datetime, near: Sequence[datetime], path: str, name: str,
+    def _is_one(self, begin: datetime, end: datetime, now: datetime) -> bool:
+        """Return whether one text is written now for all instants between two."""
+        return self.format.written((now - begin).total_seconds()) == self.format.written((now - end).total_seconds())
+
+    def _anchor(self, meant: tuple[float, float], at: datetime, now: datetime, near: Sequence[datetime], path: str, name: str,
                 ordinal: int) -> datetime:
-        """Return the instant that an age counts from, which was written when it was seen."""
-        begin, end = seen - timedelta(seconds=min(meant[1], 1e9)), seen - timedelta(seconds=meant[0])
-        slack = timedelta(seconds=2)
-        for known in (near, self._witnesses.instants(path, seen)[::-1]):
-            fitting = [each for each in known if begin - slack <= each <= end + slack]
+        """Return the instant that an age counts from, as far as it says what is written now; `at`: when the age was shown."""
+        begin, end = at - timedelta(seconds=min(meant[1], _OLDEST)), at - timedelta(seconds=meant[0])
+        if self._is_one(begin, end, now):
+            return end
+        for instants in (near, self._witnesses.instants(path, at)[::-1]):
+            fitting = [each for each in instants if begin - _SLACK <= each <= end + _SLACK]
             if fitting:
                 return fitting[0]
-        for look in self._witnesses.row_looks(path, name, seen) if name else ():
+        for look in islice(self._witnesses.row_looks(path, name, at), _MOST_LOOKS) if name else ():
             earlier = self.format.meant(look.texts.get(f"{ordinal}", ""))
             if earlier is None:
                 break
-            narrow = (max(begin, look.at - timedelta(seconds=min(earlier[1], 1e9))),
+            narrow = (max(begin, look.at - timedelta(seconds=min(earlier[1], _OLDEST))),
                       min(end, look.at - timedelta(seconds=earlier[0])))
             if narrow[0] >= narrow[1]:
                 break
             begin, end = narrow
+            if self._is_one(begin, end, now):
+                break
         return begin + (end - begin) / 2
 
 

@@ -1,8 +1,9 @@
 """Ages in words: how old something is in, the text that a site writes for it out, and back to the ages that a text may mean.
 
-What a site writes was learnt (`env_builder.site.ageing`): texts with numbers in them, each counted in units of some seconds, and
-from which age on it is used. No language is known here. A text of which nothing was learnt is none.
-Sees: whole texts. Does not see: ages inside of longer texts that vary otherwise, days by the calendar (`yesterday` at midnight).
+What a site writes was learnt (`env_builder.site.ageing`): texts with numbers in them, each counted in units of some seconds,
+and from which age on it is used. No language is known here. A text of which nothing was learnt is no age.
+Sees: whole texts. Does not see: ages inside of longer texts that vary otherwise, days by the calendar (`yesterday` from
+midnight on).
 """
 
 from __future__ import annotations
@@ -111,11 +112,11 @@ def instants_in(text: str, zone: int) -> tuple[datetime, ...]:
     """Return the times that a text or an address names to the minute or second, in UTC."""
     if text.count(":") + text.count("%3A") == 0:
         return ()
-    found = []
+    instants = []
     for year, month, day, hour, minute, second in _INSTANT.findall(unquote(text)):
         try:
             local = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second or 0), tzinfo=UTC)
         except ValueError:
             continue
-        found.append(local - timedelta(seconds=zone))
-    return tuple(found)
+        instants.append(local - timedelta(seconds=zone))
+    return tuple(instants)

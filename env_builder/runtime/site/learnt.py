@@ -188,8 +188,7 @@ class _IndexBefore:
         return next((number for number, visit in self._index.numbers(word, path)
                      if self._counts(visit)), 0)
 
-    def instants(self, path: str, zone: int) -> list[datetime]:
-        del zone   # the index was made with it
+    def instants(self, path: str) -> list[datetime]:
         return [at for at, visit in self._index.instants.get(path, ()) if self._counts(visit)]
 
     def writes_since(self, at: datetime) -> Iterator[SiteVisit]:

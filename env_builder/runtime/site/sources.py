@@ -5,7 +5,10 @@ posted just before, day and time, the url of the page before, texts of the last 
 form the next number behind a word, of all pages or of those of the requested path), what stood with the same value of another
 place the last time (`same`), the number of rows of the page (`count`), the own session's last visit of the route or of the url,
 the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
-last look at a list with a row more (`row added`) or with texts that the rows' own pages have since (`rows renewed`).
+last look at a list with a row more (`row added`), with texts that the rows' own pages have since (`rows renewed`) or as posts
+since then leave it (`rows acted`), or the like place of the path's last page, whatever its query: one since which nothing was
+posted there (`page of the path`), or one before that (`page before acts`). What is taken from an earlier page has its ages in
+words as of now (`aged`).
 Sees: visits before the request. Does not see: sums, which rows a search finds, ids that are no numbers.
 """
 
@@ -24,7 +27,7 @@ from urllib.parse import urljoin, urlsplit
 from .acted import after_acts, laws_of
 from .aged import AgedRows, RowLook, instants_told, links_of, path_from
 from .ages import AgeFormat
-from .trees import Element, Node, decode, encode
+from .trees import Element, decode, encode
 from .visits import (
     KIND,
     Place,
@@ -90,7 +93,7 @@ class OtherVisits(Protocol):
     def pages_of(self, path: str) -> Iterator[SiteVisit]:
         """Yield the pages of a path, whatever the query, the last first."""
 
-    def instants(self, path: str, zone: int) -> list[datetime]:
+    def instants(self, path: str) -> list[datetime]:
         """Return when something happened to what a path names, as visits tell."""
 
     def writes_since(self, at: datetime) -> Iterator[SiteVisit]:
@@ -122,6 +125,7 @@ class SourceContext:
         self._others = others
         self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
         self._ages = AgedRows(ages, self) if ages is not None else None
+        self._acted_since: dict[int, bool] = {}
         self._lists: dict[str, tuple[SiteVisit, Place] | None] = {}
         self._aged: dict[tuple[int, Place], Value] = {}
         self._instants: dict[str, list[datetime]] = {}
@@ -248,10 +252,16 @@ class SourceContext:
     def instants(self, path: str, until: datetime) -> Sequence[datetime]:
         """Return when something happened to what a path names, as posts and pages up to an instant tell, sorted."""
         if path not in self._instants:
-            zone = self._ages.format.zone if self._ages is not None else 0
-            own = [at for visit in self.own for about, at in instants_told(visit, zone) if about == path]
-            self._instants[path] = sorted({*own, *self._others.instants(path, zone)})
+            self._instants[path] = sorted({*self._own_instants.get(path, ()), *self._others.instants(path)})
         return self._instants[path][:bisect_right(self._instants[path], until)]
+
+    @cached_property
+    def _own_instants(self) -> dict[str, list[datetime]]:
+        instants: dict[str, list[datetime]] = {}
+        for visit in self.own:
+            for path, at in instants_told(visit, self._ages.format.zone if self._ages is not None else 0):
+                instants.setdefault(path, []).append(at)
+        return instants
 
     def row_looks(self, path: str, name: str, until: datetime) -> Iterator[RowLook]:
         """Yield the looks before an instant at the row of a list that links to a path, the last first."""
@@ -323,13 +333,23 @@ class SourceContext:
         if not own:
             yield from self._others.pages_of(path)
 
-    def _of_path(self, places: Mapping[str, Place]) -> Value:
-        """Return what stood at the like place of the last page of the path; `places`: these places by route."""
+    def _of_path(self, places: Mapping[str, Place], *, is_acted: bool) -> Value:
+        """Return what stood at the like place of the last page of the path; `places`: these places by route.
+
+        `is_acted`: whether something was posted there since then; there is no value where it is not so."""
         for visit in self.pages_of_path():
             place = places.get(visit.route)
             if place is not None and place in visit.values:
-                return self.shown(visit, place)
+                return self.shown(visit, place) if self._is_acted(visit) == is_acted else ABSENT
         return ABSENT
+
+    def _is_acted(self, look: SiteVisit) -> bool:
+        """Return whether something was posted to the path of the request, or led to it, since a look."""
+        if id(look) not in self._acted_since:
+            path = path_of(self.request.url)
+            self._acted_since[id(look)] = any(path in (path_of(act.url), path_of(act.values["location"] or ""))
+                                              for act in self.acts_since(look))
+        return self._acted_since[id(look)]
 
     def list_look(self, place: Place, alike: str) -> tuple[SiteVisit, Place] | None:
         """Return the last look at a list, and its place there: at the url, or at the path where the list is alike.
@@ -386,8 +406,8 @@ class SourceContext:
             return source[1]
         if name in ("argument", "pattern"):
             return write_pattern(source[1], self.argument)
-        if name == "page of the path":
-            return self._of_path(_plain(source[1]))
+        if name in ("page of the path", "page before acts"):
+            return self._of_path(_plain(source[1]), is_acted=name == "page before acts")
         if name == "rows acted":
             return self._acted(place, source[1], source[2])
         if name == "rows renewed":
