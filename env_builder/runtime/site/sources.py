@@ -327,11 +327,15 @@ class SourceContext:
         """Yield the pages of the request's path so far, whatever the query, the session's first, the last first.
 
         `own`: the session's alone, or others' alone."""
-        path = path_of(self.request.url)
         if own is not False:
-            yield from (visit for visit in reversed(self.own) if visit.is_page and path_of(visit.url) == path)
+            yield from self._own_of_path
         if not own:
-            yield from self._others.pages_of(path)
+            yield from self._others.pages_of(path_of(self.request.url))
+
+    @cached_property
+    def _own_of_path(self) -> list[SiteVisit]:
+        path = path_of(self.request.url)
+        return [visit for visit in reversed(self.own) if visit.is_page and path_of(visit.url) == path]
 
     def _of_path(self, places: Mapping[str, Place], *, is_acted: bool) -> Value:
         """Return what stood at the like place of the last page of the path; `places`: these places by route.
