@@ -42,13 +42,17 @@ from env_builder.runtime.site.visits import (
     local_url,
     rows_of,
 )
+from env_builder.site.acting import act_laws, posted_fields
+from env_builder.site.ageing import site_ages
 from env_builder.site.echoes import open_echoes, repeated_values
 from env_builder.site.filling import Filling, extract, plain_template
+from env_builder.site.likeness import like_places
 from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.volatile import mask_volatile
 
-_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "row added", "rows renewed", "count")
+_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
+          "page before acts", "row added", "rows acted", "rows renewed", "count")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
 """Share of all places of pages that may be wrong and not marked as unknown."""
@@ -175,6 +179,8 @@ class SourceLearner:
         recorded = [list(session) for session in sessions]
         self.choices, self.fields = choices_of(recorded), fields_of(recorded)
         contexts = self._contexts(recorded)
+        self._alike = like_places((visit, context) for _, visit, context in contexts if visit.is_page)
+        self._acts = act_laws(((visit, context) for _, visit, context in contexts if visit.is_page), self._alike, self.ages)
         for number, visit, context in contexts:
             self._count_texts(number, visit, context)
         for number, visit, context in contexts:
@@ -184,7 +190,8 @@ class SourceLearner:
     def _contexts(self, sessions: Sequence[Sequence[SiteVisit]]) -> list[tuple[int, SiteVisit, SourceContext]]:
         """Return each visit with its session's number and what its sources may see: earlier visits of it, others of others."""
         self.visits = sorted((visit for session in sessions for visit in session), key=lambda visit: visit.at)
-        index = VisitIndex(self.visits)
+        self.ages = site_ages(sessions)
+        index = VisitIndex(self.visits, self.ages)
         contexts = []
         for number, session in enumerate(sessions):
             without = frozenset(map(id, session))
@@ -288,6 +295,14 @@ class SourceLearner:
                 cells = self._renewing(key)
                 yield from [(name, json.dumps(cells))] if cells else []
                 continue
+            if name == "rows acted":
+                acts = self._acts.get((key.route, key.kind, key.place))
+                yield from [(name, *acts)] if acts else []
+                continue
+            if name in ("page of the path", "page before acts"):
+                alike = self._alike.get((key.route, key.kind, key.place))
+                yield from [(name, json.dumps(alike))] if alike else []
+                continue
             counted = self._counted.get(name)
             source = counted[key].first(without) if counted is not None else (name,)
             if source is not None and not (key.kind is None and name in ("own page", "page of the same user")):
@@ -347,7 +362,7 @@ class SourceLearner:
 
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
-        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust, self.fields)
+        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust, self.fields, self.ages)
 
 
 def _judged(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> tuple[list[LearntSource], list[bool]]:
@@ -595,14 +610,18 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     numbers = {name: number for number, name in enumerate(names)}
     sources = learner.sources
     texts: dict[str, int] = {}
+    fields = posted_fields(source for each in sources.values() for _, source in each)
     visits = [[visit.user, visit.at.isoformat(), numbers[visit.route], visit.url, int(visit.is_write), int(visit.is_page),
-               {place: None if text is None else texts.setdefault(text, len(texts)) for place, text in visit.values.items()}]
+               {place: None if text is None else texts.setdefault(text, len(texts)) for place, text in visit.values.items()},
+               *([posted] if (posted := {name: visit.arguments[name] for name in fields.get(visit.route, ())
+                                         if name in visit.arguments}) else [])]
               for visit in learner.visits]
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / "routes.json", dict(sorted(site.paths.items())))
     _write(folder / "templates.json", [[*key, plain_template(site.templates[key])] for key in sorted(site.templates)])
     _write(folder / "sources.json", {
         "routes": names, "least_trust": learner.least_trust, "choices": learner.choices, "fields": learner.fields,
+        "ages": [learner.ages.plain(), learner.ages.zone] if learner.ages is not None else [[], 0],
         "places": [[numbers[route], kind, learner.places[route, kind]] for route, kind in sorted(learner.places)],
         "sources": [[numbers[key.route], key.kind, key.place, key.case,
                      [[trust, *source] for trust, source in sources[key]]]

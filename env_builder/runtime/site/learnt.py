@@ -7,7 +7,7 @@ right too rarely in sessions that it was not learnt of. Recorded visits count be
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -15,6 +15,8 @@ from functools import cached_property
 from operator import attrgetter, itemgetter
 from typing import NamedTuple, TypeAlias
 
+from .aged import instants_told
+from .ages import AgeFormat
 from .sources import ABSENT, SiteSource, SourceContext, linked_rows, row_keys, rows_to
 from .visits import AS, KIND, Place, SiteVisit, Value, given_fields, greatest_numbers, path_of, words_of
 
@@ -63,10 +65,13 @@ _number_of = itemgetter(0)
 class VisitIndex:
     """Recorded visits by url and by user, in order of time."""
 
-    def __init__(self, visits: Iterable[SiteVisit]) -> None:
-        """Take visits of whole sessions."""
+    def __init__(self, visits: Iterable[SiteVisit], ages: AgeFormat | None = None) -> None:
+        """Take visits of whole sessions, and how the site writes ages."""
+        self._ages = ages
         self.by_url: dict[tuple[str, bool], list[SiteVisit]] = defaultdict(list)
         self.of_user: dict[tuple[str, Place], list[SiteVisit]] = defaultdict(list)
+        self.writes: list[SiteVisit] = []
+        self.of_path: dict[str, list[SiteVisit]] = defaultdict(list)
         self.words: dict[str, list[SiteVisit]] = {}
         self.linking: dict[str, dict[str, list[SiteVisit]]] = {}
         """Pages by the path that a row of them links to, then by the list."""
@@ -77,6 +82,10 @@ class VisitIndex:
             self._add_rows(visit)
             self._of_kind[visit.route, visit.kind].append(visit)
             self.by_url[visit.url, visit.is_write].append(visit)
+            if visit.is_write:
+                self.writes.append(visit)
+            if visit.is_page:
+                self.of_path[path_of(visit.url)].append(visit)
             for place in visit.values if visit.is_page else ():
                 self.of_user[visit.user, place].append(visit)
 
@@ -110,6 +119,15 @@ class VisitIndex:
             each.sort(key=_number_of, reverse=True)
         return numbers
 
+    @cached_property
+    def instants(self) -> dict[str, list[tuple[datetime, SiteVisit]]]:
+        """When something happened to what a path names, and the visits that tell."""
+        instants: dict[str, list[tuple[datetime, SiteVisit]]] = defaultdict(list)
+        for visit in (visit for visits in self.by_url.values() for visit in visits):
+            for path, at in instants_told(visit, self._ages.zone if self._ages is not None else 0):
+                instants[path].append((at, visit))
+        return instants
+
     def numbers(self, word: str, path: str | None) -> Sequence[tuple[int, SiteVisit]]:
         """Return the greatest number behind a word in each visit, of a path alone if one is given, the greatest first."""
         return self._numbers.get((word, path), ())
@@ -120,7 +138,7 @@ class VisitIndex:
         others = _IndexBefore(self, request, until, without)
         visits = self.by_url.get((request.url, request.is_write), ())
         before = [*others.before(visits)][::-1] if without else visits[:bisect_left(visits, until, key=_instant_of)]
-        return SourceContext(request, own, before, others)
+        return SourceContext(request, own, before, others, self._ages)
 
     def kinds(self, route: str, until: datetime) -> Counter[str]:
         """Return how often a route was answered with each kind before an instant."""
@@ -170,7 +188,24 @@ class _IndexBefore:
 
     def greatest(self, word: str, path: str | None) -> int:
         return next((number for number, visit in self._index.numbers(word, path)
-                     if visit.at < self._until and id(visit) not in self._without), 0)
+                     if self._counts(visit)), 0)
+
+    def instants(self, path: str) -> list[datetime]:
+        return [at for at, visit in self._index.instants.get(path, ()) if self._counts(visit)]
+
+    def writes_since(self, at: datetime) -> Iterator[SiteVisit]:
+        writes = self._index.writes
+        yield from filter(self._counts, writes[bisect_right(writes, at, key=_instant_of):
+                                              bisect_left(writes, self._until, key=_instant_of)])
+
+    def pages_of(self, path: str) -> Iterator[SiteVisit]:
+        yield from self.before(self._index.of_path.get(path, ()))
+
+    def row_looks(self, path: str, name: str) -> Iterator[SiteVisit]:
+        yield from self.before(self._index.linking.get(path, {}).get(name, ()))
+
+    def _counts(self, visit: SiteVisit) -> bool:
+        return visit.at < self._until and id(visit) not in self._without
 
     def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
         visits = self._index.with_value(route, kind, partner).get(value, ())
@@ -182,16 +217,16 @@ class LearntSources:
 
     def __init__(self, places: Mapping[tuple[str, str], Sequence[Place]], sources: Mapping[SourceKey, Sequence[LearntSource]],
                  visits: Iterable[SiteVisit], choices: Mapping[str, Sequence[str]], least_trust: float = 0.0,
-                 fields: Mapping[str, FieldKinds] | None = None) -> None:
+                 fields: Mapping[str, FieldKinds] | None = None, ages: AgeFormat | None = None) -> None:
         """Take the places of each route's answers by kind, the sources of each place, the recorded visits, the fields that are
-        choices by the route that they are posted to, the trust below which a place is unknown, and what is known of all fields
-        by the route that they are posted to."""
+        choices by the route that they are posted to, the trust below which a place is unknown, what is known of all fields
+        by the route that they are posted to, and how ages are written."""
         self._fields = fields or {}
         self._places = places
         self._sources = sources
         self._choices = choices
         self._least_trust = least_trust
-        self._index = VisitIndex(visits)
+        self._index = VisitIndex(visits, ages)
         self._plans: dict[tuple[str, Value, tuple[str, ...]], list[tuple[Place, Sequence[LearntSource]]]] = {}
 
     def page_kinds(self, route: str, until: datetime) -> list[str]:

@@ -19,6 +19,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from .ages import AgeFormat
 from .learnt import LearntSource, LearntSources, LearntValues, SourceKey
 from .port import Delivery, PortAnswer, PortRequest
 from .routes import SiteRoute, SiteRoutes
@@ -58,9 +59,10 @@ class InducedPages:
                    for route, kind, place, case, each in plain["sources"]["sources"]}
         visits = [_visit(json.loads(line), names, plain["values"])
                   for line in (folder / "visits.jsonl").read_text("utf-8").splitlines()]
+        forms, zone = plain["sources"]["ages"]
         return cls(SiteRoutes(plain["routes"]), templates, LearntSources(
             places, sources, visits, plain["sources"]["choices"], plain["sources"]["least_trust"],
-            plain["sources"].get("fields")), visits)
+            plain["sources"].get("fields"), AgeFormat.of(forms, zone) if forms else None), visits)
 
     def path_of(self, method: str, url: str) -> tuple[str, tuple[str, ...]] | None:
         """Return the template of a request's path and what it is about (`SiteRoutes.entity`); None for no path like this."""
@@ -155,8 +157,8 @@ class InducedPages:
 
 
 def _visit(plain: list[Any], names: Sequence[str], texts: Sequence[str]) -> SiteVisit:
-    user, at, route, url, is_write, is_page, values = plain
-    return SiteVisit(user, datetime.fromisoformat(at), names[route], url, bool(is_write), bool(is_page), {},
+    user, at, route, url, is_write, is_page, values, *posted = plain
+    return SiteVisit(user, datetime.fromisoformat(at), names[route], url, bool(is_write), bool(is_page), dict(*posted),
                      {place: None if text is None else texts[text] for place, text in values.items()})
 
 

@@ -5,7 +5,10 @@ posted just before, day and time, the url of the page before, texts of the last 
 form the next number behind a word, of all pages or of those of the requested path), what stood with the same value of another
 place the last time (`same`), the number of rows of the page (`count`), the own session's last visit of the route or of the url,
 the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
-last look at a list with a row more (`row added`) or with texts that the rows' own pages have since (`rows renewed`).
+last look at a list with a row more (`row added`), with texts that the rows' own pages have since (`rows renewed`) or as posts
+since then leave it (`rows acted`), or the like place of the path's last page, whatever its query: one since which nothing was
+posted there (`page of the path`), or one before that (`page before acts`). What is taken from an earlier page has its ages in
+words as of now (`aged`).
 Sees: visits before the request. Does not see: sums, which rows a search finds, ids that are no numbers.
 """
 
@@ -13,13 +16,18 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from .trees import Element, Node, decode, encode
+from .acted import after_acts, laws_of
+from .aged import AgedRows, RowLook, instants_told, links_of, path_from
+from .ages import AgeFormat
+from .trees import Element, decode, encode
 from .visits import (
     KIND,
     Place,
@@ -57,6 +65,9 @@ _SHORTEST = 2
 """A value of fewer characters stands in too many texts to say that it came from the request."""
 
 
+_instant_of = attrgetter("at")
+
+
 @lru_cache(maxsize=256)
 def _instant(at: datetime) -> dict[str, str]:
     return dict(written_instant(at))
@@ -80,6 +91,18 @@ class OtherVisits(Protocol):
     def last_with(self, route: str, kind: Value, partner: Place, value: Value, place: Place) -> SiteVisit | None:
         """Return the last answer of a route and kind that has a place, and this value in another one."""
 
+    def pages_of(self, path: str) -> Iterator[SiteVisit]:
+        """Yield the pages of a path, whatever the query, the last first."""
+
+    def instants(self, path: str) -> list[datetime]:
+        """Return when something happened to what a path names, as visits tell."""
+
+    def writes_since(self, at: datetime) -> Iterator[SiteVisit]:
+        """Yield what was posted after an instant."""
+
+    def row_looks(self, path: str, name: str) -> Iterator[SiteVisit]:
+        """Yield the pages whose list of this name (route and place) has a row that links to a path, the last first."""
+
 
 def _is_path(text: str) -> bool:
     """Return whether a text is a path on the site, which is one word however long it is."""
@@ -90,8 +113,9 @@ class SourceContext:
     """What the sources of one request may see."""
 
     def __init__(self, request: SiteVisit, own: Sequence[SiteVisit], before: Sequence[SiteVisit],
-                 others: OtherVisits) -> None:
-        """Take a request, its session's visits so far, visits of the same url by others before, and what others did before."""
+                 others: OtherVisits, ages: AgeFormat | None = None) -> None:
+        """Take a request, its session's visits so far, visits of the same url by others before, what others did before, and how
+        ages are written."""
         self.request = request
         self.own = own
         self.before = before
@@ -101,6 +125,11 @@ class SourceContext:
         """Names of the sources that can be relied on; empty for all."""
         self._others = others
         self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
+        self._ages = AgedRows(ages, self) if ages is not None else None
+        self._acted_since: dict[int, bool] = {}
+        self._lists: dict[str, tuple[SiteVisit, Place] | None] = {}
+        self._aged: dict[tuple[int, Place], Value] = {}
+        self._instants: dict[str, list[datetime]] = {}
 
     @property
     def arguments(self) -> dict[str, str]:
@@ -221,6 +250,40 @@ class SourceContext:
                     name == "anybody" or visit.user == request.user):
                 yield visit
 
+    def instants(self, path: str, until: datetime) -> Sequence[datetime]:
+        """Return when something happened to what a path names, as posts and pages up to an instant tell, sorted."""
+        if path not in self._instants:
+            self._instants[path] = sorted({*self._own_instants.get(path, ()), *self._others.instants(path)})
+        return self._instants[path][:bisect_right(self._instants[path], until)]
+
+    @cached_property
+    def _own_instants(self) -> dict[str, list[datetime]]:
+        instants: dict[str, list[datetime]] = {}
+        for visit in self.own:
+            for path, at in instants_told(visit, self._ages.format.zone if self._ages is not None else 0):
+                instants.setdefault(path, []).append(at)
+        return instants
+
+    def row_looks(self, path: str, name: str, until: datetime) -> Iterator[RowLook]:
+        """Yield the looks before an instant at the row of a list that links to a path, the last first."""
+        own = (visit for visit in reversed(self.own) if visit.is_page and name.startswith(f"{visit.route} "))
+        for visit in (*own, *self._others.row_looks(path, name)):
+            rows = linked_rows(visit.values.get(name[len(visit.route) + 1:]) or "", path_of(visit.url))
+            if visit.at < until and path in rows:
+                yield RowLook(visit.at, rows[path])
+
+    def shown(self, visit: SiteVisit, place: Place) -> Value:
+        """Return what a place of an earlier visit had, its ages as of now."""
+        if self._ages is None:
+            return visit.values[place]
+        key = id(visit), place
+        if key not in self._aged:
+            try:
+                self._aged[key] = self._ages.value(visit, place, self.request.at)
+            except LookupError:
+                self._aged[key] = ABSENT
+        return self._aged[key]
+
     def look(self, name: str, place: Place, kind: Value) -> Value:
         """Return a place's value at the last look of this kind."""
         key = name, kind
@@ -228,8 +291,8 @@ class SourceContext:
             self._looks[key] = next(self._visits(name, kind), None)
         last = self._looks[key]
         if last is None or place in last.values:
-            return ABSENT if last is None else last.values[place]
-        return next((visit.values[place] for visit in self._visits(name, kind) if place in visit.values), ABSENT)
+            return ABSENT if last is None else self.shown(last, place)
+        return next((self.shown(visit, place) for visit in self._visits(name, kind) if place in visit.values), ABSENT)
 
     def of_frame(self, name: str, place: Place) -> Value:
         """Return what stood at the same place of other pages, as what frames all pages of a site does: whose session it is."""
@@ -237,7 +300,7 @@ class SourceContext:
             last = next((visit for visit in reversed(self.own) if visit.is_page and place in visit.values), None)
         else:
             last = self._others.last_page(place)
-        return last.values[place] if last is not None else ABSENT
+        return self.shown(last, place) if last is not None else ABSENT
 
     def _with_partner(self, partner: Place, place: Place, kind: Value) -> Value:
         """Return what a place had the last time that another one had the value that it has now."""
@@ -247,19 +310,80 @@ class SourceContext:
         for visit in reversed(self.own):
             if visit.route == self.request.route and visit.kind == kind and visit.values.get(partner, ABSENT) == value and (
                     place in visit.values):
-                return visit.values[place]
+                return self.shown(visit, place)
         last = self._others.last_with(self.request.route, kind, partner, value, place)
-        return last.values[place] if last is not None else ABSENT
+        return self.shown(last, place) if last is not None else ABSENT
 
     def looked_since(self, place: Place) -> tuple[Value, dict[str, SiteVisit]]:
         """Return what a list of the url was when it was last looked at, and the session's pages since then by their paths."""
         pages: dict[str, SiteVisit] = {}
         for visit in reversed(self.own):
             if visit.url == self.request.url and visit.is_page and place in visit.values:
-                return visit.values[place], pages
+                return self.shown(visit, place), pages
             if visit.is_page:
                 pages.setdefault(path_of(visit.url), visit)
-        return next((visit.values[place] for visit in reversed(self.before) if place in visit.values), ABSENT), pages
+        return next((self.shown(visit, place) for visit in reversed(self.before) if place in visit.values), ABSENT), pages
+
+    def pages_of_path(self, *, own: bool | None = None) -> Iterator[SiteVisit]:
+        """Yield the pages of the request's path so far, whatever the query, the session's first, the last first.
+
+        `own`: the session's alone, or others' alone."""
+        if own is not False:
+            yield from self._own_of_path
+        if not own:
+            yield from self._others.pages_of(path_of(self.request.url))
+
+    @cached_property
+    def _own_of_path(self) -> list[SiteVisit]:
+        path = path_of(self.request.url)
+        return [visit for visit in reversed(self.own) if visit.is_page and path_of(visit.url) == path]
+
+    def _of_path(self, places: Mapping[str, Place], *, is_acted: bool) -> Value:
+        """Return what stood at the like place of the last page of the path; `places`: these places by route.
+
+        `is_acted`: whether something was posted there since then; there is no value where it is not so."""
+        for visit in self.pages_of_path():
+            place = places.get(visit.route)
+            if place is not None and place in visit.values:
+                return self.shown(visit, place) if self._is_acted(visit) == is_acted else ABSENT
+        return ABSENT
+
+    def _is_acted(self, look: SiteVisit) -> bool:
+        """Return whether something was posted to the path of the request, or led to it, since a look."""
+        if id(look) not in self._acted_since:
+            path = path_of(self.request.url)
+            self._acted_since[id(look)] = any(path in (path_of(act.url), path_of(act.values["location"] or ""))
+                                              for act in self.acts_since(look))
+        return self._acted_since[id(look)]
+
+    def list_look(self, place: Place, alike: str) -> tuple[SiteVisit, Place] | None:
+        """Return the last look at a list, and its place there: at the url, or at the path where the list is alike.
+
+        `alike`: places by route, as JSON."""
+        if alike not in self._lists:
+            places = {**_plain(alike), self.request.route: place}
+            fitting = [visit for visits in (self.pages_of_path(own=True), self.pages_of_path(own=False)) for visit in [next((
+                each for each in visits if places.get(each.route) in each.values
+                and (each.route != self.request.route or each.url == self.request.url)), None)] if visit is not None]
+            last = max(fitting, key=_instant_of, default=None)
+            self._lists[alike] = None if last is None else (last, places[last.route])
+        return self._lists[alike]
+
+    def acts_since(self, look: SiteVisit) -> list[SiteVisit]:
+        """Return the posts that led on since a look, in order of time."""
+        own = (visit for visit in self.own if visit.is_write and visit.at > look.at)
+        acts = [visit for visit in (*own, *self._others.writes_since(look.at)) if visit.values.get("location")]
+        return sorted(acts, key=_instant_of)
+
+    def _acted(self, place: Place, alike: str, laws: str) -> Value:
+        """Return a list as acts since the last look leave it; nothing without such acts."""
+        look = self.list_look(place, alike)
+        value = self.shown(*look) if look is not None else ABSENT
+        if look is None or value is None or rows_of(value) is None:
+            return ABSENT
+        ages = self._ages.format if self._ages is not None else None
+        acted = after_acts(value, self.request.url, self.acts_since(look[0]), laws_of(laws), ages, self.request.at)
+        return ABSENT if acted is None else acted
 
     def _renewed(self, place: Place, cells: Mapping[str, Place]) -> Value:
         """Return a list as last looked at; texts of rows whose own page the session saw since are as that page has them."""
@@ -277,8 +401,8 @@ class SourceContext:
         """Return what a place of the url was when it was last looked at, by the own session or anybody."""
         for visit in reversed(self.own):
             if visit.url == self.request.url and visit.is_page and place in visit.values:
-                return visit.values[place]
-        return next((visit.values[place] for visit in reversed(self.before) if place in visit.values), ABSENT)
+                return self.shown(visit, place)
+        return next((self.shown(visit, place) for visit in reversed(self.before) if place in visit.values), ABSENT)
 
     def value(self, source: SiteSource, place: Place, kind: Value) -> Value:
         """Return what a source gives a place of an answer of this kind."""
@@ -287,6 +411,10 @@ class SourceContext:
             return source[1]
         if name in ("argument", "pattern"):
             return write_pattern(source[1], self.argument)
+        if name in ("page of the path", "page before acts"):
+            return self._of_path(_plain(source[1]), is_acted=name == "page before acts")
+        if name == "rows acted":
+            return self._acted(place, source[1], source[2])
         if name == "rows renewed":
             return self._renewed(place, json.loads(source[1]))
         if name == "count":
@@ -301,6 +429,11 @@ class SourceContext:
             look = self.last_look(place)
             return with_row(look, source[1], int(source[2]), write_pattern(source[3], self.argument)) if look else ABSENT
         return self.of_frame(name, place)
+
+
+@lru_cache(maxsize=1 << 12)
+def _plain(text: str) -> Any:
+    return json.loads(text)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -328,18 +461,6 @@ def bounded(text: str) -> str:
     if text.isdigit():
         return rf"(?:(?<!\d)|(?<=%[0-9A-Fa-f]{{2}})){text}(?!\d)"
     return rf"(?:(?<!\w)|(?!\w)|(?<=%[0-9A-Fa-f]{{2}})){re.escape(text)}(?:(?!\w)|(?<!\w))"
-
-
-def links_of(row: Node, url: str) -> list[str]:
-    """Return the paths that a row links to, on the page of an address."""
-    return [path_from(url, each.attributes["href"]) for each in row.elements() if "href" in each.attributes] if isinstance(
-        row, Element) else []
-
-
-def path_from(url: str, href: str) -> str:
-    """Return the path to which a link on the page of an address leads; an empty text where it leads to no other page."""
-    path = path_of(href)
-    return path if not path or path[0] == "/" else path_of(urljoin(url, href))
 
 
 def texts_of_row(row: Element) -> list[str]:

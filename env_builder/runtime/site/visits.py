@@ -68,6 +68,7 @@ def _is_node(plain: Any) -> bool:
     return isinstance(plain, list) and list(map(type, plain)) == [str, dict, list] and all(map(_is_node, plain[2]))
 
 
+@lru_cache(maxsize=1 << 14)
 def path_of(url: str) -> str:
     """Return the path of an address, an empty text for an invalid one."""
     try:
