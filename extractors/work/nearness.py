@@ -43,6 +43,8 @@ class ActPairs(NamedTuple):
 
     earlier: Ints
     later: Ints
+    gap: Ints
+    """Microseconds between them."""
     lag: Ints
     """Level of the time between them."""
     burst: Ints
@@ -129,7 +131,8 @@ class Nearness:
 
     def _described(self, earlier: Ints, later: Ints, later_at: Ints) -> ActPairs:
         events = self.events
-        lag = np.searchsorted(_LAGS, later_at[later] - self.at[earlier])
+        gap = later_at[later] - self.at[earlier]
+        lag = np.searchsorted(_LAGS, gap)
         same = (self.actors[earlier] == self.actors[later]).astype(np.int64)
         first_told = _each(lambda one, two: events[two].actor in self.audience[one], earlier, later)
         second_told = _each(lambda one, two: events[one].actor in self.audience[two], earlier, later)
@@ -140,7 +143,7 @@ class Nearness:
             for one, two in zip(earlier.tolist(), later.tolist(), strict=True)], dtype=np.int64)
         sizes = self.place_sizes[earlier]
         return ActPairs(
-            earlier, later, lag,
+            earlier, later, gap, lag,
             np.where((same == 1) & (between <= 0), lag, FAR), np.where((first_told == 1) & (between <= 1), lag, FAR),
             same, first_told * few + 2 * second_told,
             np.where(self.threads[earlier] == self.threads[later], 1 + self.classes[earlier], 0),
