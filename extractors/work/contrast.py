@@ -52,15 +52,32 @@ class Pieces(NamedTuple):
     sizes: Mapping[int, int]
 
 
-def belonging(near: Nearness, piece_of: Ints) -> tuple[Ints, Ints, Floats]:
-    """Return pairs of pieces and the probability that they belong to one piece of work."""
+def piece_pairs(near: Nearness, piece_of: Ints) -> tuple[PiecePairs, Floats]:
+    """Return pairs of pieces, and the probability that they belong together by contrast with a moved clock."""
     pieces = _pieces(near, piece_of)
     real = _piece_pairs(near, near.pairs(), piece_of, pieces)
     weeks = int(near.at[-1] - near.at[0]) // WEEK if len(near.at) else 0
     moves = list(range(weeks // 3, weeks - weeks // 3 + 1)) if weeks >= 6 else []
-    moved = [_piece_pairs(near, near.pairs(move), piece_of, pieces) for move in moves]
-    weights = _ratio(real, moved)
-    return real.one, real.other, 1 - np.exp(-np.maximum(weights, 0))
+    weights = _ratio(real, [_piece_pairs(near, near.pairs(move), piece_of, pieces) for move in moves])
+    return real, 1 - np.exp(-np.maximum(weights, 0))
+
+
+def learnt(pairs: PiecePairs, together: Floats) -> Floats:
+    """Return the probability that pairs belong together, learnt from a first grouping (1: it has them in one group).
+
+    Where descriptions of pairs are mostly parted by it (a release and the bugs that it names), such pairs come to weigh less."""
+    index, size = _columns(pairs.levels)
+    return 1 / (1 + np.exp(-_fitted(index, size, np.ones(len(together)), together)))
+
+
+def _columns(levels: Ints) -> tuple[Ints, int]:
+    """Return levels as numbers that differ between the kinds of evidence, and how many there are."""
+    columns, size = [], 0
+    for column in levels.T:
+        values, places = np.unique(column, return_inverse=True)
+        columns.append(places + size)
+        size += len(values)
+    return np.stack(columns, axis=1), size
 
 
 def _pieces(near: Nearness, piece_of: Ints) -> Pieces:
@@ -146,12 +163,7 @@ def _ratio(real: PiecePairs, moved: Sequence[PiecePairs]) -> Floats:
     count = len(real.levels)
     target = np.arange(len(levels)) < count
     share = np.where(target, 1.0, 1 / len(moved))
-    columns, size = [], 0
-    for column in levels.T:
-        values, places = np.unique(column, return_inverse=True)
-        columns.append(places + size)
-        size += len(values)
-    index = np.stack(columns, axis=1)
+    index, size = _columns(levels)
     return _fitted(index, size, share, target.astype(np.float64))[:count]
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from extractors.work.act_types import act_types
-from extractors.work.contrast import belonging
+from extractors.work.contrast import learnt, piece_pairs
 from extractors.work.grouping import grouped
 from extractors.work.nearness import SECOND, Ints, Nearness
 from extractors.work.words import act_words
@@ -24,6 +24,10 @@ from warehouse.records import CREATED, WorkEvent, WorkItem
 
 _AT_ONCE = SECOND // 2
 """Acts so near in time, of one person or nobody, are one act and what follows from it."""
+_ENOUGH = 1000
+"""With fewer pairs of pieces nothing is learnt from the first groups."""
+_LINK = 0.3
+"""Groups become one while their acts belong together so surely on average; below one half, for an item's ends share little."""
 _BAR = 0.5
 """An item with a lower probability is rejected."""
 
@@ -38,10 +42,15 @@ def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:
     company = frozenset(person for event in acts for person in event.addressees)
     near = Nearness(acts, words, act_types(acts, words, company))
     piece_of = _pieces(acts)
-    one, other, probability = belonging(near, piece_of)
-    pairs = list(zip(one.tolist(), other.tolist(), probability.tolist(), strict=True))
     sizes = Counter(piece_of.tolist())
-    group_of = grouped(sizes, pairs)
+    found, probability = piece_pairs(near, piece_of)
+    first = grouped(sizes, zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))
+    together = np.array([first[one] == first[other] for one, other in zip(found.one.tolist(), found.other.tolist(), strict=True)],
+                        dtype=np.float64)
+    if len(together) >= _ENOUGH:
+        probability = learnt(found, together)
+    pairs = list(zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))
+    group_of = grouped(sizes, pairs, _LINK)
     surely = _probabilities(sizes, pairs, group_of)
     items: dict[int, list[WorkEvent]] = defaultdict(list)
     for event, piece in zip(acts, piece_of.tolist(), strict=True):

@@ -16,8 +16,8 @@ is worth is estimated from the others (`extractors.outcomes.combining`).
 | `thanks` | – | the last words of the one who asked give thanks |
 
 An item must have come to its end (`state`, `steps`, `answer`, `declined`), and what was done must be right (`copied`,
-`complaint`, `thanks`): the probability is the product of both. A value that was set wrong and corrected counts as what it became; it is a
-`WorkCorrection`.
+`complaint`, `thanks`): the probability is the product of both. A value that was set wrong and corrected counts as what it
+became; it is a `WorkCorrection`.
 Abstains (None) where an item lacks its end and the exports end before other items of its kind would have moved.
 Does not see: errors that no value, word or state shows; a wrong value that was asked for.
 """
@@ -107,13 +107,13 @@ def judge_items(items: Sequence[WorkItem], events: Sequence[WorkEvent]) -> dict[
     """Return the outcome of each item, by id. Items of no kind have none."""
     acts = {event.ref: event for event in events}
     shapes = ActShapes(events)
-    threads = _Threads(events, shapes)
+    threads = _ThreadActs(events, shapes)
     until = max((event.at for event in events), default=0)
-    kinds: dict[str, list[_Course]] = defaultdict(list)
+    kinds: dict[str, list[_ItemCourse]] = defaultdict(list)
     for item in items:
         if item.kind:
             course = [acts[ref] for ref in item.refs]
-            kinds[item.kind].append(_Course(item, course, threads.around(course), shapes))
+            kinds[item.kind].append(_ItemCourse(item, course, threads.around(course), shapes))
     outcomes: dict[str, WorkOutcome] = {}
     still_open: set[str] = set()
     for courses in kinds.values():
@@ -137,7 +137,7 @@ def _chances(outcomes: Mapping[str, WorkOutcome], signals: Mapping[str, _WorkSig
     return dict(combined.select("session_id", "probability").iter_rows())
 
 
-class _Threads:
+class _ThreadActs:
     """The acts of each thread, to see what was written around an item though the item may lack it."""
 
     def __init__(self, events: Sequence[WorkEvent], shapes: ActShapes) -> None:
@@ -157,7 +157,7 @@ class _Threads:
         return sorted(whole.values(), key=lambda act: self._order[act.ref])
 
 
-class _Course:
+class _ItemCourse:
     """An item's acts, by time, as its kind's others can be compared with them."""
 
     def __init__(self, item: WorkItem, acts: Sequence[WorkEvent], around: Sequence[WorkEvent], shapes: ActShapes) -> None:
@@ -215,10 +215,10 @@ class _Course:
         return " ".join(self.acts[replies[-1]].texts) if not any(act.actor != self.asker for act in later) else ""
 
 
-def _votes_of_kind(courses: Sequence[_Course], shapes: ActShapes) -> dict[str, WorkOutcome]:
+def _votes_of_kind(courses: Sequence[_ItemCourse], shapes: ActShapes) -> dict[str, WorkOutcome]:
     """Return the votes on each item of one kind, and what was corrected in it."""
-    teachers = [course for course in courses if course.teaches]
-    teachers = teachers if len(teachers) >= _LEAST else courses
+    teaching = [course for course in courses if course.teaches]
+    teachers = teaching if len(teaching) >= _LEAST else courses
     copies = _copied_positions(teachers)
     departures = _left_states(teachers)
     often = Counter(step for course in teachers for step in course.steps)
@@ -239,7 +239,7 @@ def _votes_of_kind(courses: Sequence[_Course], shapes: ActShapes) -> dict[str, W
     return outcomes
 
 
-def _copied_positions(courses: Sequence[_Course]) -> set[Position]:
+def _copied_positions(courses: Sequence[_ItemCourse]) -> set[Position]:
     """Return the positions whose value nearly all items of the kind take from what was written before."""
     agree: Counter[Position] = Counter()
     last: dict[Position, set[str]] = defaultdict(set)
@@ -254,7 +254,7 @@ def _copied_positions(courses: Sequence[_Course]) -> set[Position]:
             and len(last[position]) >= _DIFFERENT}
 
 
-def _copied(course: _Course, copies: set[Position], shapes: ActShapes) -> Iterator[WorkVote]:
+def _copied(course: _ItemCourse, copies: set[Position], shapes: ActShapes) -> Iterator[WorkVote]:
     checked = {position: values[-1] for position, values in course.values.items() if position in copies}
     unlike = sorted({f"'{value}' ({shapes.label(position.container, position.part)})"
                      for position, (value, agrees) in checked.items() if not agrees})
@@ -267,7 +267,7 @@ def _copied(course: _Course, copies: set[Position], shapes: ActShapes) -> Iterat
         yield WorkVote("copied", 1.0, f"{len(checked)} values agree with what was written before")
 
 
-def _left_states(courses: Sequence[_Course]) -> dict[tuple[str, str, str], float]:
+def _left_states(courses: Sequence[_ItemCourse]) -> dict[tuple[str, str, str], float]:
     """Return for each state of the kind the share of its items that leave it."""
     departures: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     for course in courses:
@@ -281,7 +281,7 @@ def _left_states(courses: Sequence[_Course]) -> dict[tuple[str, str, str], float
             if (container, part) in moves and n_values[container, part] <= _FEW_STATES and len(each) > 1}
 
 
-def _state(course: _Course, departures: Mapping[tuple[str, str, str], float], shapes: ActShapes) -> Iterator[WorkVote]:
+def _state(course: _ItemCourse, departures: Mapping[tuple[str, str, str], float], shapes: ActShapes) -> Iterator[WorkVote]:
     shares = {(shapes.label(container, part), values[-1]): departures[container, part, values[-1]]
               for (_, container, part), values in course.states.items() if (container, part, values[-1]) in departures}
     begun = sorted(f"{part} '{value}'" for (part, value), share in shares.items() if share >= _LEAVES)
@@ -291,7 +291,7 @@ def _state(course: _Course, departures: Mapping[tuple[str, str, str], float], sh
         yield WorkVote("state", 1.0, "ends in a state that others end in")
 
 
-def _words(course: _Course) -> Iterator[WorkVote]:
+def _words(course: _ItemCourse) -> Iterator[WorkVote]:
     words = course.last_reaction
     if words and (re.search(COMPLAINT, words) or _AGAIN.search(words)):
         yield WorkVote("complaint", -1.0, "the last words of the one who asked complain")
@@ -299,7 +299,7 @@ def _words(course: _Course) -> Iterator[WorkVote]:
         yield WorkVote("thanks", 1.0, "the one who asked gave thanks")
 
 
-def _corrections(course: _Course, copies: set[Position]) -> Iterator[WorkCorrection]:
+def _corrections(course: _ItemCourse, copies: set[Position]) -> Iterator[WorkCorrection]:
     for position, values in course.values.items():
         wrong = [value for value, agrees in values if not agrees]
         is_message = position.part.startswith("#") and position.verb.endswith(CREATED)   # each one has numbers of its own
@@ -307,7 +307,7 @@ def _corrections(course: _Course, copies: set[Position]) -> Iterator[WorkCorrect
             yield WorkCorrection(position, wrong[-1], values[-1][0])
 
 
-def _still_open(courses: Sequence[_Course], outcomes: Mapping[str, WorkOutcome], until: int) -> set[str]:
+def _still_open(courses: Sequence[_ItemCourse], outcomes: Mapping[str, WorkOutcome], until: int) -> set[str]:
     """Return the items that lack their end at a time when others of the kind would not have moved yet."""
     pauses = sorted(max((later.at - act.at for act, later in zip(course.acts, course.acts[1:], strict=False)), default=0)
                     for course in courses)
