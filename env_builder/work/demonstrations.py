@@ -3,7 +3,8 @@
 In: the company's content and suite, its events, pieces of work. Out: `Demonstration`s.
 Found: each act of a listed person is tried in a fork of the episode of that instant, as that person, with the calls that
 `inverses` and `row_inverses` propose; calls are taken if they change what the act changed (`sameness`) and nothing that is not
-on record. What follows from another act gets no calls. Acts of nobody listed happen as recorded.
+on record. What follows from another act gets no calls. Acts of nobody listed happen as recorded,
+and so does what no tool offers within half a second of an act that has calls: the product did it (a post joins its channel).
 A row's change that names nobody is its neighbours' doer's, if the same listed person acted before and after within an hour.
 Played again: all calls in a fresh episode from the beginning of the work; its end is compared with the end on record.
 Does not see: acts that no tool offers (they are in `missed`, and happen as recorded while the others are found), thoughts.
@@ -22,6 +23,7 @@ from env_builder.company.inverses import proposals
 from env_builder.company.lookups import LookupMemory, looks_before
 from env_builder.runtime.company import Undecided
 from env_builder.runtime.office.company import CompanyEpisode
+from env_builder.runtime.office.row_tables import ROW
 from env_builder.work.acts import ActCall, EventLike, ItemLike, KindLike, RecordAct, acts_of
 from env_builder.work.going_on import GoingOn, VersionPlaces
 from env_builder.work.row_inverses import row_proposals
@@ -38,6 +40,8 @@ from env_builder.work.sameness import (
 
 TOGETHER = 2_000_000
 """Microseconds within which acts may follow from one another whatever their order on record."""
+AT_ONCE = 500_000
+"""Microseconds within which the acts of a person are one act and what the product does with it."""
 NEIGHBOURS_WITHIN = 3_600_000_000
 """Microseconds within which neighbours tell who did what names nobody."""
 _STEM = 8
@@ -62,7 +66,8 @@ class DemonstrationStep(NamedTuple):
     refs: tuple[str, ...]
     """Events that it brings about; empty: it only looks."""
     lossy: tuple[str, ...] = ()
-    """What is not as it was: `edited_later` (a text that an export has only as it was later), `doer_inferred`."""
+    """What is not as it was: `edited_later` (a text that an export has only as it was later), `doer_inferred`,
+    `more_as_recorded` (what no tool offers came with it)."""
 
 
 class MissedAct(NamedTuple):
@@ -186,7 +191,7 @@ def _with_doer(acts: Sequence[RecordAct], place: int, accounts: Mapping[str, Any
     answering = _whose_answers(act)
     if answering:
         return act._replace(actor=answering[0] if len(answering) == 1 else act.actor if act.actor in answering else "")
-    if act.actor:
+    if act.actor or act.entity_class != ROW:
         return act
     before = next((other for other in reversed(acts[:place]) if other.actor in accounts), None)
     after = next((other for other in acts[place + 1:] if other.actor in accounts), None)
@@ -216,6 +221,8 @@ class _Finding:
         self.recorded: list[str] = []
         self.followed: list[str] = []
         self.done: set[str] = set()
+        self.called: set[str] = set()
+        self.attached: list[RecordAct] = []
         self.openings: dict[str, str] = {}
         self.memories: dict[str, LookupMemory] = defaultdict(LookupMemory)
 
@@ -255,6 +262,11 @@ class _Finding:
         """Make the calls of an act, looks before; or let it happen as recorded."""
         trial = self._try(act)
         if not isinstance(trial, _Trial):
+            if any(other.refs[0] in self.called or isinstance(self._try(other), _Trial) for other in self._at_once(act)):
+                self.recorded += act.refs
+                self.attached.append(act)
+                self._apply(act)
+                return
             self.missed.append(MissedAct(act.refs, act.entity_class, act.actor, trial))
             self._apply(act)
             return
@@ -270,6 +282,7 @@ class _Finding:
             self.steps.append(DemonstrationStep(at, act.actor, use.tool, use.arguments, answer.content, answer.is_error,
                                                 answer.tier, ()))
         lossy = (*(["edited_later"] if act.guessed & set(act.after) and _holds_text(act) else []),
+                 *(["more_as_recorded"] if any(other in self.attached for other in self._at_once(act)) else []),
                  *(["doer_inferred"] if self.finder.events[act.refs[0]].actor != act.actor else []))
         for use, answer in zip(trial.uses, trial.answers, strict=True):
             self.steps.append(DemonstrationStep(at, act.actor, use.tool, use.arguments, answer.content, answer.is_error,
@@ -279,6 +292,7 @@ class _Finding:
         self.world.hide([place for other in trial.outcomes.followed for place in other.hidden])
         for old, new in trial.outcomes.names.items():
             self._rename(old, new)
+        self.called.add(act.refs[0])
         followed = [ref for other in trial.outcomes.followed for ref in other.refs]
         self.followed += followed
         self.done.update(act.refs, followed)
@@ -292,6 +306,11 @@ class _Finding:
             tail += 1
         if tail and min(len(old), len(new)) - tail >= _STEM and not old[-tail].isalnum():
             self.world.names[old[:-tail]] = new[:-tail]
+
+    def _at_once(self, act: RecordAct) -> list[RecordAct]:
+        """Return the person's other acts of that moment: one act, and what the product did with it."""
+        return [other for other in self.acts if other.actor == act.actor and other.refs != act.refs
+                and abs(other.at - act.at) <= AT_ONCE]
 
     def _later(self, at: int) -> list[str]:
         """Return the longest words of texts of the work that the exports have only as they were edited after an instant."""

@@ -186,3 +186,21 @@ def test_a_text_that_was_edited_later_shows_in_no_look_before() -> None:
     assert demonstration is not None
     assert not [step for step in demonstration.steps if step.person == ADA and not step.refs and "edited" in step.content]
     assert [step.lossy for step in demonstration.steps if step.refs] == [("edited_later",), ()]
+
+
+def test_what_no_tool_offers_happens_as_recorded_only_beside_an_act_with_calls() -> None:
+    def joined(at: float) -> list[AppVersion]:
+        stamp = f"{NOON + 60}.000000"
+        return [
+            *acted("", fields_of("slack_channel", "C1", -1e6, name="mill", kind="channel", private=False, members=["U2"])),
+            *acted("", fields_of("slack_user", "U1", -1e6, name="ada", real_name="", email=ADA)),
+            *acted("U1", fields_of("slack_channel", "C1", at, members=["U1", "U2"])),
+            *acted("U1", fields_of("slack", f"C1/{stamp}", 60, channel="C1", ts=stamp, user="U1", text="Hello", deleted=False))]
+
+    for at, n_missed, lossy in ((59.7, 0, ("more_as_recorded",)), (50, 1, ())):
+        finder, events = finder_of(joined(at))
+        demonstration = finder.find(item_of(events))
+        assert demonstration is not None
+        assert len(demonstration.missed) == n_missed
+        assert [step.lossy for step in demonstration.steps if step.refs] == [lossy]
+        assert bool(finder.end_of(demonstration)) == bool(n_missed)
