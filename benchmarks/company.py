@@ -56,6 +56,9 @@ class Scorer(Protocol):
     def probes(self, truth: str, answers: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
         """Return the shares of exact and wrong answers by kind."""
 
+    def items(self, truth: str, predicted: list[dict[str, Any]]) -> dict[str, float]:
+        """Return how well acts are joined to pieces of work."""
+
     def people(self, truth: str, found: list[dict[str, Any]]) -> dict[str, int]:
         """Return how many accounts are right and wrong, and how many there are."""
 

@@ -31,8 +31,11 @@ STAGES: tuple[Stage, ...] = (
         (StageTable("core.versions"), StageTable("core.accounts")), ("extract",),
         "pipelines.building.companies:apps", ("[company]", "[privacy]")),
     Stage(
+        "work", "Find the pieces of work that people did in a company's apps: their kinds, and how well each ended.",
+        (StageTable("core.work_events"), StageTable("mart.work_items")), ("apps",), "pipelines.building.work:work"),
+    Stage(
         "company_rooms", "Write one environment of the company with the tools of all its apps, and verify its tasks.",
-        (StageTable("mart.company_rooms"),), ("apps", "sessions"),
+        (StageTable("mart.company_rooms"),), ("apps", "work", "sessions"),
         "pipelines.building.company_rooms:company_rooms", ("[privacy]", "image", "base_image", "[audit]"),
         intact="pipelines.building.company_rooms:hold"),
     Stage(
@@ -101,7 +104,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "apps", "sessions", "company_rooms", "code_tasks", "code_rooms", "site_rooms", "world", "goals", "names",
-         "outcomes", "tasks", "rewards", "variants", "environments", "datasets"),
+        ("extract", "apps", "work", "company_rooms", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals",
+         "names", "outcomes", "tasks", "rewards", "variants", "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

@@ -25,6 +25,11 @@ def fields_of(entity_class: str, entity_id: str, at: float, guessed_until: int =
     ]
 
 
+def versions_at(entity_class: str, entity_id: str, at: float, **fields: Any) -> list[FieldVersion]:
+    """Return versions of a record's fields; `at` in seconds since 1970."""
+    return fields_of(entity_class, entity_id, at - NOON, **fields)
+
+
 def mail_of(key: str, at: float, sender: str, to: list[str], subject: str, body: str = "", **more: Any) -> list[FieldVersion]:
     """Return a mail and its places: SENT with the sender, with labels that are not known elsewhere."""
     values = {"name": "", "cc": [], "attach": None, "references": [], "thread": key, **more}

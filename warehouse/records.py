@@ -347,6 +347,8 @@ class FieldValue(Record):
     """Until this instant (microseconds) the value is a guess: the export shows it, but not since when."""
     record: str
     """The source record: file, and what identifies the record in it."""
+    sequence: int
+    """The product's own number of the change, which orders changes of one instant; 0: it gave none."""
 
 
 class PersonAccount(Record):
@@ -358,6 +360,66 @@ class PersonAccount(Record):
     """Kind of account: a class of records, or `login` at a code host."""
     account: str
     """The app's own id of the account."""
+
+
+class WorkEventRow(Record):
+    """An act that an export of a company's app shows (`core.work_events`)."""
+
+    position: int
+    """Place in the order of time, from 0."""
+    ref: str
+    """`class:id#number`: unique, and stable as long as the export names the record so."""
+    happened_at: datetime
+    """When it was done."""
+    entity_class: str
+    """Kind of the record that changed."""
+    entity_id: str
+    """The app's own id of it."""
+    verb: str
+    """`class created`, `class gone`, or `class` and the fields that changed."""
+    container: str
+    """The channel, project, table or file in which it was done, else the class."""
+    actor: str
+    """Address of the person, else the account; empty: nobody is named."""
+    place: str
+    """`class:id` of what the record lies in; empty: none."""
+    thread: str
+    """`class:id` of the record or thread that it answers or belongs to."""
+    addressees: list[str]
+    """Addresses of the people whom it is for."""
+    texts: list[str]
+    """What is new in words."""
+    changes: str
+    """JSON list of {"field", "before", "after"}."""
+    record: str
+    """The source record: file, and what identifies the record in it."""
+
+
+class WorkItemRow(Record):
+    """A piece of work that people did, over all apps (`mart.work_items`)."""
+
+    work_item_id: str
+    """The ref of its first act."""
+    refs: list[str]
+    """Of its acts, by time (`core.work_events`)."""
+    kind: str
+    """Of work, by what is done in it; empty: none."""
+    probability: float
+    """That its acts, and only they, are one piece of work."""
+    success: float | None
+    """Probability that it ended well; null: nothing tells, or it was still open."""
+    opened_at: datetime
+    """Of the first act."""
+    closed_at: datetime
+    """Of the last act."""
+    reason: str
+    """Why it can make no task; empty: it can."""
+    slots: str
+    """JSON object slot name -> value: what sets it apart in its kind."""
+    votes: str
+    """JSON list of {"signal", "vote" (-1..1), "detail"}: what speaks for its success, and against."""
+    corrections: str
+    """JSON list of {"position", "wrong", "right"}: values that were set wrong and then corrected."""
 
 
 ASSUMED_ANSWER = "x-assumed-answer"
@@ -1015,8 +1077,8 @@ class Decision(Record):
     """What became of one entity at one stage (`mart.decisions`): nothing vanishes."""
 
     stage: str
-    """extract, sessions, starts, code_tasks, world, outcomes, tasks, rewards, variants, verify, environments, image,
-    datasets."""
+    """extract, apps, work, sessions, starts, code_tasks, world, outcomes, tasks, rewards, variants, verify, environments,
+    image, datasets."""
     subject: str
     """Id of the file, record, session, task or environment."""
     kept: bool

@@ -88,13 +88,23 @@ create table if not exists core.row_changes (
     operation varchar not null, key varchar, before varchar, after varchar);
 create table if not exists core.versions (
     position bigint primary key, entity_class varchar not null, entity_id varchar not null, field varchar not null,
-    value varchar not null, changed_at bigint not null, actor varchar, guessed_until bigint not null, record varchar not null);
+    value varchar not null, changed_at bigint not null, actor varchar, guessed_until bigint not null, record varchar not null,
+    sequence bigint not null);
 create table if not exists core.accounts (
     address varchar not null, entity_class varchar not null, account varchar not null, primary key (address, entity_class));
+create table if not exists core.work_events (
+    position bigint primary key, ref varchar not null, happened_at timestamptz not null, entity_class varchar not null,
+    entity_id varchar not null, verb varchar not null, container varchar not null, actor varchar not null, place varchar not null,
+    thread varchar not null, addressees varchar[] not null, texts varchar[] not null, changes varchar not null,
+    record varchar not null);
 create table if not exists core.tools (
     service varchar not null, tool varchar not null, description varchar, input_schema varchar not null,
     declared boolean not null, annotations varchar, n_calls bigint not null, primary key (service, tool));
 
+create table if not exists mart.work_items (
+    work_item_id varchar primary key, refs varchar[] not null, kind varchar not null, probability double not null,
+    success double, opened_at timestamptz not null, closed_at timestamptz not null, reason varchar not null,
+    slots varchar not null, votes varchar not null, corrections varchar not null);
 create table if not exists mart.starts (
     session_id varchar primary key, repository varchar not null, commit_id varchar not null, how varchar not null,
     rivals varchar[] not null, dirty varchar not null);

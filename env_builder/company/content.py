@@ -15,10 +15,21 @@ from typing import Any, NamedTuple
 from env_builder.bundle import write_json, write_lines
 from env_builder.company.calls import RecordedCall
 from env_builder.company.conventions import learn
+from env_builder.company.cross_effects import learn_effects
 from env_builder.company.inhouse import induce
 from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyWorld, FieldVersion, VersionLike
-from env_builder.runtime.office.company import CONVENTIONS, PEOPLE, PRODUCTS, SCHEMAS, VERSIONS, CompanySuite, tools_of
+from env_builder.runtime.company.following import ACROSS
+from env_builder.runtime.office.company import (
+    CONVENTIONS,
+    PEOPLE,
+    PRODUCTS,
+    SCHEMAS,
+    VERSIONS,
+    CompanySetup,
+    CompanySuite,
+    tools_of,
+)
 from env_builder.runtime.office.inhouse import INHOUSE
 
 NAME = "company"
@@ -58,14 +69,17 @@ def company_content(versions: Sequence[VersionLike], calls: Sequence[RecordedCal
     world = CompanyWorld(versions)
     products = tuple(product for product in PRODUCTS if _RECORDS.get(product, product) in world.ids)
     induced = induce(calls, world, accounts, tools_of(products))
-    return CompanyContent(world.versions, accounts, learn(calls, world), products, induced, identities)
+    classes = [frozenset(name for tool in tools_of([product]).values() for name in tool.writes) for product in products]
+    rules = learn_effects(world, accounts, classes)
+    conventions = {**learn(calls, world), **({ACROSS: {"rules": rules}} if rules else {})}
+    return CompanyContent(world.versions, accounts, conventions, products, induced, identities)
 
 
 def company_app(content: CompanyContent) -> CompanySuite:
     """Open a content without writing it; who acts is asked for at each start."""
-    return CompanySuite(NAME, CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
-                        content.products, content.conventions, content.induced, {
-                            tool["name"]: tool["inputSchema"] for tool in descriptors(content)})
+    schemas = {tool["name"]: tool["inputSchema"] for tool in descriptors(content)}
+    return CompanySuite(NAME, CompanySetup(CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
+                                           content.products, content.conventions, content.induced, schemas))
 
 
 def write_content(folder: Path, content: CompanyContent) -> None:

@@ -4,7 +4,7 @@ In: calls with their answers, the company's world. Out: conventions of the produ
 `shown` (which parts of an issue the server shows by default), `comment_time` (`jira`: in Jira's own form), `categories` of
 statuses, `transitions` (where no workflow was exported), `default_priorities`, `refused_transitions` and `refused_updates` (the
 words of refusals, and the conditions that all refusals and no success meet), `changed_on_resolved` (fields that somebody
-changed on a resolved issue), `rules` (`jira_rules.py`).
+changed on a resolved issue), `locked_on_resolved` (fields that were changed, but never there), `rules` (`jira_rules.py`).
 Sees: the state just before a call. Does not see: refusals that nobody met; that a rule changed.
 """
 
@@ -26,6 +26,7 @@ from env_builder.runtime.office.jira_issues import DEFAULT_FIELDS, ISSUE, NO_ISS
 _GET, _SEARCH, _MOVE, _UPDATE = "jira_get_issue", "jira_search", "jira_transition_issue", "jira_update_issue"
 _STANDARD = frozenset({*DEFAULT_FIELDS, "id", "key", "issue_type", "comments", "browse_url"})
 _COMPUTED = frozenset({"status", "resolution", "resolved", "updated", "watchers", "created", "links"})
+_SEVERAL = 3
 _JIRA_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+[+-]\d{4}")
 
 
@@ -38,7 +39,8 @@ def learn_jira(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, 
         "shown": _shown(answers), "categories": _categories(answers), "default_priorities": _default_priorities(answers),
         "transitions": {} if _has_workflow(world) else _transitions(answers, histories),
         "refused_transitions": _refused_transitions(own, world, histories), "refused_updates": _refused_updates(own, histories),
-        "changed_on_resolved": histories.changed_on_resolved(), "rules": learn_rules(world),
+        "changed_on_resolved": histories.changed_on_resolved(), "locked_on_resolved": histories.locked_on_resolved(),
+        "rules": learn_rules(world),
     }
     if any(call.tool == "jira_add_comment" and _JIRA_TIME.fullmatch(str(answer.get("created")))
            for call, answer in answers if isinstance(answer, dict)):
@@ -77,8 +79,18 @@ class _IssueHistories:
                     yield key, field, at
 
     def changed_on_resolved(self) -> list[str]:
-        return sorted({field for key, field, at in self.changes()
-                       if field not in _COMPUTED and "resolved" in self.facts(key, at)})
+        """Return the fields that somebody changed on a resolved issue."""
+        return sorted({field for field, is_resolved in self._edits() if is_resolved})
+
+    def locked_on_resolved(self) -> list[str]:
+        """Return the fields that were changed several times, but never on a resolved issue."""
+        counts = Counter(self._edits())
+        return sorted(field for (field, is_resolved), count in counts.items()
+                      if not is_resolved and not counts[field, True] and count >= _SEVERAL)
+
+    def _edits(self) -> list[tuple[str, bool]]:
+        """Return field and whether the issue was resolved, of each change of a field that people set."""
+        return [(field, "resolved" in self.facts(key, at)) for key, field, at in self.changes() if field not in _COMPUTED]
 
 
 def _issues(answer: Any) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from env_builder.runtime.site.learnt import LearntSource, LearntSources, SourceKey, VisitIndex
 from env_builder.runtime.site.port import PortAnswer, PortRequest
@@ -28,7 +28,21 @@ from env_builder.runtime.site.routes import SiteRoutes
 from env_builder.runtime.site.sources import ABSENT, LOOKS, MARK, SiteSource, SourceContext, links_of, texts_of_row
 from env_builder.runtime.site.templates import PageTemplate
 from env_builder.runtime.site.trees import Element, decode
-from env_builder.runtime.site.visits import KIND, Place, SiteVisit, Value, arguments_of, local_url, rows_of
+from env_builder.runtime.site.visits import (
+    CHANGED,
+    GIVEN,
+    KIND,
+    Place,
+    SiteVisit,
+    Value,
+    arguments_of,
+    chosen,
+    field_kind,
+    given_fields,
+    local_url,
+    rows_of,
+)
+from env_builder.site.echoes import open_echoes, repeated_values
 from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
@@ -46,6 +60,10 @@ _N_TRIED, _N_PARTNERS, _LEAST_RIGHT = 40, 2, 3
 """Places that are tried, those that a place may go by, and how often such a one has to have been right."""
 _N_CHOICES, _CHOSEN, _N_FIELDS = 12, 0.7, 3
 """Values that a choice has at most, which share of them several sessions posted, and how many fields of a form count."""
+_LEAST_POSTS, _LEAST_SESSIONS = 5, 2
+"""Forms of a route, and sessions that posted them, that say which fields are always given."""
+_WHOLE = frozenset({"path", "query", "url"})
+"""Values of a request that all pages of one address share."""
 _Trial: TypeAlias = dict[str, tuple[bool, bool]]
 """Sources that had a value for a place: whether it was right, and right to the letter."""
 
@@ -70,10 +88,15 @@ class SiteLearner:
         self.paths = dict(templates) | selecting_names(dict(templates), _selected(answers))
         self.routes = SiteRoutes(self.paths)
         self.pages: dict[tuple[str, int], list[Element]] = defaultdict(list)
+        requests: dict[tuple[str, int], list[PortRequest]] = defaultdict(list)
         for each in answers:
             if each.answer.page is not None:
-                self.pages[self.route(each.request), each.answer.status].append(each.answer.page)
+                key = self.route(each.request), each.answer.status
+                self.pages[key].append(each.answer.page)
+                requests[key].append(each.request)
         self.templates: dict[tuple[str, int], ElementShape] = {key: learn_template(pages) for key, pages in self.pages.items()}
+        for key, template in self.templates.items():
+            self._open(template, requests[key])
         self.sessions: dict[str, list[SiteVisit]] = defaultdict(list)
         for each in sorted(answers, key=lambda each: (each.at, each.session)):
             self.sessions[each.session].append(self.visit(each))
@@ -81,6 +104,16 @@ class SiteLearner:
     def route(self, request: PortRequest) -> str:
         """Return the name of a request's route, or an empty text without one."""
         return str(self.routes.route(request.method, request.url) or "")
+
+    def _open(self, template: ElementShape, requests: Sequence[PortRequest]) -> None:
+        """Make places of what repeats values that all requests of a template's pages have in common."""
+        arguments = []
+        for request in requests:
+            route = self.routes.route(request.method, request.url)
+            parameters = self.routes.parameters(route, request.url) if route is not None else {}
+            arguments.append({**parameters, **arguments_of(request._replace(form=None), {})})
+        names = {name for each in arguments for name in each if name not in _WHOLE}
+        open_echoes(template, repeated_values(arguments, sorted(names)))
 
     def visit(self, recorded: RecordedAnswer) -> SiteVisit:
         """Return a recorded answer as places and values."""
@@ -140,7 +173,7 @@ class SourceLearner:
         self._contexts_of: dict[SourceKey, list[SourceContext]] = defaultdict(list)
         self._partners: dict[SourceKey, list[Place]] = {}
         recorded = [list(session) for session in sessions]
-        self.choices = choices_of(recorded)
+        self.choices, self.fields = choices_of(recorded), fields_of(recorded)
         contexts = self._contexts(recorded)
         for number, visit, context in contexts:
             self._count_texts(number, visit, context)
@@ -314,7 +347,7 @@ class SourceLearner:
 
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
-        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust)
+        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust, self.fields)
 
 
 def _judged(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> tuple[list[LearntSource], list[bool]]:
@@ -420,22 +453,80 @@ def lower_bound(n_right: int, n_tried: int) -> float:
 def choices_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, list[str]]:
     """Return the fields of forms that are choices: of few values, most of which several sessions posted.
 
-    Of each form the few that tell most of what is answered, those first."""
-    values: dict[tuple[str, str], dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
-    kinds: dict[tuple[str, str], dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    Not to send a field, as of a button that was not pressed, is a value too. Of a field with more values it may be a choice
+    whether anything was given. Of each form the few that tell most of what is answered, those first."""
+    choices: dict[str, list[str]] = {}
+    for route, posts in sorted(_posts_of(sessions).items()):
+        fields = sorted({name for _, visit in posts for name in visit.arguments if name.startswith("form ")})
+        n_alike = max(Counter(map(_answer_of, (visit for _, visit in posts))).values())
+        by_parts: dict[tuple[int, ...], tuple[int, int, str]] = {}
+        for field in fields:
+            for name in (field, f"{field}{GIVEN}"):
+                choice = _FieldChoice.of(name, posts)
+                if choice.is_shared and (name == field or choice.n_explained > n_alike):
+                    by_parts.setdefault(choice.parts, (-choice.n_explained, len(set(choice.parts)), name))
+                    break
+        if by_parts:
+            choices[route] = [name for *_, name in sorted(by_parts.values())[:_N_FIELDS]]
+    return choices
+
+
+def fields_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, dict[str, list[str] | None]]:
+    """Return, of each route that enough forms were posted to, their fields, and how forms were answered without each.
+
+    Where all forms gave a field, nothing says that one without it is taken; and where all gave it as a number, a day or an
+    address, that another text is."""
+    fields: dict[str, dict[str, list[str] | None]] = {}
+    for route, posts in sorted(_posts_of(sessions).items()):
+        if len(posts) < _LEAST_POSTS or len({session for session, _ in posts}) < _LEAST_SESSIONS:
+            continue
+        given = [(visit.kind or "", given_fields(visit.arguments)) for _, visit in posts]
+        names = {field_kind(name) for _, visit in posts for name in visit.arguments
+                 if name.startswith("form ") and not name.startswith(CHANGED)}.union(*(own for _, own in given))
+        fields[route] = {
+            name: sorted({kind for kind, own in given if name not in own})
+            if sum(name in own for _, own in given) >= _LEAST_POSTS else None for name in sorted(names)}
+    return fields
+
+
+class _FieldChoice(NamedTuple):
+    """How the values of a field part the forms that were posted to a route."""
+
+    parts: tuple[int, ...]
+    """Of each form the number of the first one with its value: of two fields that part them alike, one tells all."""
+    is_shared: bool
+    """Whether there are few values, and several sessions posted most of them."""
+    n_explained: int
+    """Forms that were answered as most with their value."""
+
+    @classmethod
+    def of(cls, name: str, posts: Sequence[tuple[int, SiteVisit]]) -> _FieldChoice:
+        sessions, answers = defaultdict[str, set[int]](set), defaultdict[str, Counter[str]](Counter)
+        first: dict[str, int] = {}
+        parts = []
+        for number, (session, visit) in enumerate(posts):
+            value = chosen(visit.arguments, name)
+            parts.append(first.setdefault(value, number))
+            sessions[value].add(session)
+            answers[value][_answer_of(visit)] += 1
+        n_shared = sum(len(each) > 1 for each in sessions.values())
+        return cls(tuple(parts), 1 < len(sessions) <= _N_CHOICES and n_shared >= _CHOSEN * len(sessions),
+                   sum(max(each.values()) for each in answers.values()))
+
+
+def _posts_of(sessions: Sequence[Sequence[SiteVisit]]) -> dict[str, list[tuple[int, SiteVisit]]]:
+    """Return the forms that were posted to each route, with the numbers of their sessions."""
+    posts: dict[str, list[tuple[int, SiteVisit]]] = defaultdict(list)
     for number, session in enumerate(sessions):
         for visit in session:
-            for name, value in visit.arguments.items() if visit.is_write else ():
-                if name.startswith("form "):
-                    values[visit.route, name][value].add(number)
-                    kinds[visit.route, name][value][f"{visit.kind} {mask_numbers(visit.values.get('location') or '')}"] += 1
-    choices: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
-    for (route, name), by_value in sorted(values.items()):
-        is_shared = sum(len(posted) > 1 for posted in by_value.values()) >= _CHOSEN * len(by_value)
-        if 1 < len(by_value) <= _N_CHOICES and is_shared:
-            n_explained = sum(max(each.values()) for each in kinds[route, name].values())
-            choices[route].append((-n_explained, len(by_value), name))
-    return {route: [name for *_, name in sorted(fields)[:_N_FIELDS]] for route, fields in choices.items()}
+            if visit.is_write:
+                posts[visit.route].append((number, visit))
+    return posts
+
+
+def _answer_of(visit: SiteVisit) -> str:
+    """Return the kind of an answer and where it leads, numbers aside."""
+    return f"{visit.kind} {mask_numbers(visit.values.get('location') or '')}"
 
 
 def mask_numbers(text: str) -> str:
@@ -462,10 +553,12 @@ def _keys(visit: SiteVisit, place: Place, context: SourceContext, choices: Mappi
 
 
 def _named(value: Value, context: SourceContext) -> list[str]:
-    """Return the patterns of one name that give a value, its spaces aside."""
+    """Return the patterns of one name that give a value, its spaces aside; those of the last look, which may lack it, last."""
     if not value or not (text := value.strip()):
         return []
-    return [value.replace(text, f"{MARK}{name}{MARK}") for name, argument in context.arguments.items() if argument == text]
+    names = sorted((name for name, argument in context.arguments.items() if argument == text),
+                   key=lambda name: name.startswith("look "))
+    return [value.replace(text, f"{MARK}{name}{MARK}") for name in names]
 
 
 def _counted(place: Place, visit: SiteVisit) -> Iterator[SiteSource]:
@@ -509,7 +602,7 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     _write(folder / "routes.json", dict(sorted(site.paths.items())))
     _write(folder / "templates.json", [[*key, plain_template(site.templates[key])] for key in sorted(site.templates)])
     _write(folder / "sources.json", {
-        "routes": names, "least_trust": learner.least_trust, "choices": learner.choices,
+        "routes": names, "least_trust": learner.least_trust, "choices": learner.choices, "fields": learner.fields,
         "places": [[numbers[route], kind, learner.places[route, kind]] for route, kind in sorted(learner.places)],
         "sources": [[numbers[key.route], key.kind, key.place, key.case,
                      [[trust, *source] for trust, source in sources[key]]]

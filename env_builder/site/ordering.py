@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from datetime import datetime
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
@@ -82,11 +82,15 @@ def are_alike(rows: Sequence[Element]) -> bool:
     return len(shapes) == 1 and rows[0].tag not in _LOOSE and not any("colspan" in row.attributes for row in rows)
 
 
-def share_fields(rows: Sequence[Element]) -> bool:
-    """Whether fields of several rows have one name: then the order in which they are sent would change."""
+def share_fields(rows: Sequence[Element], sent_twice: Container[str] | None = None) -> bool:
+    """Whether fields of several rows have one name: then the order in which they are sent would change.
+
+    `sent_twice`: names of which one form sent two; boxes of any other name are sent alone, and do not count. None: all do."""
     names = [{element.attributes["name"] for element in row.elements()
               if "name" in element.attributes and element.tag in ("input", "select", "textarea") and (
-                  element.attributes.get("type", "").lower() not in ("hidden", "submit"))} for row in rows]
+                  kind := element.attributes.get("type", "").lower()) not in ("hidden", "submit") and not (
+                  kind in ("checkbox", "radio") and sent_twice is not None and element.attributes["name"] not in sent_twice)}
+             for row in rows]
     return sum(map(len, names)) > len(set().union(*names))
 
 

@@ -21,6 +21,7 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
+    RecordKind,
     bad_row,
     epoch,
 )
@@ -240,4 +241,8 @@ def _guests(uid: str, log: list[tuple[int, dict[str, str]]], replied: set[tuple[
 
 APP = CompanyApp("calendar", claims, read, rank=45, advice=(
     (EVENT, "attendees", "Google Calendar push notifications, or the replies in the organizer's mailbox"),
+), kinds=(
+    RecordKind(EVENT, texts=("summary", "description", "location"), people=("attendees",),
+               follows=("modified", "sequence", "created")),
+    RecordKind(GUEST, part_of=EVENT),
 ))

@@ -18,6 +18,7 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
+    RecordKind,
     bad_row,
     epoch,
     first_row,
@@ -167,7 +168,7 @@ def _comment(key: str, row: dict[str, Any], file: ExportFile) -> Iterator[AppVer
         raise ValueError("a comment without a time")
     author = (history.get("createdBy") or version.get("by") or {}).get("accountId") or version.get("authorId")
     edited = microseconds(version.get("when") or version.get("createdAt")) if (version.get("number") or 1) > 1 else None
-    page = (row.get("container") or {}).get("id") or row.get("pageId")
+    page = (row.get("container") or {}).get("id") or row.get("pageId") or _last_part(row)
     fields = {"author": author, "created": epoch(born), "page": str(page) if page is not None else None}
     record = f"{file.path}#{key}"
     for field, value in fields.items():
@@ -175,8 +176,16 @@ def _comment(key: str, row: dict[str, Any], file: ExportFile) -> Iterator[AppVer
     yield AppVersion(COMMENT, key, "body", _body(row), born, 0, author, edited or BEGINNING, record)
 
 
+def _last_part(row: dict[str, Any]) -> str | None:
+    """Return the page's id at the end of the address under which an answer offers it unexpanded."""
+    return str((row.get("_expandable") or {}).get("container") or "").rpartition("/")[2] or None
+
+
 APP = CompanyApp("confluence", claims, read, rank=15, adopts=adopts, advice=(
     (PAGE, "labels", "Confluence webhooks: label_added, label_removed"),
     (COMMENT, "body", "Confluence webhooks: comment_updated, comment_removed"),
     (SPACE, "readers", "Confluence audit log: space permission changes"),
+), kinds=(
+    RecordKind(PAGE, texts=("title", "body"), place="wiki_space:{space}", follows=("version", "created")),
+    RecordKind(COMMENT, texts=("body",), place="wiki:{page}", answers="wiki:{page}", follows=("created",)),
 ))

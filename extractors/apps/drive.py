@@ -18,6 +18,7 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
+    RecordKind,
     UnreadPart,
     bad_row,
     epoch,
@@ -141,4 +142,6 @@ def _content(name: str, content: bytes) -> dict[str, Any]:
 
 APP = CompanyApp("drive", claims, read, rank=50, adopts=adopts, advice=(
     (DOCUMENT, "readers", "Google Drive activity API: permissionChange; SharePoint audit log"),
+), kinds=(
+    RecordKind(DOCUMENT, texts=("!*", "text"), follows=("modified",)),
 ))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from extractors.apps.version import BEGINNING, PRESENT, AppRow, AppVersion, CompanyApp, ExportFile, UnreadPart
+from extractors.apps.version import BEGINNING, PRESENT, AppRow, AppVersion, CompanyApp, ExportFile, RecordKind, UnreadPart
 from extractors.workspaces.repository import Commit, Repository, TreeFile
 from warehouse.errors import InputError
 
@@ -72,4 +72,7 @@ def _file(repository: Repository, key: str, new: TreeFile | None, at: int, numbe
                      BEGINNING, record)
 
 
-APP = CompanyApp("git", claims, read, rank=28)
+APP = CompanyApp("git", claims, read, rank=28, kinds=(
+    RecordKind(COMMIT, texts=("message",), follows=("authored",)),
+    RecordKind(FILE, texts=("text",), part_of=COMMIT),
+))

@@ -1,6 +1,7 @@
 """GitHub issues and pull requests with their timelines, as its REST API gives them.
 
-In: an issue or pull request with `timeline` inside, or lists of them. Sees: labels, assignees, reviewers, milestones, titles,
+In: an issue or pull request with `timeline` inside, or lists of them; timelines in files of their own, whose comments, or whose
+name, say the issue. Sees: labels, assignees, reviewers, milestones, titles,
 state and comments at any instant; `comments` and `updated` are computed from what is visible. Of a repository: its web address,
 the members that its issues and pull requests have in the API's answers, the digits of its instants; of a login: its type.
 Does not see, and says so: a body or a comment before its last edit.
@@ -11,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from extractors.apps.history import (
     FieldChange,
@@ -21,15 +22,17 @@ from extractors.apps.history import (
     scalar_versions,
     set_versions,
 )
-from extractors.apps.version import BEGINNING, AppRow, AppVersion, CompanyApp, ExportFile, bad_row, epoch, first_row
+from extractors.apps.version import BEGINNING, AppRow, AppVersion, CompanyApp, ExportFile, RecordKind, bad_row, epoch, first_row
 from extractors.formats.instants import microseconds
 
 ISSUE, COMMENT, REVIEW, REPOSITORY, USER = "gh", "gh_comment", "gh_review", "gh_repo", "gh_user"
 _HEAD = 20_000
-_REPOSITORY = re.compile(r"(?:github\.com|/repos)/([^/]+)/([^/]+)/(?:issues|pull|pulls)/\d+")
+_REPOSITORY = re.compile(r"(?:github\.com|/repos)/([^/]+)/([^/]+)(?:/(?:issues|pull|pulls)/\d+|$)")
 _PEOPLE = ("actor", "user", "assignee", "requested_reviewer")
 _WEB = re.compile(r"(https?://[^/]+/[^/]+/[^/]+)/(?:issues|pull|pulls)/\d+$")
 _FRACTION = re.compile(r"\.(\d+)")
+_MARKS = ("timeline", "pull_request", "html_url", "repository_url")
+_ISSUE = re.compile(r"/(?:issues|pull|pulls)/(\d+)(?=\D|$)")
 _LISTS = (("labeled", "unlabeled", "label", "name"), ("assigned", "unassigned", "assignee", "login"),
           ("review_requested", "review_request_removed", "requested_reviewer", "login"))
 """(event that adds, event that removes, member of the event, what identifies it)"""
@@ -40,10 +43,10 @@ def claims(file: ExportFile, siblings: frozenset[str]) -> bool:
     if not file.name.endswith((".json", ".jsonl")):
         return False
     head = file.content[:_HEAD] + file.content[-_HEAD:]
-    if b'"number"' not in head or b'"created_at"' not in head:
+    if b'"created_at"' not in head:
         return False
     row = first_row(file)
-    return "number" in row and "created_at" in row and ("timeline" in row or "pull_request" in row or "html_url" in row)
+    return _is_event(row) or ("number" in row and "created_at" in row and any(name in row for name in _MARKS))
 
 
 def read(files: list[ExportFile]) -> Iterator[AppRow]:
@@ -56,6 +59,9 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
             yield bad_row(file, "", error)
             continue
         rows += [(row, file) for row in (content if isinstance(content, list) else [content]) if isinstance(row, dict)]
+    rows, unclear = _with_timelines(rows)
+    for timeline in unclear:
+        yield bad_row(timeline.file, "", f"{len(timeline.events)} events of an issue that neither they nor the path tell")
     yield from _repositories(rows)
     yield from _users(rows)
     names = {full for row, file in rows if (full := _full_name(row, file)) is not None}
@@ -68,8 +74,52 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
             yield bad_row(file, str(row.get("number", "")), error)
 
 
+def _is_event(row: dict[str, Any]) -> bool:
+    """Return whether a row is an event of a timeline."""
+    return isinstance(row.get("event"), str) and "number" not in row and bool(_login(row.get("actor") or row.get("user")))
+
+
+class _Timeline(NamedTuple):
+    """The events of one issue, from a file of their own."""
+
+    file: ExportFile
+    events: list[dict[str, Any]]
+
+    def is_of(self, row: dict[str, Any], file: ExportFile) -> bool:
+        """Return whether the issue may be a row's: by the addresses in events, else by the last number in the file's path."""
+        addresses = " ".join(str(event.get(name) or "") for event in self.events for name in ("issue_url", "url"))
+        numbers = set(_ISSUE.findall(addresses)) or set(re.findall(r"\d+", self.file.path)[-1:])
+        repositories = set(re.findall(r"/repos/([^/]+/[^/]+)/", addresses))
+        return (numbers == {str(row["number"])} and _are_near(self.file.folder, file.folder)
+                and repositories <= {_full_name(row, file)})
+
+
+def _with_timelines(rows: list[tuple[dict[str, Any], ExportFile]]) -> tuple[list[tuple[dict[str, Any], ExportFile]],
+                                                                            list[_Timeline]]:
+    """Return the issues, each with the events that another file has of it, and the timelines that fit none, or several."""
+    timelines: dict[str, _Timeline] = {}
+    for row, file in rows:
+        if _is_event(row):
+            timelines.setdefault(file.path, _Timeline(file, [])).events.append(row)
+    issues = [(row, file) for row, file in rows if not _is_event(row)]
+    unclear = []
+    for timeline in timelines.values():
+        fitting = [index for index, (row, file) in enumerate(issues) if "timeline" not in row and timeline.is_of(row, file)]
+        if len(fitting) == 1:
+            row, file = issues[fitting[0]]
+            issues[fitting[0]] = {**row, "timeline": timeline.events}, file
+        else:
+            unclear.append(timeline)
+    return issues, unclear
+
+
+def _are_near(one: str, other: str) -> bool:
+    """Return whether two folders are one, or one lies in the other."""
+    return one == other or one.startswith(f"{other}/" if other else "") or other.startswith(f"{one}/" if one else "")
+
+
 def _full_name(row: dict[str, Any], file: ExportFile) -> str:
-    for name in ("html_url", "url"):
+    for name in ("html_url", "url", "repository_url"):
         match = _REPOSITORY.search(str(row.get(name) or ""))
         if match is not None:
             return f"{match[1]}/{match[2]}"
@@ -238,4 +288,8 @@ class _GitHubIssue:
 APP = CompanyApp("github", claims, read, rank=25, advice=(
     (ISSUE, "body", "GitHub webhooks: issues.edited, pull_request.edited"),
     (COMMENT, "body", "GitHub webhooks: issue_comment.edited"),
+), kinds=(
+    RecordKind(ISSUE, texts=("title", "body"), people=("assignee", "assignees", "reviewers"), place="gh_repo:{repo}",
+               follows=("updated", "comments", "number", "created", "closed")),
+    RecordKind(COMMENT, texts=("body",), place="gh:{issue}", answers="gh:{issue}", follows=("created",)),
 ))

@@ -1,16 +1,19 @@
 """Jira issues as its REST API gives them with `expand=changelog`: pages of a search, single issues, lists of issues.
 
-Sees: every field's changes in the changelog, comments and when each was last edited, names of custom fields (`field.json`),
-accounts, transitions between statuses, who may see a project. `updated` is computed from what is visible.
-Does not see, and says so: watchers, the text of a comment before its last edit, changes that a cut changelog lacks. Deleted
-issues and comments are not in an export at all.
+Sees: every field's changes in the changelog, comments and when each was last edited, names of custom fields (`field.json`, or
+`names` of a search), accounts (of the cloud by `accountId`, of a server by `name`), transitions between statuses, who may see a
+project. `updated` is computed from what is visible.
+Does not see, and says so: watchers, the text of a comment before its last edit, changes that a cut changelog lacks, and which
+field of its own a company changed where the changelog has a name that no list explains. Deleted issues and comments are not in
+an export at all.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from extractors.apps import jira_setup
 from extractors.apps.history import FieldChange, FieldSource, latest_versions, scalar_versions, set_versions
@@ -21,10 +24,12 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
+    RecordKind,
     UnreadPart,
     bad_row,
     epoch,
     first_row,
+    is_server_account,
     named_accounts,
 )
 from extractors.formats.instants import microseconds
@@ -37,6 +42,7 @@ _PLAIN = {"summary": "summary", "description": "description", "environment": "en
 _NAMED = {"issuetype": "type", "status": "status", "priority": "priority", "resolution": "resolution"}
 _PEOPLE = {"assignee": "assignee", "reporter": "reporter"}
 _LISTS = {"labels": "labels", "fixVersions": "fix_versions", "versions": "versions"}
+_IDENTITIES = ("accountId", "value", "name", "key", "id", "displayName")
 _LOGGED_AS = {"component": "components", "components": "components", "fix version": "fixVersions", "version": "versions",
               "link": "issuelinks", "issuetype": "issuetype", "issue type": "issuetype", "due date": "duedate"}
 """Names of fields in changelogs without `fieldId`."""
@@ -73,6 +79,7 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
             if adopts(file):
                 settings.append((part, file))
                 continue
+            names |= _listed_names(part)
             for row in _rows(part):
                 if "fields" in row and "key" in row:
                     issues[str(row["key"])] = (row, file)
@@ -92,11 +99,12 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
     for content, file in settings:
         yield from _configuration(content, file, [row for row, _ in issues.values()])
     columns = column_names(names)
+    listing = _Listing(columns, _ids_of(names), dict(_server_names([row for row, _ in issues.values()])))
     for key, name in names.items():
         setup.add_field(key, name, columns[key])
     for key, (row, file) in issues.items():
         try:
-            yield from _JiraIssue(row, file, columns).versions()
+            yield from _JiraIssue(row, file, listing).versions()
             setup.add_issue(row)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             yield bad_row(file, key, error)
@@ -106,6 +114,32 @@ def read(files: list[ExportFile]) -> Iterator[AppRow]:
 def _is_field(row: dict[str, Any]) -> bool:
     """Return whether a row defines a field of issues."""
     return str(row.get("id", "")).startswith("customfield_") or ("clauseNames" in row and isinstance(row.get("custom"), bool))
+
+
+def _listed_names(content: Any) -> dict[str, str]:
+    """Return id -> name of the company's own fields that a search's answer or an issue lists beside its rows."""
+    listed = content.get("names") if isinstance(content, dict) else None
+    rows = listed.items() if isinstance(listed, dict) else ()
+    return {key: str(name) for key, name in rows if key.startswith("customfield_")}
+
+
+def _ids_of(names: dict[str, str]) -> dict[str, str]:
+    """Return name, in small letters -> id of the only field of that name."""
+    shared = Counter(name.lower() for name in names.values())
+    return {name.lower(): key for key, name in names.items() if shared[name.lower()] == 1}
+
+
+def _server_names(rows: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield (key, name) of the accounts of a server: records name them, changelogs write the key."""
+    waiting: list[Any] = list(rows)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if is_server_account(value) and isinstance(value.get("key"), str):
+                yield value["key"], value["name"]
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
 
 
 def _rows(content: Any) -> list[dict[str, Any]]:
@@ -146,8 +180,22 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(each) for each in value]
     if isinstance(value, dict):
-        return next((value[name] for name in ("accountId", "value", "name", "key", "id") if value.get(name) is not None), value)
+        return next((value[name] for name in _IDENTITIES if value.get(name) is not None), value)
     return value
+
+
+def _as_number(change: FieldChange, last: Any) -> FieldChange:
+    """Return a change with numbers where the field holds one: changelogs write all values as texts."""
+    if not isinstance(last, (int, float)) or isinstance(last, bool):
+        return change
+    return change._replace(before=_number(change.before), after=_number(change.after))
+
+
+def _number(text: Any) -> Any:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return text
 
 
 def slug(name: str) -> str:
@@ -162,11 +210,22 @@ def column_names(names: dict[str, str]) -> dict[str, str]:
     return {key: own if own and is_unique else key for key, own in slugs.items()}
 
 
+class _Listing(NamedTuple):
+    """What lists of fields and accounts tell of names in issues."""
+
+    columns: dict[str, str]
+    """Id of a field of the company's own -> the field that holds it."""
+    ids: dict[str, str]
+    """Name of such a field, in small letters -> id."""
+    accounts: dict[str, str]
+    """Key of an account of a server -> its name."""
+
+
 class _JiraIssue:
     """One issue, and the versions of its fields."""
 
-    def __init__(self, row: dict[str, Any], file: ExportFile, columns: dict[str, str]) -> None:
-        self.row, self.fields, self.file, self.columns = row, row["fields"], file, columns
+    def __init__(self, row: dict[str, Any], file: ExportFile, listing: _Listing) -> None:
+        self.row, self.fields, self.file, self.listing = row, row["fields"], file, listing
         self.key = str(row["key"])
         created = microseconds(self.fields["created"])
         if created is None:
@@ -180,12 +239,22 @@ class _JiraIssue:
         is_cut = (changelog.get("total") or 0) > len(self.histories)
         self.guessed_until = (microseconds(self.histories[0]["created"]) or 0) if is_cut and self.histories else BEGINNING
         self.log: dict[str, list[tuple[int, int, str | None, dict[str, Any]]]] = {}
+        self.unnamed_until = BEGINNING
+        """The last change of a field of the company's own that no list names: any of them may have changed."""
         for history in self.histories:
+            at = microseconds(history["created"]) or 0
             for item in history.get("items") or ():
-                field = str(item.get("fieldId") or item.get("field"))
-                field = _LOGGED_AS.get(field.lower(), field)
-                self.log.setdefault(field, []).append((microseconds(history["created"]) or 0, int(history.get("id") or 0),
-                                                       plain(history.get("author")), item))
+                field = self.logged_field(item)
+                self.log.setdefault(field, []).append((at, int(history.get("id") or 0), plain(history.get("author")), item))
+                if item.get("fieldtype") == "custom" and not field.startswith("customfield_"):
+                    self.unnamed_until = max(self.unnamed_until, at)
+
+    def logged_field(self, item: dict[str, Any]) -> str:
+        """Return the field of issues that an item of the changelog is about; the item's own name where none is known."""
+        field = str(item.get("fieldId") or item.get("field"))
+        if item.get("fieldtype") == "custom":
+            return self.listing.ids.get(field.lower(), field)
+        return _LOGGED_AS.get(field.lower(), field)
 
     def source(self, field: str) -> FieldSource:
         """Return where versions of a field come from."""
@@ -206,7 +275,7 @@ class _JiraIssue:
             last = (fields.get(name) or {}).get("name")
             yield from self.scalar(field, last, self.changes(name, "toString"))
         for name, field in _PEOPLE.items():
-            yield from self.scalar(field, plain(fields.get(name)), self.changes(name, "to"))
+            yield from self.scalar(field, plain(fields.get(name)), self.people_changes(name))
         for name, field in _LISTS.items():
             last = plain(fields.get(name) or [])
             yield from set_versions(self.source(field), last, self.set_changes(name), self.guessed_until)
@@ -230,6 +299,12 @@ class _JiraIssue:
         for at, sequence, actor, item in self.log.get(name, ()):
             yield FieldChange(at, sequence, item.get(before), item.get(side), actor)
 
+    def people_changes(self, name: str) -> Iterator[FieldChange]:
+        """Yield the logged changes of a person, as records name the account."""
+        names = self.listing.accounts
+        for change in self.changes(name, "to"):
+            yield change._replace(before=names.get(change.before, change.before), after=names.get(change.after, change.after))
+
     def set_changes(self, name: str) -> Iterator[FieldChange]:
         """Yield the logged changes of a list: whole lists apart by blanks (labels), else one member at a time."""
         for at, sequence, actor, item in self.log.get(name, ()):
@@ -245,11 +320,14 @@ class _JiraIssue:
         for name, value in self.fields.items():
             if not name.startswith("customfield_"):
                 continue
-            field = self.columns.get(name, name)
+            field = self.listing.columns.get(name, name)
             last = plain(value)
             by_id = list(self.changes(name, "to"))
             changes = by_id if by_id and by_id[-1].after == last else list(self.changes(name, "toString"))
-            yield from self.scalar(field, last, changes)
+            if not changes and self.unnamed_until:
+                yield self.source(field).version(last, self.born, 0, self.reporter, self.unnamed_until)
+            else:
+                yield from self.scalar(field, last, (_as_number(change, last) for change in changes))
 
     def links(self) -> Iterator[AppVersion]:
         """Yield the versions of the issue's links: type and key."""
@@ -316,4 +394,9 @@ APP = CompanyApp("jira", claims, read, rank=20, adopts=adopts, advice=(
     (COMMENT, "body", "Jira webhooks: comment_updated, comment_deleted"),
     (ISSUE, "watchers", "Jira webhooks: issue_updated with watchers, or the audit log"),
     (PROJECT, "readers", "Jira audit log: permission scheme changes"),
+), kinds=(
+    RecordKind(ISSUE, texts=("summary", "description"), people=("assignee", "reporter"), place="jira_project:{project}",
+               answers="jira:{parent}",
+               follows=("updated", "resolved", "resolution", "number", "url", "key", "created", "watchers")),
+    RecordKind(COMMENT, texts=("body",), place="jira:{key}", answers="jira:{key}", follows=("updated", "created", "deleted")),
 ))

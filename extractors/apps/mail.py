@@ -26,6 +26,7 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
+    RecordKind,
     bad_row,
     epoch,
 )
@@ -290,4 +291,8 @@ def _decoded(part: Message) -> str:
 
 APP = CompanyApp("mail", claims, read, rank=40, advice=(
     (MAILBOX, "labels", "Gmail history API: labelsAdded, labelsRemoved, messagesDeleted"),
+), kinds=(
+    RecordKind(MAIL, texts=("subject", "body"), people=("to", "cc"), answers="mail_thread:{thread}",
+               follows=("date", "references", "name")),
+    RecordKind(MAILBOX, part_of=MAIL),
 ))

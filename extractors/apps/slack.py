@@ -21,6 +21,7 @@ from extractors.apps.version import (
     AppVersion,
     CompanyApp,
     ExportFile,
+    RecordKind,
     bad_row,
 )
 
@@ -316,4 +317,9 @@ APP = CompanyApp("slack", claims, read, rank=10, formats=("slack",), advice=(
     (CHANNEL, "members", "Slack Events API: member_joined_channel, member_left_channel"),
     (ACCOUNT, "status_text", "Slack Events API: user_change"),
     (ACCOUNT, "deleted", "Slack audit logs: user_deactivated"),
+), kinds=(
+    RecordKind(MESSAGE, texts=("text",), place="slack_channel:{channel}", answers="slack:{channel}/{thread_ts}",
+               follows=("edited",)),
+    RecordKind(CHANNEL, people=("members",), follows=("topic", "purpose")),
+    RecordKind(ACCOUNT, setting=True),
 ))

@@ -111,6 +111,27 @@ AppRow = AppVersion | UnreadPart | ExportFile
 """What readers emit; a file goes to the app that claims it, if that one is asked later."""
 
 
+class RecordKind(NamedTuple):
+    """How the records of a class take part in work."""
+
+    name: str
+    """The class."""
+    texts: tuple[str, ...] = ()
+    """Fields that hold words of people; of tables and files: what is new in them counts. A last `*` stands for any ending."""
+    people: tuple[str, ...] = ()
+    """Fields that hold accounts, one or several, whom a record is for."""
+    place: str = ""
+    """`class:{field}` of what it lies in (a channel, a project, a page); empty: nothing."""
+    answers: str = ""
+    """`class:{field}` of the record, or the thread, that it answers; empty: none."""
+    follows: tuple[str, ...] = ()
+    """Fields that follow from others and show no act by themselves: counters, times of changes."""
+    part_of: str = ""
+    """Class whose change at the same instant this one is a part of: the mailbox of a mail."""
+    setting: bool = False
+    """Whether it is what a company set up, not work: an account, a workflow."""
+
+
 @dataclass(frozen=True)
 class CompanyApp:
     """A product whose exports can be read: an entry point of the group `traceroom.apps`."""
@@ -128,6 +149,8 @@ class CompanyApp:
     """Log formats whose files this app reads too: they are logs and exports at once."""
     advice: tuple[tuple[str, str, str], ...] = ()
     """(entity class, field, event stream): which stream of events would tell the history of a field that exports lack."""
+    kinds: tuple[RecordKind, ...] = ()
+    """The classes of records whose changes are acts of people; one that is not listed has words in every text."""
 
 
 def epoch(at: int | None) -> float | None:
@@ -148,22 +171,27 @@ def all_of(entity_class: str, entity_id: str, fields: Iterable[tuple[str, Any]],
 
 
 def named_accounts(entity_class: str, rows: list[dict[str, Any]]) -> Iterator[AppVersion]:
-    """Yield a record for each account that rows name anywhere: `accountId` next to a name or an address."""
+    """Yield a record for each account that rows name anywhere: `accountId`, or the `name` of a server's account."""
     accounts: dict[str, tuple[Any, Any]] = {}
     waiting: list[Any] = list(rows)
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
-            if isinstance(value.get("accountId"), str):
-                name, address = accounts.get(value["accountId"], (None, None))
-                accounts[value["accountId"]] = (value.get("displayName") or name,
-                                                value.get("emailAddress") or value.get("email") or address)
+            key = value.get("accountId") or (value["name"] if is_server_account(value) else None)
+            if isinstance(key, str):
+                name, address = accounts.get(key, (None, None))
+                accounts[key] = (value.get("displayName") or name, value.get("emailAddress") or value.get("email") or address)
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
     for account, (name, address) in sorted(accounts.items()):
         yield AppVersion(entity_class, account, "display_name", name, BEGINNING)
         yield AppVersion(entity_class, account, "email", address, BEGINNING)
+
+
+def is_server_account(value: dict[str, Any]) -> bool:
+    """Return whether an object is a person as Jira's server edition gives one: no `accountId`, a login under `name`."""
+    return isinstance(value.get("name"), str) and isinstance(value.get("displayName"), str) and "accountId" not in value
 
 
 def bad_row(file: ExportFile, where: str, error: Exception | str) -> UnreadPart:

@@ -17,11 +17,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Set
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import polars as pl
-
-from extractors.outcomes.signals import Signal
 
 BASE_RATE = 0.6
 """Share of sessions taken to succeed before anything was seen."""
@@ -54,6 +52,19 @@ Key = tuple[str, int]
 """Group, and the side of its vote."""
 
 
+class VoteMeaning(Protocol):
+    """What a signal's votes are taken for (`extractors.outcomes.signals.Signal`)."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def weight(self) -> float: ...
+    @property
+    def graded(self) -> bool: ...
+    @property
+    def settled(self) -> bool: ...
+
+
 class Worth(NamedTuple):
     """What one side of a group's vote was found to be worth in a service."""
 
@@ -83,7 +94,7 @@ class _VotedSession(NamedTuple):
     """The anchor is among them, and the base rate with it."""
 
 
-def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[str, Signal],
+def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[str, VoteMeaning],
             reviews: Mapping[str, bool] | None = None) -> Combined:
     """Combine votes (session_id, name, vote) to probabilities of the sessions in `services` (session -> kind of service).
 

@@ -13,12 +13,12 @@ import polars as pl
 
 from extractors.outcomes.evidence import Evidence, votes
 
-_COMPLAINT = (
+COMPLAINT = (
     r"(?i)\b(?:not what i|that'?s (?:not|wrong)|this is (?:not|wrong)|isn'?t what|wasn'?t what|"
     r"didn'?t (?:work|help|do|ask)|doesn'?t (?:work|help)|not (?:working|helpful|resolved|right|correct)|"
     r"still (?:not|no|waiting|wrong)|wrong|useless|frustrat\w*|disappoint\w*|unacceptable|ridiculous|terrible|unhappy|"
     r"never ?mind|forget it|complain\w*)\b")
-_THANKS = r"(?i)\b(?:thanks|thank you|thx|cheers|appreciate|perfect|great|wonderful|awesome|excellent)\b"
+THANKS = r"(?i)\b(?:thanks|thank you|thx|cheers|appreciate|perfect|great|wonderful|awesome|excellent)\b"
 _BYE = r"(?i)\b(?:bye|goodbye|stop|exit|that'?s all|that is all|that'?s it|nothing else|have a (?:nice|good|great))\b"
 _HANDOVER = (
     r"(?i)\b(?:transfer(?:red|ring)?|escalat\w+|connect(?:ed|ing)? you|hand(?:ed|ing)? (?:you )?over|human agent|"
@@ -36,7 +36,7 @@ def unanswered(evidence: Evidence) -> pl.DataFrame:
     """-1 where the last turn is a call without a result, or words of the user that are no good-bye."""
     last = evidence.turns.group_by("session_id", maintain_order=True).last()
     dangling = (pl.col("kind") == "call") & pl.col("content").is_null()
-    closing = pl.col("content").str.contains(_THANKS) | pl.col("content").str.contains(_BYE)
+    closing = pl.col("content").str.contains(THANKS) | pl.col("content").str.contains(_BYE)
     waiting = (pl.col("kind") == "message") & (pl.col("role") == "user") & ~closing
     rows = last.filter((dangling | waiting).fill_null(False))
     return votes(rows, -1.0, "ends without an answer", pl.concat_list("turn_id"))
@@ -44,13 +44,13 @@ def unanswered(evidence: Evidence) -> pl.DataFrame:
 
 def complaint(evidence: Evidence) -> pl.DataFrame:
     """-1 where the user's last words complain or take something back."""
-    rows = _last_words(evidence).filter(pl.col("content").str.contains(_COMPLAINT))
+    rows = _last_words(evidence).filter(pl.col("content").str.contains(COMPLAINT))
     return votes(rows, -1.0, "the last words complain", pl.concat_list("turn_id"))
 
 
 def thanks(evidence: Evidence) -> pl.DataFrame:
     """+1 where the user's last words thank and don't complain."""
-    thankful = pl.col("content").str.contains(_THANKS) & ~pl.col("content").str.contains(_COMPLAINT)
+    thankful = pl.col("content").str.contains(THANKS) & ~pl.col("content").str.contains(COMPLAINT)
     return votes(_last_words(evidence).filter(thankful), 1.0, "the last words give thanks", pl.concat_list("turn_id"))
 
 

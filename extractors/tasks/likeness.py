@@ -50,6 +50,16 @@ def group_sessions(pieces: Pieces) -> np.ndarray:
     return drop_combinations(pieces, groups[owner])
 
 
+def group_rows(present: np.ndarray) -> np.ndarray:
+    """Group rows by their features, with one concentration of all features; numbers from 0, by first appearance.
+
+    `present`: rows x features, whether the row has the feature; each feature in few enough of the rows to tell them apart."""
+    weights = np.log((len(present) + 1) / np.maximum(present.sum(0), 1))
+    rows = (present * weights).astype(np.float32)
+    points = _directions(np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)))
+    return _settled(points, merge_groups(present, _communities(_nearest(points))))
+
+
 class _Cells(NamedTuple):
     """Which features the sampled sessions have, and how often."""
 

@@ -23,6 +23,7 @@ from pipelines.browser import (
     episodes,
     policies,
     reviews,
+    routines,
     shown,
     sites,
     trajectories,
@@ -57,6 +58,7 @@ class Browser:
     def overview(self, query: QueryParams) -> Row:
         return {"template": "overview", "numbers": self.library.once("overview", lambda: views.overview(self.library)),
                 "rooms": sites.rooms(self.library), "has_company": companies.has_company(self.library),
+                "has_work": routines.has_work(self.library),
                 "largest": views.families(self.library, {}).rows[:8],
                 "waiting": corrections.waiting(self.library, self.corrections),
                 "is_running": (self.out / progress.NAME).is_file()}
@@ -64,6 +66,10 @@ class Browser:
     def company(self, query: QueryParams) -> Row:
         """Show the company whose exports the run has read, at an instant."""
         return {"template": "company", "query": query, **companies.company_at(self.library, query)}
+
+    def work(self, query: QueryParams) -> Row:
+        """Show the kinds of work that people did, one of them, or a piece of work."""
+        return routines.work_page(self.library, query)
 
     def families(self, query: QueryParams) -> Row:
         return {"template": "families", "page": views.families(self.library, query, query.get("after")), "query": query,
@@ -276,7 +282,8 @@ class Browser:
 
 
 PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
-    "/": Browser.overview, "/company": Browser.company, "/families": Browser.families, "/family": Browser.family,
+    "/": Browser.overview, "/company": Browser.company, "/work": Browser.work,
+    "/families": Browser.families, "/family": Browser.family,
     "/sessions": Browser.sessions,
     "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/check": Browser.check,
     "/environment": Browser.environment, "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,

@@ -231,7 +231,7 @@ def _values(events: pl.DataFrame, versions: Sequence[AppVersion]) -> list[FieldV
         rows.append(FieldValue(
             position=position, entity_class=version.entity_class, entity_id=orjson.loads(text)["id"], field=version.field,
             value=_text(next(iter(after.values()))), changed_at=version.at, actor=actor, guessed_until=version.guessed_until,
-            record=record))
+            record=record, sequence=version.sequence))
     return rows
 
 

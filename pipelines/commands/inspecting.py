@@ -21,12 +21,10 @@ from pipelines.screen import data, lines, many, printable, say, table, tell_chan
 from warehouse.errors import InputError, Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from env_builder.runtime.company import CompanyWorld
     from extractors.field_uses import FieldReading
     from extractors.reading import Reading
-    from pipelines.inspection.company import StoredCompany
     from pipelines.settings import Settings
 
 TOKEN = "TRACEROOM_UI_TOKEN"
@@ -50,7 +48,8 @@ Calls = Annotated[Path | None, typer.Option(
 def show(
     what: Annotated[str | None, typer.Argument(
         help="`world`: the company whose apps' exports were read, as it stood at an instant. `answers`: what its tools "
-             "would have answered to --calls. `people`: the accounts of each person. Default: the funnel.",
+             "would have answered to --calls. `people`: the accounts of each person. `work`: the kinds of work that people "
+             "did; with --json a line for each piece of work. Default: the funnel.",
         show_default=False)] = None,
     out: Out = "out",
     rejected: Annotated[bool, typer.Option("--rejected", help="List every rejected row, with file and line.")] = False,
@@ -76,9 +75,7 @@ def show(
     from pipelines.inspection import summary
 
     if what is not None:
-        from pipelines.inspection.company import company_at
-
-        _show_company(what, partial(company_at, logs or [], out), at, person, unread, calls, json)
+        _show_company(what, logs or [], out, at, person, unread, calls, json)
         return
     settings = summary.out_of(out)
     if services:
@@ -94,6 +91,12 @@ def show(
     if stage and stage not in stages:
         raise Missing.named("stage", stage, stages)
     rows = [row for row in rows if stage in (None, row["stage"])]
+    _show_funnel(settings, rows, stage, rejected, json)
+
+
+def _show_funnel(settings: Settings, rows: list[dict[str, Any]], stage: str | None, rejected: bool, json: bool) -> None:
+    from pipelines.inspection import summary
+
     if json:
         data(rows)
     elif rejected:
@@ -109,12 +112,28 @@ def show(
         say("No row was rejected." if rejected else "The funnel is empty.")
 
 
-def _show_company(what: str, company: Callable[[], StoredCompany], at: str | None, person: str | None, unread: bool,
+def _show_work(logs: list[Path], out: str, json: bool) -> None:
+    from pipelines.inspection.work import item_lines, work_at
+
+    book = work_at(logs, out)
+    if json:
+        lines(item_lines(book))
+    else:
+        rows = [kind.summary() for kind in book.kinds()]
+        table(many(len(rows), "kind of work", "kinds of work"), rows,
+              right=("items", "median_hours", "succeeded", "failed", "undecided"))
+
+
+def _show_company(what: str, logs: list[Path], out: str, at: str | None, person: str | None, unread: bool,
                   calls: Path | None, json: bool) -> None:
     from pipelines.inspection import company as views
 
+    company = partial(views.company_at, logs, out)
+    if what == "work":
+        _show_work(logs, out, json)
+        return
     if what not in ("world", "answers", "people"):
-        raise Missing.named("view", what, ("answers", "people", "world"))
+        raise Missing.named("view", what, ("answers", "people", "work", "world"))
     if what == "answers":
         lines(views.answers(company(), calls))
     elif what == "people":

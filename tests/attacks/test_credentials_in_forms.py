@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pipelines.running.run import run
 from pipelines.settings import Settings
 from tests.attacks.report import Report
@@ -43,5 +45,6 @@ def attack(folder: Path, share: float) -> Report:
     return Report(6 * 4, tuple(problems), {"credentials_left": float(len(problems))})
 
 
+@pytest.mark.slow
 def test_no_credential_of_a_form_is_stored(tmp_path: Path) -> None:
     assert attack(tmp_path, 0.01).problems == ()

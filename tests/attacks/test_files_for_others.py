@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.attacks.report import Report
 from tests.command_line import process
 from tests.pipelines.conftest import LAMP_SHOP
@@ -39,5 +41,6 @@ def attack(folder: Path, share: float) -> Report:
     return Report(len(paths), tuple(open_paths), {"readable_by_others": float(len(open_paths))})
 
 
+@pytest.mark.slow
 def test_others_can_read_nothing_that_a_command_writes(tmp_path: Path) -> None:
     assert attack(tmp_path, 0.01).problems == ()

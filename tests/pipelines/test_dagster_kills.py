@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 import yaml
-from dagster import AssetKey, DagsterInstance, DagsterRun, DagsterRunStatus
-from dagster._core.execution.backfill import PartitionBackfill
+from dagster import AssetKey, DagsterInstance, DagsterRun, DagsterRunStatus, RunsFilter
+from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, PartitionBackfill
 from dagster._core.instance.ref import InstanceRef
 
 from pipelines.dagster_assets.assets import key_of
@@ -86,9 +86,22 @@ def working_run(started: psutil.Process) -> tuple[psutil.Process, list[psutil.Pr
     return None
 
 
-def retried(instance: DagsterInstance) -> DagsterRun | None:
-    """Return the run that was started in place of a dead one, once it ended."""
-    return next((run for run in instance.get_runs() if "dagster/retry_number" in run.tags and run.is_finished), None)
+def ended(instance: DagsterInstance, backfill: str) -> bool:
+    """Return whether a backfill came to its end, one way or the other."""
+    return instance.get_backfill(backfill).status in BULK_ACTION_TERMINAL_STATUSES
+
+
+def finished(instance: DagsterInstance) -> list[DagsterRun]:
+    """Return the runs that ended well."""
+    return instance.get_runs(RunsFilter(statuses=[DagsterRunStatus.SUCCESS]))
+
+
+def start(instance: DagsterInstance, name: str) -> None:
+    """Ask the daemon for the fortnight."""
+    instance.add_backfill(PartitionBackfill.from_asset_partitions(
+        backfill_id=name, asset_graph=defs.resolve_asset_graph(), partition_names=DAYS, asset_selection=KEYS,
+        backfill_timestamp=time.time(), tags={}, dynamic_partitions_store=instance, all_partitions=False, title=None,
+        description=None, run_config=None))
 
 
 @pytest.mark.slow
@@ -96,19 +109,25 @@ def retried(instance: DagsterInstance) -> DagsterRun | None:
 def test_a_backfill_whose_worker_is_killed_is_finished(tmp_path: Path) -> None:
     part_of_sample(tmp_path / "inbox")
     with daemon(tmp_path) as (started, instance):
-        instance.add_backfill(PartitionBackfill.from_asset_partitions(
-            backfill_id="fortnight", asset_graph=defs.resolve_asset_graph(), partition_names=DAYS, asset_selection=KEYS,
-            backfill_timestamp=time.time(), tags={}, dynamic_partitions_store=instance, all_partitions=False, title=None,
-            description=None, run_config=None))
+        start(instance, "fortnight")
         worker, below = eventually(lambda: working_run(started), "a step in a process")
         worker.kill()
         eventually(lambda: not any(each.is_running() for each in below), "the end of the orphans", 30)
 
-        # The runs are judged, not the backfill: Dagster may look at a dead run before it is marked to be tried again.
-        again = eventually(lambda: retried(instance), "the end of the second run")
-        states = [(run.status, run.tags.get("dagster/retry_number")) for run in instance.get_runs()]
-        assert again.status is DagsterRunStatus.SUCCESS, (states, (tmp_path / "log").read_text()[-3000:])
-        assert sorted(status.value for status, _ in states) == ["FAILURE", "SUCCESS"], states
+        # Dagster marks a dead run as failed before it marks it to be tried again, and ends a backfill that it looks at
+        # between the two; a run of an ended backfill is not tried again. Then the backfill is asked for once more, as a
+        # person would (docs/pipeline.md): it must not wait for what the dead run held.
+        eventually(lambda: finished(instance) or ended(instance, "fortnight"), "the end of the backfill")
+        if not finished(instance):
+            start(instance, "again")
+        try:
+            eventually(lambda: finished(instance) and all(run.is_finished for run in instance.get_runs()),
+                       "the end of the second run")
+        finally:
+            states = [(run.status.value, run.tags) for run in instance.get_runs()]
+            print(states, (tmp_path / "log").read_text()[-3000:])
+        statuses = sorted(status for status, _ in states)
+        assert statuses[:2] == ["FAILURE", "SUCCESS"] and len(statuses) < 4, "the killed run alone failed"
         assert instance.get_materialized_partitions(AssetKey(["core", "sessions"])) == set(DAYS)
     with Store.open(tmp_path / "out" / "warehouse.duckdb") as store:
         assert store.count("core.sessions") == 20

@@ -68,6 +68,7 @@ def test_what_six_readers_would_take_fits_the_setting(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only /proc says what processes hold")
+@pytest.mark.slow
 def test_a_stage_that_needs_more_ends_with_a_sentence_and_the_next_run_goes_on(tmp_path: Path) -> None:
     logs, out = tmp_path / "logs.jsonl", tmp_path / "out"
     logs.write_text("".join(map(session, range(10))))

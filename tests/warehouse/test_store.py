@@ -35,6 +35,7 @@ TABLES = {
     "mart.site_rooms": records.SiteRoomRow, "mart.site_work": records.SiteWorkRow,
     "core.versions": records.FieldValue, "mart.company_rooms": records.CompanyRoomRow,
     "core.accounts": records.PersonAccount,
+    "core.work_events": records.WorkEventRow, "mart.work_items": records.WorkItemRow,
     "mart.site_steps": records.SiteStepRow,
     "mart.code_rooms": records.CodeRoomRow, "mart.code_verdicts": records.CodeVerdict,
     "mart.services": records.Service, "mart.worlds": records.SessionWorld,

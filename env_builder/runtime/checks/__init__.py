@@ -30,7 +30,8 @@ OWN = {
     "declined": "conduct:DeclinedCheck", "not_denied": "conduct:NotDeniedCheck", "honeypot": "conduct:HoneypotCheck",
     "sql": "querying:SqlCheck", "file": "states:FileCheck", "process": "states:ProcessCheck", "judge": "judging:JudgeCheck",
     "combine": "combining:CombineCheck", "verified": "verified:VerifiedCheck", "confined": "ledger:ConfinedCheck",
-    "lineage": "ledger:LineageCheck", "listed": "ledger:ListedCheck",
+    "lineage": "ledger:LineageCheck", "listed": "ledger:ListedCheck", "record": "records:RecordCheck",
+    "bounded": "records:BoundedCheck", "preceded": "records:PrecededCheck", "withheld": "records:WithheldCheck",
 }
 """The registry of our own kinds: name -> module here and class in it."""
 

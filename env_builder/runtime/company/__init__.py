@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from .desk import UNDECIDED, CompanyDesk, DeskStart, ProductRefusal, Undecided
+from .desk import UNDECIDED, CompanyDesk, DeskStart, PossibleWrite, ProductRefusal, Undecided, UnwordedRefusal
+from .ongoing import OngoingWorld
 from .sight import PersonSight
+from .supposing import open_what_may_follow
 from .world import PRESENT, CompanyState, CompanyWorld, FieldState, FieldVersion, VersionLike
 
 __all__ = ["PRESENT", "UNDECIDED", "CompanyDesk", "CompanyState", "CompanyWorld", "DeskStart", "FieldState", "FieldVersion",
-           "PersonSight", "ProductRefusal", "Undecided", "VersionLike"]
+           "OngoingWorld", "PersonSight", "PossibleWrite", "ProductRefusal",
+           "Undecided", "UnwordedRefusal", "VersionLike", "open_what_may_follow"]

@@ -27,7 +27,8 @@ class PersonSight:
 
     def __init__(self, state: CompanyState, address: str, is_stranger: bool = False) -> None:
         self.address = address.strip().lower()
-        self._state = state
+        self._state, self._is_stranger = state, is_stranger
+        self._later: dict[int, PersonSight] = {}
         self._visible: dict[str, tuple[str, ...]] = {}
         self.memory: dict[str, Any] = {}
         """What tools computed of the beginning alone, by name (`CompanyDesk.of_start`)."""
@@ -62,7 +63,17 @@ class PersonSight:
             "sheet": lambda key: guess("sheet", key, "readers"),
             "jira": lambda key: guess("jira_project", str(guess("jira", key, "project")), "readers"),
             "wiki": lambda key: guess("wiki_space", str(guess("wiki", key, "space")), "readers"),
+            "jira_project": lambda key: guess("jira_project", key, "readers"),
+            "wiki_space": lambda key: guess("wiki_space", key, "readers"),
         }
+
+    def at(self, state: CompanyState) -> PersonSight:
+        """Return what the person can see in another state of the same episodes; computed once."""
+        later = self._later.get(state.instant)
+        if later is None:
+            later = self._later[state.instant] = PersonSight(state, self.address, self._is_stranger)
+            later._later = self._later
+        return later
 
     def sees(self, entity_class: str, entity_id: str) -> bool:
         """Return whether the person could see a record."""

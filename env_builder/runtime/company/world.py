@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 PRESENT = "$present"
@@ -75,14 +75,16 @@ class CompanyWorld:
 
     def __init__(self, versions: Iterable[VersionLike]) -> None:
         self.versions: list[VersionLike] = sorted(versions, key=lambda version: version.at)
-        self._instants = [version.at for version in self.versions]
+        self.instants = [version.at for version in self.versions]
+        """Of each version."""
         self.slots: dict[tuple[str, str], dict[str, int]] = {}
         """(class, id) -> field -> number of the field."""
         self.ids: dict[str, list[str]] = {}
         """Class -> ids, in the order of their first versions."""
         self.births: dict[tuple[str, str], int] = {}
         """(class, id) -> instant of the record's first version."""
-        self._slot_of: list[int] = []
+        self.slot_of: list[int] = []
+        """Number of the field of each version."""
         count = 0
         for version in self.versions:
             key = (version.entity_class, version.entity_id)
@@ -95,7 +97,7 @@ class CompanyWorld:
             if slot is None:
                 slot = fields[version.field] = count
                 count += 1
-            self._slot_of.append(slot)
+            self.slot_of.append(slot)
         self._n_slots = count
         self._values: dict[int, list[Any]] = {}
         """Number of a field -> all values that it ever had."""
@@ -111,7 +113,7 @@ class CompanyWorld:
         """Return whether every field of a record had one value alone, known from the beginning."""
         if not self._counts:
             self._counts = [0] * self._n_slots
-            for version, slot in zip(self.versions, self._slot_of, strict=True):
+            for version, slot in zip(self.versions, self.slot_of, strict=True):
                 self._counts[slot] += 2 if version.guessed_until > version.at else 1
         return all(self._counts[slot] == 1 for slot in self.slots.get((entity_class, entity_id), {}).values())
 
@@ -145,7 +147,7 @@ class CompanyWorld:
 
     def _values_of_fields(self) -> dict[int, list[Any]]:
         if not self._values:
-            for version, slot in zip(self.versions, self._slot_of, strict=True):
+            for version, slot in zip(self.versions, self.slot_of, strict=True):
                 self._values.setdefault(slot, []).append(version.value)
         return self._values
 
@@ -165,17 +167,32 @@ class CompanyWorld:
 
     def at(self, instant: int) -> CompanyState:
         """Return the state at `instant` (microseconds since 1970 UTC), what changed at that very instant included."""
+        return CompanyState(self, instant, self.latest(instant))
+
+    def latest(self, instant: int, hidden: Collection[int] = ()) -> list[int]:
+        """Return for each slot the place of its last version at `instant`, as `CompanyState` takes them.
+
+        `hidden`: places of versions that count as if they had never been."""
         latest = [_NONE] * self._n_slots
-        for index, slot in enumerate(self._slot_of[:bisect_right(self._instants, instant)]):
-            latest[slot] = index
-        return CompanyState(self, instant, latest)
+        for index, slot in enumerate(self.slot_of[:bisect_right(self.instants, instant)]):
+            if index not in hidden:
+                latest[slot] = index
+        return latest
 
 
 class CompanyState:
     """The world at an instant."""
 
-    def __init__(self, world: CompanyWorld, instant: int, latest: list[int]) -> None:
-        self.world, self.instant, self._latest = world, instant, latest
+    def __init__(self, world: CompanyWorld, instant: int, latest: list[int], unborn: Collection[tuple[str, str]] = ()) -> None:
+        """`unborn`: (class, id) of records that never come to be in this world."""
+        self.world, self.instant, self._latest, self._unborn = world, instant, latest, unborn
+
+    def with_later(self, changes: Iterable[int], instant: int, unborn: Collection[tuple[str, str]]) -> CompanyState:
+        """Return the state after some of the world's later changes (their places in `CompanyWorld.versions`, in order)."""
+        latest = list(self._latest)
+        for index in changes:
+            latest[self.world.slot_of[index]] = index
+        return CompanyState(self.world, instant, latest, unborn)
 
     def ids(self, entity_class: str) -> Iterator[str]:
         """Yield the ids of the records of a class that existed, oldest first."""
@@ -184,7 +201,7 @@ class CompanyState:
     def exists(self, entity_class: str, entity_id: str) -> bool:
         """Return whether a record existed."""
         name = (entity_class, entity_id)
-        if self.world.births.get(name, self.instant + 1) > self.instant:
+        if self.world.births.get(name, self.instant + 1) > self.instant or (self._unborn and name in self._unborn):
             return False
         slot = self.world.slots[name].get(PRESENT)
         present = None if slot is None else self._version(slot)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..company import CompanyDesk, ProductRefusal, Undecided
-from .mailboxes import NewMail, send
+from .mailboxes import MAIL, MAILBOX, NewMail, send
 from .tools import OfficeTool
 
 SERVER, PRODUCT = "google-workspace-mcp", "calendar_events"
@@ -80,11 +80,15 @@ def modify_event(desk: CompanyDesk, arguments: Arguments) -> str:
     if desk.value(EVENT, key, "organizer") != desk.address:
         own = [answer for address, answer in guests or () if address == desk.address and answer]
         if changes or not own:
-            raise Undecided("whether guests may change this event is not on record")
-        desk.write(GUEST, f"{key}|{desk.address}", answer=own[0])
+            desk.doubt("whether guests may change this event is not on record")
+            _change(desk, key, changes, guests)
+            _notify(desk, key, UPDATE)
+        for answer in own[:1]:
+            desk.write(GUEST, f"{key}|{desk.address}", answer=answer)
     else:
         _change(desk, key, changes, guests)
         _notify(desk, key, UPDATE)
+    desk.acted()
     summary = desk.value(EVENT, key, "summary")
     return f"Successfully modified event '{summary}' (ID: {key.removesuffix(_GOOGLE)}) for {desk.address}."
 
@@ -94,7 +98,8 @@ def delete_event(desk: CompanyDesk, arguments: Arguments) -> str:
     calendar = _own_calendar(desk, arguments)
     key = _event(desk, str(arguments["event_id"]))
     if desk.value(EVENT, key, "organizer") != desk.address:
-        raise Undecided("how this calendar takes a guest's removal of an event is not on record")
+        desk.doubt("how this calendar takes a guest's removal of an event is not on record")
+        desk.write(GUEST, f"{key}|{desk.address}", answer="DECLINED")
     desk.write(EVENT, key, status="CANCELLED", modified=float(int(desk.now)),
                sequence=int(desk.value(EVENT, key, "sequence") or 0) + 1)
     _notify(desk, key, CANCELLATION)
@@ -118,7 +123,7 @@ def _change(desk: CompanyDesk, key: str, changes: dict[str, Any], guests: list[t
 def _own_calendar(desk: CompanyDesk, arguments: Arguments) -> str:
     calendar = str(arguments.get("calendar_id") or "primary")
     if calendar.lower() not in ("primary", desk.address):
-        raise Undecided(f"the exports do not tell who may read the calendar {calendar!r}")
+        desk.doubt(f"the exports do not tell who may read the calendar {calendar!r}")
     return calendar
 
 
@@ -229,10 +234,11 @@ def _guests(value: Any) -> list[tuple[str, str]]:
     return [guest for guest in guests if guest[0]]
 
 
+_WRITTEN = (EVENT, GUEST, MAIL, MAILBOX)
 TOOLS: dict[str, OfficeTool] = {
     "list_calendars": OfficeTool(list_calendars),
     "get_events": OfficeTool(get_events),
-    "create_event": OfficeTool(create_event, writes=True),
-    "modify_event": OfficeTool(modify_event, writes=True),
-    "delete_event": OfficeTool(delete_event, writes=True),
+    "create_event": OfficeTool(create_event, writes=_WRITTEN),
+    "modify_event": OfficeTool(modify_event, writes=_WRITTEN),
+    "delete_event": OfficeTool(delete_event, writes=_WRITTEN),
 }

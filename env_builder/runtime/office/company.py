@@ -4,7 +4,8 @@ In: of the app's folder versions.jsonl (a row a value that a field took: `FieldV
 "accounts"}), conventions.json, inhouse.json (tools learnt from recorded calls; may be absent), schemas.jsonl (descriptors of
 the tools); who acts (identities.py: a session -> the person's address); the option `products` of the manifest's row: the
 products whose tools are offered. Out: an app. Its products share one desk, so that an act in one can move another.
-An answer that depends on what the exports do not tell has the tier `unknown` and changes nothing.
+An answer that depends on what the exports do not tell has the tier `unknown`. What such a call may have written is open
+from then on: answers that depend on it are unknown until it is written again.
 """
 
 from __future__ import annotations
@@ -15,12 +16,24 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..apps import App, AppState, Name, Start
 from ..apps.identities import AGENT, SessionUsers
 from ..canonical import canonical
-from ..company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, PersonSight, ProductRefusal, Undecided
+from ..company import (
+    CompanyDesk,
+    CompanyWorld,
+    DeskStart,
+    FieldVersion,
+    OngoingWorld,
+    PersonSight,
+    ProductRefusal,
+    Undecided,
+    UnwordedRefusal,
+    open_what_may_follow,
+)
+from ..company.following import ACROSS, follow
 from ..files import rows_of
 from ..records import Result
 from ..schemas import Schema, refusal
@@ -50,7 +63,8 @@ def load(folder: Path, row: Mapping[str, Any], users: SessionUsers) -> CompanySu
     conventions = json.loads((folder / CONVENTIONS).read_bytes())
     schemas = {tool["name"]: tool["inputSchema"] for tool in rows_of(folder / SCHEMAS)} if (folder / SCHEMAS).exists() else {}
     induced = json.loads((folder / INHOUSE).read_bytes()) if (folder / INHOUSE).exists() else None
-    return CompanySuite(row["name"], world, accounts, users, row.get("products", PRODUCTS), conventions, induced, schemas)
+    return CompanySuite(row["name"], CompanySetup(world, accounts, users, row.get("products", PRODUCTS), conventions, induced,
+                                                  schemas, row.get("world_goes_on", {})))
 
 
 def tools_of(products: Sequence[str]) -> dict[str, OfficeTool]:
@@ -63,35 +77,54 @@ def tools_of(products: Sequence[str]) -> dict[str, OfficeTool]:
     return tools
 
 
+class CompanySetup(NamedTuple):
+    """What a company's apps are made of."""
+
+    world: CompanyWorld
+    accounts: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    """Address of a person -> class of accounts -> id."""
+    users: SessionUsers = SessionUsers({})
+    products: Sequence[str] = PRODUCTS
+    conventions: Mapping[str, Any] = MappingProxyType({})
+    induced: Mapping[str, Any] | None = None
+    """The company's own tools, as calls teach them; None: there are none."""
+    schemas: Mapping[str, Schema] = MappingProxyType({})
+    """Tool -> JSON Schema of its arguments; a call that breaks it is refused."""
+    world_goes_on: Mapping[str, Collection[str]] = MappingProxyType({})
+    """Task in whose episodes other work goes on -> what belongs to its own work: records (`class:id`), or source records."""
+
+
 class CompanySuite(App):
     """The apps of a company over time."""
 
-    def __init__(self, name: str, world: CompanyWorld, accounts: Mapping[str, Mapping[str, str]], users: SessionUsers,
-                 products: Sequence[str], conventions: Mapping[str, Any], induced: Mapping[str, Any] | None = None,
-                 schemas: Mapping[str, Schema] = MappingProxyType({})) -> None:
-        """`schemas`: tool -> JSON Schema of its arguments; a call that breaks it is refused."""
+    def __init__(self, name: str, setup: CompanySetup) -> None:
         self.name = name
-        self.world = world
-        self.schemas = {tool: {"additionalProperties": False, **schema} for tool, schema in schemas.items()}
-        self.folders = (drive_folder.FOLDER,) if "drive" in products else ()
-        self.tools = {**(tools_from(induced) if induced else {}), **tools_of(products),
+        self.world = setup.world
+        self.schemas = {tool: {"additionalProperties": False, **schema} for tool, schema in setup.schemas.items()}
+        self.folders = (drive_folder.FOLDER,) if "drive" in setup.products else ()
+        self.tools = {**(tools_from(setup.induced) if setup.induced else {}), **tools_of(setup.products),
                       **(drive_folder.TOOLS if self.folders else {})}
         self.answers: Collection[str] = frozenset(self.tools)
         self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
         self.explained = self.writes
-        self._accounts, self._users, self._conventions = accounts, users, conventions
-        self._starts: dict[tuple[str | None, str], DeskStart] = {}
+        self._setup = setup
+        self.rules: Sequence[Mapping[str, Any]] = setup.conventions.get(ACROSS, {}).get("rules", ())
+        """What follows in other apps (`company/following.py`)."""
+        self._starts: dict[tuple[str | None, str, str | None], DeskStart] = {}
 
     def reset(self, start: Start) -> CompanyEpisode:
-        return CompanyEpisode(self, CompanyDesk(self.start_of(start.instant, self._users.user_of(start))))
+        return CompanyEpisode(self, CompanyDesk(self.start_of(start.instant, self._setup.users.user_of(start), start.task_id)))
 
-    def start_of(self, instant: str | None, address: str) -> DeskStart:
+    def start_of(self, instant: str | None, address: str, task_id: str | None = None) -> DeskStart:
         """Return the beginning of the episodes of one person at an ISO instant. Errors: LookupError, ValueError."""
-        begun = self._starts.get((instant, address))
+        own = self._setup.world_goes_on.get(task_id) if task_id is not None else None
+        key = (instant, address, task_id if own is not None else None)
+        begun = self._starts.get(key)
         if begun is None:
             state = self.world.at(_LATEST if instant is None else _microseconds(instant))
-            begun = self._starts[instant, address] = DeskStart(
-                state, address, self._accounts, PersonSight(state, address, address == AGENT), self._conventions)
+            begun = self._starts[key] = DeskStart(
+                state, address, self._setup.accounts, PersonSight(state, address, address == AGENT), self._setup.conventions,
+                goes_on=None if own is None else OngoingWorld(state, own))
         return begun
 
 
@@ -111,16 +144,27 @@ class CompanyEpisode(AppState):
         wrong = refusal(schema, _coerced(schema, arguments), "the arguments") if schema is not None else None
         if wrong:
             return Result(f"Input validation error: {wrong}", True, "derived")
+        self.desk.go_on()
         before = self.desk.snapshot()
+        rules = self._app.rules if own.writes else ()
+        earlier = self.desk.fork() if rules else self.desk
         try:
             answer = own.answer(self.desk, arguments)
         except ProductRefusal as refused:
             self.desk.restore(before)
+            self.desk.tick(False)
             return Result(str(refused), True, "derived")
         except Undecided as gap:
             self.desk.restore(before)
+            if own.writes and not isinstance(gap, UnwordedRefusal):
+                classes = {*own.writes, *(rule["effect"]["kind"].partition("/")[0] for rule in rules)}
+                open_what_may_follow(self.desk, lambda desk: own.answer(desk, arguments), frozenset(classes),
+                                     lambda desk, earlier: follow(desk, earlier, rules))
+            self.desk.tick(bool(own.writes) and not isinstance(gap, UnwordedRefusal))
             return Result(f"unknown: {gap}", True, "unknown")
-        self.desk.n_acts += own.writes
+        if rules:
+            follow(self.desk, earlier, rules)
+        self.desk.tick(bool(own.writes))
         return Result(answer, False, "derived")
 
     def snapshot(self) -> Any:

@@ -26,7 +26,7 @@ from .tools import OfficeTool
 
 SERVER = "mcp-atlassian-confluence"
 PRODUCT = "confluence"
-PAGE, COMMENT, SPACE, ACCOUNT = "wiki", "wiki_comment", "wiki_space", "wiki_user"
+PAGE, COMMENT, SPACE, ACCOUNT, LABEL = "wiki", "wiki_comment", "wiki_space", "wiki_user", "wiki_label"
 SEARCH_FIELDS = ("id", "title", "space", "version")
 _PAGE_IN_PATH = re.compile(r"(?:^|/)pages/([0-9]+)(?:/|$|\?)|[?&]pageId=([0-9]+)")
 _MARKUP = re.compile(r"<!--.*?-->|<[^>]*>", re.DOTALL)
@@ -333,13 +333,14 @@ def _compare(moment: float, operator: str, span: tuple[float, float]) -> bool:
 # Writes to pages
 
 
-def _given_body(arguments: dict[str, Any]) -> str:
+def _given_body(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     """Return the text of a call as it is stored: as given. Errors: ProductRefusal, Undecided."""
     content_format = arguments.get("content_format", "markdown")
     if content_format not in _FORMATS:
         raise _refusal(f"Invalid content_format: {content_format}. Must be 'markdown', 'wiki', 'storage', or 'xhtml'")
     if arguments.get("content_file"):
-        raise Undecided("the server's files are not in the company's exports")
+        desk.doubt("the server's files are not in the company's exports")
+        return ""
     if arguments.get("content") is None:
         raise _refusal("One of 'content' or 'content_file' must be provided.")
     return str(arguments["content"])
@@ -347,13 +348,14 @@ def _given_body(arguments: dict[str, Any]) -> str:
 
 def _page_answer(desk: CompanyDesk, page: str, word: str, arguments: dict[str, Any]) -> str:
     shows = bool(arguments.get("include_content", desk.convention(PRODUCT, "echoes", True)))
+    desk.acted()
     return _dump({"message": f"Page {word} successfully", "page": _metadata(desk, page, with_content=shows)})
 
 
 def create_page(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     """Create a page, below another one if asked for."""
     space, title = str(arguments.get("space_key") or ""), str(arguments.get("title") or "")
-    body = _given_body(arguments)
+    body = _given_body(desk, arguments)
     if not title.strip():
         raise _refusal("Title cannot be empty.")
     if not _space_exists(desk, space) or not _sees_space(desk, space):
@@ -381,7 +383,7 @@ def _space_exists(desk: CompanyDesk, space: str) -> bool:
 def update_page(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     """Write a page's next version."""
     page = _visible_page(desk, arguments.get("page_id"))
-    title, body = str(arguments.get("title") or ""), _given_body(arguments)
+    title, body = str(arguments.get("title") or ""), _given_body(desk, arguments)
     if not title.strip():
         raise _refusal("Title cannot be empty.")
     other = _titled(desk, title, desk.value(PAGE, page, "space"), only_visible=False)
@@ -422,6 +424,7 @@ def move_page(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     if parent == page or page in _ancestors(desk, parent):
         raise _refusal("Cannot set parent of a page to itself or to one of its descendants")
     desk.write(PAGE, page, parent=parent, space=desk.value(PAGE, parent, "space"))
+    desk.acted()
     return _dump({"message": "Page moved successfully", "page": _metadata(desk, page)})
 
 
@@ -448,6 +451,7 @@ def _add(desk: CompanyDesk, page: str, body: str, word: str, parent: str | None 
     comment, author = _new_id(desk, COMMENT), _own_account(desk)
     own = {"author": author, "created": desk.now, "page": page, "body": body}
     desk.write(COMMENT, comment, **own, **({"parent": parent} if parent else {}))
+    desk.acted()
     return _dump({"success": True, "message": f"{word} added successfully", "comment": _comment(desk, comment)})
 
 
@@ -468,7 +472,7 @@ def reply_to_comment(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
 def _labels(desk: CompanyDesk, page: str) -> str:
     rows = []
     for label in desk.value(PAGE, page, "labels") or ():
-        ids = desk.where("wiki_label", "name", label)
+        ids = desk.where(LABEL, "name", label)
         if not ids:
             raise Undecided(f"exports of content hold no id of the label {label}")
         rows.append({"id": ids[0], "name": label, "prefix": "global", "label": label})
@@ -488,23 +492,25 @@ def add_label(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     labels = list(desk.value(PAGE, page, "labels") or ())
     if name not in labels:
         desk.write(PAGE, page, labels=[*labels, name])
-    if not desk.where("wiki_label", "name", name) and not any(name in (desk.last_known(PAGE, each, "labels") or ())
+    if not desk.where(LABEL, "name", name) and not any(name in (desk.last_known(PAGE, each, "labels") or ())
                                                              for each in desk.ids(PAGE) if each != page):
-        desk.write("wiki_label", _new_id(desk, "label"), name=name)
+        desk.write(LABEL, _new_id(desk, "label"), name=name)
+    desk.acted()
     return _labels(desk, page)
 
 
+_WRITTEN = (PAGE, COMMENT, LABEL)
 TOOLS: dict[str, OfficeTool] = {
     "confluence_search": OfficeTool(search),
     "confluence_get_page": OfficeTool(get_page),
     "confluence_get_page_children": OfficeTool(get_page_children),
     "confluence_get_comments": OfficeTool(get_comments),
     "confluence_get_labels": OfficeTool(get_labels),
-    "confluence_create_page": OfficeTool(create_page, writes=True),
-    "confluence_update_page": OfficeTool(update_page, writes=True),
-    "confluence_delete_page": OfficeTool(delete_page, writes=True),
-    "confluence_move_page": OfficeTool(move_page, writes=True),
-    "confluence_add_comment": OfficeTool(add_comment, writes=True),
-    "confluence_reply_to_comment": OfficeTool(reply_to_comment, writes=True),
-    "confluence_add_label": OfficeTool(add_label, writes=True),
+    "confluence_create_page": OfficeTool(create_page, writes=_WRITTEN),
+    "confluence_update_page": OfficeTool(update_page, writes=_WRITTEN),
+    "confluence_delete_page": OfficeTool(delete_page, writes=_WRITTEN),
+    "confluence_move_page": OfficeTool(move_page, writes=_WRITTEN),
+    "confluence_add_comment": OfficeTool(add_comment, writes=_WRITTEN),
+    "confluence_reply_to_comment": OfficeTool(reply_to_comment, writes=_WRITTEN),
+    "confluence_add_label": OfficeTool(add_label, writes=_WRITTEN),
 }

@@ -183,7 +183,7 @@ TOOLS: dict[str, OfficeTool] = {
     "list_spreadsheets": OfficeTool(_list_workbooks),
     "get_spreadsheet_info": OfficeTool(_describe),
     "read_sheet_values": OfficeTool(_read_values),
-    "modify_sheet_values": OfficeTool(_modify, writes=True),
-    "append_sheet_row": OfficeTool(_append, writes=True),
-    "create_spreadsheet": OfficeTool(_create, writes=True),
+    "modify_sheet_values": OfficeTool(_modify, writes=(FILE,)),
+    "append_sheet_row": OfficeTool(_append, writes=(FILE,)),
+    "create_spreadsheet": OfficeTool(_create, writes=(FILE,)),
 }

@@ -132,5 +132,5 @@ def _is_same(old: Any, new: Any) -> bool:
     return trimmed(old) == trimmed(new) if isinstance(old, list) and isinstance(new, list) else old == new
 
 
-TOOLS: dict[str, OfficeTool] = {SAVE: OfficeTool(_save, writes=True)}
+TOOLS: dict[str, OfficeTool] = {SAVE: OfficeTool(_save, writes=(FILE,))}
 """Offered to hosts beside those of the product `drive`."""

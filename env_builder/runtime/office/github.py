@@ -15,6 +15,7 @@ from typing import Any
 
 from ..company import CompanyDesk, ProductRefusal, Undecided
 from .github_issues import (
+    COMMENT,
     ISSUE,
     LOGIN,
     REPOSITORY,
@@ -34,11 +35,11 @@ from .github_issues import (
     reviews_of,
     shown_issue,
 )
+from .github_pulls import COMMIT, FILE, PULL_TOOLS, check_main_line
 from .github_search import fits, ordered, parse_query
 from .tools import OfficeTool
 
 SERVER = "github-mcp-server"
-FILE, COMMIT = "file", "commit"
 PAGE, MOST = 30, 100
 
 
@@ -174,6 +175,7 @@ def get_file_contents(desk: CompanyDesk, arguments: Members) -> str:
     repository = repository_of(desk, arguments, "get file contents")
     if arguments.get("sha") or arguments.get("ref"):
         raise Undecided("files of other branches and commits")
+    check_main_line(desk, repository)
     path = str(arguments.get("path") or "/").strip("/")
     key = f"{repository}:{path}"
     if desk.exists(FILE, key):
@@ -203,6 +205,7 @@ def list_commits(desk: CompanyDesk, arguments: Members) -> str:
     if any(arguments.get(name) for name in ("sha", "path", "fields", "since", "until")):
         raise Undecided("commits of other branches, of a path or of a time")
     repository = repository_of(desk, arguments, "list commits")
+    check_main_line(desk, repository)
     keys = [key for key in desk.ids(COMMIT) if key.startswith(repository + "@")]
     author = arguments.get("author")
     if author:
@@ -239,6 +242,7 @@ def _typed(answer: Callable[[CompanyDesk, Members], str]) -> Callable[[CompanyDe
     return answer_typed
 
 
+_WRITTEN = (ISSUE, COMMENT)
 TOOLS = {
     "issue_read": OfficeTool(_typed(issue_read)),
     "list_issues": OfficeTool(_typed(list_issues)),
@@ -248,8 +252,9 @@ TOOLS = {
     "list_pull_requests": OfficeTool(_typed(list_pull_requests)),
     "get_file_contents": OfficeTool(_typed(get_file_contents)),
     "list_commits": OfficeTool(_typed(list_commits)),
-    "add_issue_comment": OfficeTool(_typed(add_issue_comment), writes=True),
-    "update_issue": OfficeTool(_typed(update_issue), writes=True),
-    "create_issue": OfficeTool(_typed(new_issue), writes=True),
-    "issue_write": OfficeTool(_typed(issue_write), writes=True),
+    "add_issue_comment": OfficeTool(_typed(add_issue_comment), writes=_WRITTEN),
+    "update_issue": OfficeTool(_typed(update_issue), writes=_WRITTEN),
+    "create_issue": OfficeTool(_typed(new_issue), writes=_WRITTEN),
+    "issue_write": OfficeTool(_typed(issue_write), writes=_WRITTEN),
+    **PULL_TOOLS,
 }

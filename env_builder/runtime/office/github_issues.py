@@ -179,7 +179,8 @@ def change_issue(desk: CompanyDesk, key: str, arguments: Members) -> None:
     if "assignees" in values:
         values["assignee"] = values["assignees"][0] if values["assignees"] else None
     if "milestone" in arguments:
-        raise Undecided("which milestone has this number")
+        desk.doubt("which milestone has this number")
+        values["milestone"] = UNDECIDED
     state = arguments.get("state")
     if state not in (None, "open", "closed"):
         raise Undecided(f"what the server says of the state {state!r}")
@@ -192,13 +193,16 @@ def create_issue(desk: CompanyDesk, repository: str, arguments: Members) -> str:
     """Create an issue by the acting person; return its key."""
     start = repository + "#"
     number = max((int(key[len(start):]) for key in desk.ids(ISSUE) if key.startswith(start)), default=0) + 1
+    recorded = desk.next_id(ISSUE, "repo", repository)
+    number = max(number, int(recorded[len(start):]) if recorded is not None else 0)   # exports may lack those before
     login = desk.account_of(LOGIN, desk.address)
     assignees = list(arguments.get("assignees") or ())
     if "milestone" in arguments:
-        raise Undecided("which milestone has this number")
+        desk.doubt("which milestone has this number")
     desk.write(ISSUE, f"{start}{number}", number=number, repo=repository, author=UNDECIDED if login is None else login,
                created=desk.now, updated=desk.now, closed=None, merged=False, is_pull=False, branch=None, base=None,
-               title=arguments["title"], body=arguments.get("body", ""), state="open", comments=0, milestone=None,
+               title=arguments["title"], body=arguments.get("body", ""), state="open", comments=0,
+               milestone=UNDECIDED if "milestone" in arguments else None,
                labels=list(arguments.get("labels") or ()), assignees=assignees, reviewers=[],
                assignee=assignees[0] if assignees else None)
     return f"{start}{number}"

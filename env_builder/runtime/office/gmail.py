@@ -15,6 +15,7 @@ from typing import Any
 from ..company import CompanyDesk, ProductRefusal, Undecided
 from .gmail_query import Letter, QueryProblem, SearchRules, matches, parse_query
 from .mailboxes import (
+    MAIL,
     MAILBOX,
     PRODUCT,
     SYSTEM,
@@ -186,13 +187,14 @@ def _new_mail(desk: CompanyDesk, arguments: Arguments) -> NewMail:
                    None if thread is None else str(thread))
 
 
+_WRITTEN = (MAIL, MAILBOX)
 TOOLS: dict[str, OfficeTool] = {
     "search_gmail_messages": OfficeTool(list_matches),
     "get_gmail_message_content": OfficeTool(show_message),
     "get_gmail_messages_content_batch": OfficeTool(show_messages),
     "get_gmail_thread_content": OfficeTool(show_thread),
     "list_gmail_labels": OfficeTool(list_labels),
-    "send_gmail_message": OfficeTool(send_message, writes=True),
-    "draft_gmail_message": OfficeTool(draft_message, writes=True),
-    "modify_gmail_message_labels": OfficeTool(modify_labels, writes=True),
+    "send_gmail_message": OfficeTool(send_message, writes=_WRITTEN),
+    "draft_gmail_message": OfficeTool(draft_message, writes=_WRITTEN),
+    "modify_gmail_message_labels": OfficeTool(modify_labels, writes=(MAILBOX,)),
 }

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from ..company import UNDECIDED, CompanyDesk, ProductRefusal, Undecided
 from .formulas import Row, holds
-from .row_tables import ROW, referring, row_id, row_of
-from .row_writes import RowRules, WrittenRow, agreed, carry_out, delete_row, scope_of, write_row
+from .row_tables import ROW, UNSURE, referring, row_id, row_of
+from .row_writes import RowRules, WrittenRow, agreed, carry_out, delete_row, make_unsure, scope_of, write_row
 from .selecting import page_of, selected
 from .shapes import AnswerView, written
 from .tools import OfficeTool
@@ -29,8 +29,18 @@ _KINDS = {str: "text", bool: "flag", int: "number", float: "number", dict: "obje
 def tools_from(learnt: Mapping[str, Any]) -> dict[str, OfficeTool]:
     """Return the tools that were learnt, by name."""
     rules = RowRules(learnt["tables"], learnt["effects"])
-    return {name: OfficeTool(partial(answer_call, rules, plan), plan["act"] is not None)
+    return {name: OfficeTool(partial(answer_call, rules, plan), (ROW, UNSURE) if plan["act"] is not None else ())
             for name, plan in learnt["tools"].items()}
+
+
+def _tables_written(rules: RowRules, plan: Plan, arguments: Mapping[str, Any]) -> set[str]:
+    """Return the tables in which a call writes rows itself, as far as its arguments tell."""
+    try:
+        tables = {table_of(rules, plan, arguments)}
+    except Undecided:
+        tables = set(rules.tables)
+    lines = plan["act"].get("lines")
+    return tables | ({lines["table"]} if lines else set())
 
 
 class CallOutcome(NamedTuple):
@@ -45,7 +55,15 @@ class CallOutcome(NamedTuple):
 
 def answer_call(rules: RowRules, plan: Plan, desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     """Answer a call by a plan. Errors: ProductRefusal, Undecided."""
-    outcome = outcome_of(rules, plan, desk, arguments)
+    try:
+        outcome = outcome_of(rules, plan, desk, arguments)
+    except Undecided as gap:
+        if plan["act"] is None:
+            raise
+        desk.doubt(str(gap))
+        make_unsure(desk, rules, _tables_written(rules, plan, arguments), plan["act"]["kind"])
+        desk.acted()
+        raise
     return written(plan["answer"], plan["style"], view_of(desk, rules, plan, outcome, arguments))
 
 
@@ -56,6 +74,7 @@ def outcome_of(rules: RowRules, plan: Plan, desk: CompanyDesk, arguments: dict[s
     act = plan["act"]
     if act is not None and act["kind"] == "insert":
         key = _insert(desk, rules, act, table, arguments)
+        desk.acted()
         return CallOutcome(table, [_whole(desk, rules, table, key)], 1, 0)
     matches = selected(desk, rules.tables, plan, table, arguments)
     if not plan["one"]:
@@ -69,9 +88,11 @@ def outcome_of(rules: RowRules, plan: Plan, desk: CompanyDesk, arguments: dict[s
     row = _whole(desk, rules, table, matches[0])
     if act is not None and act["kind"] == "delete":
         delete_row(desk, rules, table, matches[0], arguments)
+        desk.acted()
         return CallOutcome(table, [row], 1, 0)
     if act is not None:
         _update(desk, rules, act, table, matches[0], arguments)
+        desk.acted()
     return CallOutcome(table, [_whole(desk, rules, table, matches[0])], 1, 0)
 
 
@@ -95,6 +116,8 @@ def table_of(rules: RowRules, plan: Plan, arguments: Mapping[str, Any]) -> str:
     if "constant" in source:
         return str(source["constant"])
     name = arguments.get(source["argument"])
+    if not isinstance(name, str):
+        raise Undecided(f"what the tool says of {name!r}")
     table = name if source["names"] is None else source["names"].get(name)
     if table not in rules.tables:
         raise Undecided(f"what the tool says of {name!r}")

@@ -35,6 +35,7 @@ from .tools import OfficeTool
 
 SERVER = "mcp-atlassian-jira"
 Arguments = dict[str, Any]
+WATCHER = "jira_watcher"
 _DEFAULT_LIMIT, _MOST = 10, 50
 _LINKS = {"Blocks": ("blocks", "is blocked by", "10000"), "Cloners": ("clones", "is cloned by", "10001"),
           "Duplicate": ("duplicates", "is duplicated by", "10002"), "Relates": ("relates to", "relates to", "10003")}
@@ -123,6 +124,7 @@ def _transition_issue(desk: CompanyDesk, arguments: Arguments) -> str:
     changes.transition(site, key, str(arguments["transition_id"]), parse_object(arguments.get("fields"), "additional_fields"))
     if arguments.get("comment"):
         changes.add_comment(site, key, arguments["comment"])
+    desk.acted()
     return indented_json({"message": f"Issue {key} transitioned successfully", "issue": site.issue(key)})
 
 
@@ -137,6 +139,7 @@ def _create_issue(desk: CompanyDesk, arguments: Arguments) -> str:
     if arguments.get("components"):
         given["components"] = arguments["components"]
     key = changes.create(site, project, str(arguments["issue_type"]), read_fields(site, project, given))
+    desk.acted()
     return indented_json({"message": "Issue created successfully", "issue": site.issue(key)})
 
 
@@ -144,7 +147,7 @@ def _update_issue(desk: CompanyDesk, arguments: Arguments) -> str:
     site = JiraDesk(desk)
     key = site.visible(arguments["issue_key"])
     if arguments.get("attachments"):
-        raise Undecided("attachments of issues")
+        desk.doubt("attachments of issues")
     given = {**parse_object(arguments.get("fields"), "additional_fields"),
              **parse_object(arguments.get("additional_fields"), "additional_fields")}
     if arguments.get("components"):
@@ -153,6 +156,7 @@ def _update_issue(desk: CompanyDesk, arguments: Arguments) -> str:
     changes.update(site, key, read_fields(site, site.value(key, "project"), given))
     if status:
         changes.transition(site, key, _step_to(site, key, status), {})
+    desk.acted()
     wanted = str(arguments.get("return_fields") or ALL)
     fields: Fields = None if wanted == ALL else [name.strip() for name in wanted.split(",")]
     return indented_json({"message": "Issue updated successfully", "issue": site.issue(key, fields)})
@@ -173,7 +177,7 @@ def _add_comment(desk: CompanyDesk, arguments: Arguments) -> str:
     site = JiraDesk(desk)
     key = site.visible(arguments["issue_key"])
     if arguments.get("visibility") or arguments.get("public"):
-        raise Undecided("rights on single comments")
+        desk.doubt("rights on single comments")
     comment = changes.add_comment(site, key, arguments.get("body", arguments.get("comment")))
     return indented_json({"id": comment, "body": desk.value(COMMENT, comment, "body"),
                    "created": _comment_time(site, desk.value(COMMENT, comment, "created")),
@@ -184,7 +188,7 @@ def _edit_comment(desk: CompanyDesk, arguments: Arguments) -> str:
     site = JiraDesk(desk)
     key, comment = site.visible(arguments["issue_key"]), str(arguments["comment_id"]).strip()
     if arguments.get("visibility"):
-        raise Undecided("rights on single comments")
+        desk.doubt("rights on single comments")
     changes.edit_comment(site, key, comment, arguments.get("body"))
     return indented_json({"id": comment, "body": desk.value(COMMENT, comment, "body"),
                    "updated": _comment_time(site, desk.value(COMMENT, comment, "updated")),
@@ -203,7 +207,7 @@ def _create_issue_link(desk: CompanyDesk, arguments: Arguments) -> str:
     site = JiraDesk(desk)
     source, target = (site.visible(arguments[name]) for name in ("inward_issue_key", "outward_issue_key"))
     if arguments.get("comment_visibility"):
-        raise Undecided("rights on single comments")
+        desk.doubt("rights on single comments")
     kind = str(arguments["link_type"])
     name = site.named(LINK_TYPE, kind)
     if name is not None:
@@ -212,7 +216,8 @@ def _create_issue_link(desk: CompanyDesk, arguments: Arguments) -> str:
         outward, inward, number = _LINKS[kind]
         desk.write(LINK_TYPE, kind, name=kind, outward=outward, inward=inward, number=number)
     else:
-        raise Undecided(f"no record shows the type of links {kind!r}")
+        desk.doubt(f"no record shows the type of links {kind!r}")
+        outward = inward = kind
     number = str(int(desk.made_id("link", 8), 16))
     for key, other, wording in ((source, target, outward), (target, source, inward)):
         links = [*(site.value(key, "links") or ()), {"type": wording, "key": other}]
@@ -230,11 +235,11 @@ def _add_watcher(desk: CompanyDesk, arguments: Arguments) -> str:
     key, given = site.visible(arguments["issue_key"]), str(arguments["user_identifier"]).strip()
     account = site.account(given)
     if account is None:
-        raise Undecided(f"no record shows the person {given!r}")
+        desk.doubt(f"no record shows the person {given!r}")
     if desk.is_known(ISSUE, key, "watchers"):
         watchers = site.value(key, "watchers") or []
         desk.write(ISSUE, key, watchers=[*watchers, *([account] if account not in watchers else [])])
-    desk.write("jira_watcher", f"{key}/{account}", key=key, account=account)
+    desk.write(WATCHER, f"{key}/{account}", key=key, account=account)
     return indented_json({"success": True, "message": f"User '{given}' added as watcher to {key}", "issue_key": key,
                           "user": given})
 
@@ -309,8 +314,9 @@ def _checked(tool: str, answer: Callable[[CompanyDesk, Arguments], str]) -> Call
     return answer_checked
 
 
+_WRITTEN = (ISSUE, COMMENT, LINK, LINK_TYPE, WATCHER)
 TOOLS: dict[str, OfficeTool] = {
     **{name: OfficeTool(_checked(name, answer)) for name, answer in _READS.items()},
-    **{name: OfficeTool(_checked(name, answer), writes=True) for name, answer in _WRITES.items()},
+    **{name: OfficeTool(_checked(name, answer), writes=_WRITTEN) for name, answer in _WRITES.items()},
 }
 """Name of a tool -> what answers it."""

@@ -4,8 +4,11 @@ In: a Jira site as a person sees it, and what a call asks for. Out: writes at th
 Sees: the exported workflow, or the transitions that recorded answers show; the resolution and the first status that changelogs
 agree on; refusals of recorded calls (`env_builder/company/jira_habits.py`), in their own words; what the site's rules do to
 new and changed issues (`jira_rules.py` there).
-Does not see: validators that no recorded call met. A field that nobody changed on a resolved issue may be locked there, so that
-such a change is undecided; fields that a project requires; default assignees; rules that changelogs do not show.
+Assumes: a field that was changed several times, but never on a resolved issue, is locked there, as a move that the workflow
+lacks is refused. The answer is unknown, as no record has the words, and nothing changes. Of a field that was hardly changed at
+all, it is undecided whether it is locked.
+Does not see: validators that no recorded call met; fields that a project requires; default assignees; rules that changelogs do
+not show.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ..company import Undecided
+from ..company import UNDECIDED, Undecided, UnwordedRefusal
 from .jira_issues import COMMENT, ISSUE, PRIORITY, PRODUCT, PROJECT, RESOLUTION, STATUS, TYPE, JiraDesk, refused
 
 DEFAULT_PRIORITY = "Medium"
@@ -47,14 +50,15 @@ def transition(site: JiraDesk, key: str, wanted: str, fields: Mapping[str, Any])
         text = str(named.get("name") or named.get("id") or "") if isinstance(named, dict) else str(named)
         name = site.named(RESOLUTION, text)
         if name is None:
-            raise Undecided(f"no record shows the resolution {text!r}")
+            site.desk.doubt(f"no record shows the resolution {text!r}")
         after = name
     unknown = [name for name in fields if name != "resolution"]
     if unknown:
-        raise Undecided(f"whether the transition's screen has {', '.join(unknown)}")
+        site.desk.doubt(f"whether the transition's screen has {', '.join(unknown)}")
     now = site.desk.now
     resolved = None if after is None else site.value(key, "resolved") if after == before else now
-    site.desk.write(ISSUE, key, status=status, resolution=after, resolved=resolved, updated=now)
+    site.desk.write(ISSUE, key, **dict.fromkeys(unknown, UNDECIDED), status=status, resolution=after, resolved=resolved,
+                    updated=now)
 
 
 def _resolution_after(site: JiraDesk, status: str, before: str | None) -> str | None:
@@ -65,16 +69,22 @@ def _resolution_after(site: JiraDesk, status: str, before: str | None) -> str | 
     code = site.category_code(status)
     if code is not None and code != "done":
         return None
-    raise Undecided(f"no changelog shows the resolution of issues in the status {status!r}")
+    site.desk.doubt(f"no changelog shows the resolution of issues in the status {status!r}")
+    return None
 
 
 def _refused_transition(site: JiraDesk, key: str, wanted: str) -> Exception:
     """Return the refusal of a transition: in the words of a recorded one, else in Jira's."""
-    target = next((str(step["to"]) for name in site.desk.ids(STATUS)
-                   for step in site.desk.value(STATUS, name, "transitions") or () if str(step["id"]) == wanted), "")
+    known_steps = [step for name in site.desk.ids(STATUS) for step in site.desk.value(STATUS, name, "transitions") or ()
+                   if str(step["id"]) == wanted]
+    target = str(known_steps[0]["to"]) if known_steps else ""
     for template in site.desk.convention(PRODUCT, "refused_transitions", ()):
         if target or "{to}" not in template:
             return refused_in(template, key=key, status=site.value(key, "status"), to=target, transition=wanted)
+    if known_steps:   # as Jira words it since its version 4.1
+        return refused(f"It seems that you have tried to perform a workflow operation ({known_steps[0]['name']}) that is not "
+                       f"valid for the current state of this issue ({key}). The likely cause is that somebody has changed the "
+                       "issue recently, please look at the issue history for details.")
     return refused(f"Transition id '{wanted}' is not valid for this issue.")
 
 
@@ -104,27 +114,34 @@ def _check_editable(site: JiraDesk, key: str, field: str) -> None:
             continue
         results = {facts.get(condition, False) for condition in rule["conditions"]}
         if results == {True, False}:
-            raise Undecided(f"recorded refusals do not tell whether {field!r} can be changed on {key}")
+            site.desk.doubt(f"recorded refusals do not tell whether {field!r} can be changed on {key}")
+            return
         if True in results:
             raise refused_in(rule["text"], key=key, status=site.value(key, "status"))
         return
+    if is_resolved and field in site.desk.convention(PRODUCT, "locked_on_resolved", ()):
+        raise UnwordedRefusal(f"no record has Jira's words where {field!r} is locked on a resolved issue")
     if is_resolved and field not in site.desk.convention(PRODUCT, "changed_on_resolved", ()):
-        raise Undecided(f"nobody changed {field!r} on a resolved issue in the exports: it may be locked there")
+        site.desk.doubt(f"nobody changed {field!r} on a resolved issue in the exports: it may be locked there")
 
 
 def create(site: JiraDesk, project: str, kind: str, fields: Mapping[str, Any]) -> str:
     """Create an issue, and return its key. Errors: ProductRefusal, Undecided."""
     desk = site.desk
     if not site.sees_project(project):
-        raise Undecided(f"what Jira answers where the person cannot see the project {project!r}")
+        if not desk.exists(PROJECT, project):
+            raise Undecided(f"what Jira answers where there is no project {project!r}")
+        desk.doubt(f"what Jira answers where the person cannot see the project {project!r}")
     type_name = site.named(TYPE, kind)
     if type_name is None:
-        raise Undecided(f"no record shows the type {kind!r}")
+        desk.doubt(f"no record shows the type {kind!r}")
+        type_name = kind
     if desk.value(TYPE, type_name, "is_subtask"):
-        raise Undecided("what Jira shows of a parent")
+        desk.doubt("what Jira shows of a parent")
     status = desk.value(PROJECT, project, "first_status") or desk.value(TYPE, type_name, "first_status")
     if status is None:
-        raise Undecided(f"issues of {project} begin in several statuses")
+        desk.doubt(f"issues of {project} begin in several statuses")
+        status = UNDECIDED
     key, now = _next_key(site, project), desk.now
     priority = fields.get("priority") or default_priority(site, project, type_name)
     number = desk.assigned(ISSUE, key, "number") or _next_number(site)
@@ -148,7 +165,9 @@ def _apply_rules(site: JiraDesk, key: str, changed: Mapping[str, Any], *, is_new
             continue
         acts = (True if is_new else rule["on_change"]) if results == {True} else None
         if acts is None:
-            raise Undecided(f"no changelog shows whether a rule of the site sets {rule['field']!r} here")
+            site.desk.doubt(f"no changelog shows whether a rule of the site sets {rule['field']!r} here")
+            site.desk.write(ISSUE, key, **{rule["field"]: UNDECIDED})
+            continue
         if not acts:
             continue
         field = rule["field"]
@@ -222,6 +241,6 @@ def edit_comment(site: JiraDesk, key: str, comment: str, body: Any) -> None:
     if not isinstance(body, str) or not body.strip():
         raise refused("Comment body can not be empty!")
     if site.desk.value(COMMENT, comment, "author") != site.me:
-        raise Undecided("whether the person may edit comments of others")
+        site.desk.doubt("whether the person may edit comments of others")
     site.desk.write(COMMENT, comment, body=body, updated=site.desk.now)
     site.desk.write(ISSUE, key, updated=site.desk.now)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..company import Undecided
+from ..company import UNDECIDED, Undecided
 from .jira_issues import ACCOUNT, FIELD, PRIORITY, PROJECT, JiraDesk, refused
 
 _NAMES = {
@@ -51,15 +51,22 @@ def read_fields(site: JiraDesk, project: str, given: dict[str, Any]) -> dict[str
         reader = _READERS.get(field or "")
         if field is None:
             field, reader = _custom_field(site, name), _custom
-        fields[field] = value if reader is None else reader(site, project, field, value)
+            if field is None:
+                site.desk.doubt(f"no record holds the field {name!r}")
+                continue
+        try:
+            fields[field] = value if reader is None else reader(site, project, field, value)
+        except Undecided as gap:
+            site.desk.doubt(str(gap))
+            fields[field] = UNDECIDED
     return fields
 
 
-def _custom_field(site: JiraDesk, name: str) -> str:
+def _custom_field(site: JiraDesk, name: str) -> str | None:
     for field in site.desk.ids(FIELD):
         if name == field or name.lower() == str(site.desk.value(FIELD, field, "name")).lower():
             return str(site.desk.value(FIELD, field, "column"))
-    raise Undecided(f"no record holds the field {name!r}")
+    return None
 
 
 def _text(site: JiraDesk, project: str, field: str, value: Any) -> str | None:

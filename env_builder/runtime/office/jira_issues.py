@@ -53,9 +53,16 @@ class JiraDesk:
         return self.desk.value(ISSUE, key, field)
 
     def visible(self, key: Any) -> str:
-        """Return the key of an issue that the person can see. Errors: ProductRefusal."""
+        """Return the key of an issue that the person can see. Errors: ProductRefusal, Undecided."""
         own = str(key).strip().upper()
-        if not self.desk.exists(ISSUE, own) or not self.desk.sees(ISSUE, own):
+        try:
+            is_there = self.desk.exists(ISSUE, own)
+        except Undecided:
+            project = own.rpartition("-")[0]
+            if not self.desk.exists(PROJECT, project) or self.desk.sees(PROJECT, project):
+                raise
+            is_there = False   # it would not be seen if it were there
+        if not is_there or not self.desk.sees(ISSUE, own):
             raise refused(NO_ISSUE)
         return own
 

@@ -76,6 +76,13 @@ def digest_id(algorithm: str, before: str, length: int, key: str) -> str:
 
 def gmail_id(desk: CompanyDesk, key: str) -> str:
     """Return Gmail's id of a message in the person's mailbox. Errors: Undecided."""
+    message_id = _known_id(desk, key)
+    if message_id is None:
+        raise Undecided(f"neither the exports nor calls show Gmail's id of the message {key}")
+    return message_id
+
+
+def _known_id(desk: CompanyDesk, key: str) -> str | None:
     stated = desk.value(MAILBOX, f"{desk.address}|{key}", "id")
     if stated is not None:
         return str(stated)
@@ -84,20 +91,20 @@ def gmail_id(desk: CompanyDesk, key: str) -> str:
         return digest_id(rule["algorithm"], rule["before"], rule["length"], key)
     shown = desk.convention(PRODUCT, "known_ids", {})
     ids = [own for own, mail in shown.items() if mail == key]
-    if len(ids) != 1:
-        raise Undecided(f"neither the exports nor calls show Gmail's id of the message {key}")
-    return str(ids[0])
+    return str(ids[0]) if len(ids) == 1 else None
 
 
 def letter_by_id(desk: CompanyDesk, message_id: str) -> Letter:
     """Return the letter with Gmail's id. Errors: ProductRefusal if the mailbox has none, Undecided."""
     for key in _keys_of_id(desk, message_id):
         place = f"{desk.address}|{key}"
-        if desk.exists(MAILBOX, place) and gmail_id(desk, key) == message_id:
+        if desk.exists(MAILBOX, place) and _known_id(desk, key) == message_id:
             return letter_of(desk, key)
     if desk.convention(PRODUCT, "ids") is None:
-        for letter in letters(desk):
-            gmail_id(desk, letter.key)   # an id that is not known may be this one
+        unknown = [letter.key for letter in letters(desk) if _known_id(desk, letter.key) is None]
+        meant = desk.one_of(unknown, f"neither the exports nor calls show Gmail's id of the message {next(iter(unknown), '')}")
+        if meant is not None:
+            return letter_of(desk, meant)
     raise ProductRefusal(NOT_FOUND)
 
 
@@ -123,6 +130,8 @@ def has_label(desk: CompanyDesk, letter: Letter, label: str) -> bool | None:
     that no mail of the mailbox has on any record is on none.
     """
     place, name = f"{desk.address}|{letter.key}", _folded(label)
+    if not all(desk.is_known(MAILBOX, place, field) for field in ("labels_added", "labels_removed")):
+        return None
     if name in map(_folded, desk.value(MAILBOX, place, "labels_added", ())):
         return True
     if name in map(_folded, desk.value(MAILBOX, place, "labels_removed", ())):

@@ -52,12 +52,20 @@ def write_row(desk: CompanyDesk, rules: RowRules, table: str, key: str, values: 
         raise Undecided(f"what a write of the column {unknown[0]!r} of {table} does")
     if any(column in values and values[column] != old.get(column) for column in rules.tables[table]["key"]) and not is_new:
         raise Undecided(f"what a new key of a row of {table} brings about")
-    kept = {column: stored(value, types[column]) for column, value in values.items()}
+    kept = {column: _kept(desk, value, types[column]) for column, value in values.items()}
     filled = {**dict.fromkeys(types), **kept} if is_new else kept
     desk.write(ROW, identifier, **filled)
     if follows:
-        carry_out(desk, rules, WrittenRow(table, key, "insert" if is_new else "update", old, {**old, **filled}, tuple(kept),
-                                          arguments))
+        new = {column: value for column, value in {**old, **filled}.items() if value is not UNDECIDED}
+        carry_out(desk, rules, WrittenRow(table, key, "insert" if is_new else "update", old, new, tuple(kept), arguments))
+
+
+def _kept(desk: CompanyDesk, value: Any, affinity: str) -> Any:
+    try:
+        return stored(value, affinity)
+    except Undecided as gap:
+        desk.doubt(str(gap))
+        return UNDECIDED
 
 
 def delete_row(desk: CompanyDesk, rules: RowRules, table: str, key: str, arguments: Mapping[str, Any]) -> None:
@@ -91,6 +99,16 @@ def carry_out(desk: CompanyDesk, rules: RowRules, written: WrittenRow, apart: fr
         elif slot["relation"][1] not in apart | done:
             done.add(slot["relation"][1])
             _insert(desk, rules, written, [own for own in slots if own["relation"] == slot["relation"]])
+
+
+def make_unsure(desk: CompanyDesk, rules: RowRules, tables: set[str], event: str) -> None:
+    """Leave open every row of some tables, and of those in which something follows from such an event in them."""
+    relations = [slot["relation"] for effect in rules.effects
+                 if effect["table"] in tables and effect["event"] == event for slot in effect["slots"]]
+    followed = {relation[2 if relation[0] == "via" else 1] for relation in relations if relation[0] != "self"}
+    for table in sorted(tables | followed):
+        if table in rules.tables:
+            desk.write(UNSURE, table, rows=True, columns=list(rules.tables[table]["types"]))
 
 
 def _blur(desk: CompanyDesk, rules: RowRules, written: WrittenRow, slot: Slot) -> None:

@@ -520,6 +520,7 @@ def conversations_add_message(desk: CompanyDesk, arguments: dict[str, Any]) -> s
     desk.write(MESSAGE, key, **fields, **({"thread_ts": root} if root else {}))
     for user in sorted(mentioned):
         desk.write(MENTION, f"{user}/{key}", user=user, message=key)
+    desk.acted()
     return _messages(desk, [key])
 
 
@@ -625,16 +626,17 @@ def attachment_get_data(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
     raise _refusal("file_not_found")
 
 
+_WRITTEN = (MESSAGE, MENTION, MARK)
 TOOLS: dict[str, OfficeTool] = {
     "conversations_history": OfficeTool(conversations_history),
     "conversations_replies": OfficeTool(conversations_replies),
-    "conversations_add_message": OfficeTool(conversations_add_message, writes=True),
+    "conversations_add_message": OfficeTool(conversations_add_message, writes=_WRITTEN),
     "conversations_search_messages": OfficeTool(conversations_search_messages),
     "conversations_unreads": OfficeTool(conversations_unreads),
-    "conversations_mark": OfficeTool(conversations_mark, writes=True),
+    "conversations_mark": OfficeTool(conversations_mark, writes=_WRITTEN),
     "channels_list": OfficeTool(channels_list),
     "users_search": OfficeTool(users_search),
-    "reactions_add": OfficeTool(reactions_add, writes=True),
-    "reactions_remove": OfficeTool(reactions_remove, writes=True),
+    "reactions_add": OfficeTool(reactions_add, writes=_WRITTEN),
+    "reactions_remove": OfficeTool(reactions_remove, writes=_WRITTEN),
     "attachment_get_data": OfficeTool(attachment_get_data),
 }

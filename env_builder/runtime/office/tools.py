@@ -18,4 +18,5 @@ class OfficeTool(NamedTuple):
     """A tool of a product."""
 
     answer: Callable[[CompanyDesk, dict[str, Any]], str]
-    writes: bool = False
+    writes: tuple[str, ...] = ()
+    """Classes of the records that it may write; none: it only reads."""

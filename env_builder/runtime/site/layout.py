@@ -138,7 +138,7 @@ class PageLayout:
         """Name of a field as it was shown -> the recorded one."""
         self._labels: dict[str, dict[str, str]] = {}
         for address, labels in rules.labels.items():
-            turn = self._draw(f"labels {address}", range(len(labels)))
+            turn = self._draw(f"labels {address}", range(1, len(labels))) if len(labels) > 1 else 0
             self._labels[address] = {label: labels[(place + turn) % len(labels)] for place, label in enumerate(labels)}
 
     def arranged(self, path: str, page: Element) -> Element:

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from .sources import ABSENT, SiteSource, SourceContext, linked_rows, row_keys, rows_to
-from .visits import KIND, Place, SiteVisit, Value, greatest_numbers, path_of, words_of
+from .visits import AS, KIND, Place, SiteVisit, Value, given_fields, greatest_numbers, path_of, words_of
 
-__all__ = ["LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
+__all__ = ["FieldKinds", "LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
 
 
 class SourceKey(NamedTuple):
@@ -34,6 +34,8 @@ class SourceKey(NamedTuple):
 
 _ALIKE = frozenset({"argument", "constant", "own page", "page of the same user", "pattern"})
 """Sources of pages of one path whatever the query: what all have, what frames them, and what the request itself says."""
+FieldKinds: TypeAlias = Mapping[str, Sequence[str] | None]
+"""Kind of a form's field, or with how it was filled in -> the kinds of answers that forms got without it; None: few gave it."""
 _N_MET = 30
 """Visits that are kept of those that hold a word: more than one session has."""
 
@@ -179,9 +181,12 @@ class LearntSources:
     """Answers requests by the sources that places learnt."""
 
     def __init__(self, places: Mapping[tuple[str, str], Sequence[Place]], sources: Mapping[SourceKey, Sequence[LearntSource]],
-                 visits: Iterable[SiteVisit], choices: Mapping[str, Sequence[str]], least_trust: float = 0.0) -> None:
+                 visits: Iterable[SiteVisit], choices: Mapping[str, Sequence[str]], least_trust: float = 0.0,
+                 fields: Mapping[str, FieldKinds] | None = None) -> None:
         """Take the places of each route's answers by kind, the sources of each place, the recorded visits, the fields that are
-        choices by the route that they are posted to, and the trust below which a place is unknown."""
+        choices by the route that they are posted to, the trust below which a place is unknown, and what is known of all fields
+        by the route that they are posted to."""
+        self._fields = fields or {}
         self._places = places
         self._sources = sources
         self._choices = choices
@@ -215,12 +220,23 @@ class LearntSources:
         if kind is None:
             self._fill(context, None, (KIND,), values, unknown)
             kind = values.get(KIND)
+            if KIND not in unknown and kind is not None and self._may_be_refused(request, kind):
+                unknown.append(KIND)
         if kind is None:
             return None
         self._fill(context, kind, self._places[request.route, kind], values, unknown)
         if is_like:
             unknown = [KIND, *(place for place in unknown if place != KIND)]
         return LearntValues(values, tuple(unknown))
+
+    def _may_be_refused(self, request: SiteVisit, kind: str) -> bool:
+        """Return whether a form leaves out what all forms gave that got such an answer, or sends what none did."""
+        fields = self._fields.get(request.route) if request.is_write else None
+        if fields is None:
+            return False
+        given = given_fields(request.arguments)
+        return any(AS not in name and name not in fields for name in given) or any(
+            kinds is not None and kind not in kinds for name, kinds in fields.items() if name not in given)
 
     def _fill(self, context: SourceContext, kind: Value, places: Sequence[Place], values: dict[Place, Value],
               unknown: list[Place]) -> None:

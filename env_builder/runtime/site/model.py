@@ -59,7 +59,8 @@ class InducedPages:
         visits = [_visit(json.loads(line), names, plain["values"])
                   for line in (folder / "visits.jsonl").read_text("utf-8").splitlines()]
         return cls(SiteRoutes(plain["routes"]), templates, LearntSources(
-            places, sources, visits, plain["sources"]["choices"], plain["sources"]["least_trust"]), visits)
+            places, sources, visits, plain["sources"]["choices"], plain["sources"]["least_trust"],
+            plain["sources"].get("fields")), visits)
 
     def path_of(self, method: str, url: str) -> tuple[str, tuple[str, ...]] | None:
         """Return the template of a request's path and what it is about (`SiteRoutes.entity`); None for no path like this."""

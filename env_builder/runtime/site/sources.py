@@ -25,6 +25,7 @@ from .visits import (
     Place,
     SiteVisit,
     Value,
+    chosen,
     greatest_numbers,
     path_of,
     rows_of,
@@ -33,8 +34,8 @@ from .visits import (
     written_instant,
 )
 
-__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "linked_rows", "links_of", "rows_to",
-           "texts_of_row", "with_row", "write_pattern"]
+__all__ = ["ABSENT", "LOOKS", "MARK", "OtherVisits", "SiteSource", "SourceContext", "bounded", "linked_rows", "links_of",
+           "rows_to", "texts_of_row", "with_row", "write_pattern"]
 
 SiteSource: TypeAlias = tuple[str, ...]
 """Its name, then what it needs: a constant's or a pattern's text (an `argument` is a pattern of one name); another place;
@@ -197,7 +198,7 @@ class SourceContext:
         visit = self.request if self.request.is_write else self.posted
         case = f"{self.case} new" if place == KIND and self._is_new else self.case
         fields = choices.get(visit.route, ()) if visit is not None else ()
-        values = [f"{case} {name}={visit.arguments.get(name, '')}" for name in fields] if visit is not None else []
+        values = [f"{case} {name}={chosen(visit.arguments, name)}" for name in fields] if visit is not None else []
         return (" ".join(values), *values, case) if len(values) > 1 else (*values, case)
 
     @cached_property
@@ -305,7 +306,7 @@ class SourceContext:
 @lru_cache(maxsize=1 << 12)
 def _alternatives(texts: tuple[str, ...]) -> re.Pattern[str]:
     """Return the pattern of any of these texts, the first that fits."""
-    return re.compile("|".join(map(_bounded, texts)))
+    return re.compile("|".join(map(bounded, texts)))
 
 
 def _numbered(text: str, name_of: Callable[[str, str], str | None]) -> str:
@@ -321,7 +322,7 @@ def _named_number(match: re.Match[str], name_of: Callable[[str, str], str | None
     return match[0] if name is None else f"{match[1]}{MARK}{name}{MARK}"
 
 
-def _bounded(text: str) -> str:
+def bounded(text: str) -> str:
     """Return the pattern of a text that is no part of another word; a number may stand behind letters (`card12`), and all
     behind what addresses write for a space (`%20`)."""
     if text.isdigit():

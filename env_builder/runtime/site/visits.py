@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 from ..clock import MONTHS
 from .port import PortRequest
 
-__all__ = ["KIND", "Place", "SiteVisit", "Value", "arguments_of", "greatest_numbers", "local_url", "path_of", "rows_of",
-           "words_of", "written_days", "written_instant"]
+__all__ = ["AS", "CHANGED", "GIVEN", "KIND", "Place", "SiteVisit", "Value", "arguments_of", "chosen", "field_kind",
+           "given_fields", "greatest_numbers", "local_url", "path_of", "rows_of", "words_of", "written_days", "written_instant"]
 
 Place: TypeAlias = str
 """Ordinals of children from the template's root down, then the attribute's name if it is one: `1/0/3/href`."""
@@ -84,7 +84,7 @@ def local_url(url: str) -> str:
 
 
 def arguments_of(request: PortRequest, parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the values of a request by name; a field that was posted more than once has none."""
+    """Return the values of a request by name; a field that was posted more than once has the mark of several."""
     address = urlsplit(request.url)
     fields: dict[str, list[str]] = {}
     for name, value in request.form or ():
@@ -94,7 +94,33 @@ def arguments_of(request: PortRequest, parameters: Mapping[str, str]) -> dict[st
                if (match := _NUMBER_BEHIND.fullmatch(value))}
     return {**_changed(request.changed), "url": local_url(request.url), "path": address.path or "/", "query": address.query,
             **numbers, **parameters, **queried,
-            **{f"form {name}": values[0] for name, values in fields.items() if len(values) == 1}}
+            **{f"form {name}": values[0] for name, values in fields.items() if len(values) == 1},
+            **{f"form {name}{_AS_SEVERAL}": _SEVERAL for name, values in fields.items() if len(values) > 1}}
+
+
+def chosen(arguments: Mapping[str, str], name: str) -> str:
+    """Return what was chosen in a form's field, as arguments have it: the text, empty where the field was not sent.
+
+    A name that ends in `GIVEN` tells whether anything was."""
+    field = name.removesuffix(GIVEN)
+    text = arguments.get(field, arguments.get(f"{field}{_AS_SEVERAL}", ""))
+    return text if field == name else "yes" if text.strip() else ""
+
+
+def field_kind(name: str) -> str:
+    """Return a field's name as it counts in all rows of a form: without numbers, and whether it was sent once or more often."""
+    return re.sub(r"\d+", "#", name.removesuffix(_AS_SEVERAL))
+
+
+def given_fields(arguments: Mapping[str, str]) -> set[str]:
+    """Return the kinds of a form's fields that were filled in; of a number, a day and a mail address also that it was one."""
+    given: set[str] = set()
+    for name, text in arguments.items():
+        if name.startswith("form ") and not name.startswith(CHANGED) and text.strip():
+            kind = field_kind(name)
+            given.add(kind)
+            given.update(f"{kind}{AS}{way}" for way, pattern in _WAYS.items() if pattern.fullmatch(text.strip()))
+    return given
 
 
 def _changed(names: Sequence[str]) -> dict[str, str]:
@@ -102,9 +128,17 @@ def _changed(names: Sequence[str]) -> dict[str, str]:
     listed = {"": ", ".join(names), " sorted": ", ".join(sorted(names))} if names else {}
     coded = {f"*changed{way} {spelling.__name__}": spelling(text)
              for way, text in listed.items() for spelling in (quote, quote_plus)}
-    return {f"form *changed{way}": text for way, text in listed.items()} | coded
+    return {f"{CHANGED}{way}": text for way, text in listed.items()} | coded
 
 
+CHANGED, GIVEN = "form *changed", " given"
+"""Begin of names for the fields that were changed; end of names that tell whether a field was filled in."""
+AS = " as a "
+"""Between the name of a field and how it was filled in."""
+_WAYS = {"number": re.compile(r"[+-]?\d+(?:[.,]\d+)*"), "day": re.compile(r"\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}"),
+         "mail": re.compile(r"[^@\s]+@[^@\s]+")}
+_AS_SEVERAL, _SEVERAL = " several", "\x02"
+"""What stands for the texts of a field that was posted more than once; no page holds it."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 

@@ -136,6 +136,17 @@ def test_fields_that_somebody_changed_on_a_resolved_issue() -> None:
     assert learn([], world_of(issue))["jira"] == {"changed_on_resolved": ["labels"]}
 
 
+def test_fields_that_were_changed_several_times_but_never_on_a_resolved_issue() -> None:
+    def issue(key: str, priority: list[tuple[int, str]]) -> list[FieldVersion]:
+        return versions(key, status=[(0, "Open"), (50, "Done")], resolution=[(0, None), (50, "Done")], priority=priority)
+
+    early = [(0, "Low"), (20, "High"), (30, "Low")]
+    world = world_of(issue("KIT-1", early), issue("KIT-2", early[:2]))
+    assert learn([], world)["jira"] == {"locked_on_resolved": ["priority"]}
+    late = world_of(issue("KIT-1", early), issue("KIT-2", early[:2]), issue("KIT-3", [(0, "Low"), (60, "High")]))
+    assert learn([], late)["jira"] == {"changed_on_resolved": ["priority"]}
+
+
 def test_a_rule_is_learnt_that_acts_on_all_issues_of_one_value_alone() -> None:
     hot = [
         versions(

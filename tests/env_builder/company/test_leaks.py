@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from env_builder.company.calls import RecordedCall
 from env_builder.company.leaks import FutureWords, leaks_of, tried_calls
-from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyState, CompanyWorld, DeskStart, FieldVersion
-from env_builder.runtime.office.company import CompanySuite
+from env_builder.runtime.office.company import CompanySetup, CompanySuite
 
 ADA, ONE, TWO = "ada@example.org", "file-one", "file-two"
 _EARLY, _LATE = 1_772_440_000_000_000, 1_772_540_000_000_000
@@ -18,7 +17,7 @@ def suite() -> CompanySuite:
             ("sheet", ONE, "!Plan", _CELLS, 0), ("sheet", ONE, "!Plan", [*_CELLS, ["bonfire", "2026-05-01"]], _LATE),
             ("sheet", TWO, "name", "Orchard", _LATE), ("sheet", TWO, "owner", ADA, _LATE)]
     world = CompanyWorld(FieldVersion(*row) for row in rows)
-    return CompanySuite("company", world, {}, SessionUsers({}), ("drive",), {})
+    return CompanySuite("company", CompanySetup(world, products=("drive",)))
 
 
 def calls() -> list[RecordedCall]:

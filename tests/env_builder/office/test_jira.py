@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.runtime.company import CompanyDesk, CompanyWorld, DeskStart, FieldVersion, PersonSight, Undecided
+from env_builder.runtime.office.company import CompanyEpisode, CompanySetup, CompanySuite
 from env_builder.runtime.office.indented import indented_json
 from env_builder.runtime.office.jira import TOOLS
 from env_builder.runtime.office.jira_search import has_words
+from tests.small_company import NOON, fields_of
 
-NOON = 1772452800
-"""2026-03-02T12:00:00Z."""
 MARA, JO, KIM = "mara@toys.example", "jo@toys.example", "kim@toys.example"
 ACCOUNTS = {MARA: {"jira_user": "a1"}, JO: {"jira_user": "a2"}, KIM: {"jira_user": "a3"}}
 STEPS = {
@@ -32,7 +32,7 @@ SHOWS_ALL = {
 
 
 def record(entity_class: str, entity_id: str, at: float = -(10**6), **fields: Any) -> list[FieldVersion]:
-    return [FieldVersion(entity_class, entity_id, name, value, int((NOON + at) * 1e6)) for name, value in fields.items()]
+    return fields_of(entity_class, entity_id, at, **fields)
 
 
 def issue(key: str, at: float, **fields: Any) -> list[FieldVersion]:
@@ -95,7 +95,7 @@ def desk_of(world: CompanyWorld, at: float = 0, address: str = MARA, habits: Map
 
 def call(desk: CompanyDesk, tool: str, **arguments: Any) -> Any:
     answer = TOOLS[tool].answer(desk, arguments)
-    desk.n_acts += TOOLS[tool].writes
+    desk.n_acts += bool(TOOLS[tool].writes)
     return json.loads(answer)
 
 
@@ -317,9 +317,12 @@ def test_a_transition_follows_the_workflow_and_sets_the_resolution(shelf: Compan
     assert closed["message"] == "Issue KIT-2 transitioned successfully"
     assert closed["issue"]["resolution"] == {"name": "Done"} and closed["issue"]["comments"][0]["body"] == "Fixed"
     assert closed["issue"]["resolutiondate"] == "2026-03-02T12:00:00.000+0000"
+    assert "workflow operation (Start) that is not valid for the current state of this issue (KIT-2)" in refusal(
+        shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="11"
+    )
     assert (
-        refusal(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="11")
-        == "Error: Transition id '11' is not valid for this issue."
+        refusal(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="77")
+        == "Error: Transition id '77' is not valid for this issue."
     )
     reopened = call(shelf, "jira_transition_issue", issue_key="KIT-2", transition_id="31")["issue"]
     assert "resolution" not in reopened and reopened["status"]["name"] == "Reopened"
@@ -540,3 +543,26 @@ def test_any_arguments_are_answered_refused_or_undecided(tool: str, arguments: d
         assert json.loads(TOOLS[tool].answer(desk, {"issue_key": "KIT-1", "project_key": "KIT", **arguments})) is not None
     except (ProductRefusal, Undecided) as error:
         assert str(error)
+
+
+def test_a_change_in_doubt_leaves_the_field_open_and_one_of_a_locked_field_changes_nothing() -> None:
+    done = issue("KIT-1", -900, summary="Wheels", status="Done", resolution="Done", resolved=NOON - 100)
+    for habits, is_known in (({}, False), ({"locked_on_resolved": ["priority"]}, True)):
+        suite = CompanySuite("toys", CompanySetup(site(done), products=("jira",)))
+        own = CompanyEpisode(suite, desk_of(site(done), habits=habits))
+        assert own.call("jira_update_issue", {"issue_key": "KIT-1", "fields": '{"priority": "High"}'}).tier == "unknown"
+        assert own.desk.is_known("jira", "KIT-1", "priority") is is_known
+        assert (own.call("jira_get_issue", {"issue_key": "KIT-1"}).tier == "derived") is is_known
+        assert own.call("jira_get_issue", {"issue_key": "KIT-1", "fields": "summary,status"}).tier == "derived"
+
+
+def test_an_issue_that_may_have_been_created_is_not_seen_in_a_project_that_the_person_cannot_see() -> None:
+    world = site(issue("KIT-1", -900), issue("SEC-1", -900))
+    own = CompanyEpisode(CompanySuite("toys", CompanySetup(world, products=("jira",))), desk_of(world))
+    new = {"project_key": "SEC", "issue_type": "Task", "summary": "Locks"}
+    assert own.call("jira_create_issue", new).tier == "unknown"
+    assert own.call("jira_get_issue", {"issue_key": "SEC-2"}).tier == "derived"
+    assert own.call("jira_search", {"jql": "project = KIT"}).tier == "derived"
+    assert own.call("jira_search", {"jql": "summary ~ Locks"}).tier == "unknown"
+    assert own.call("jira_get_issue", {"issue_key": "KIT-1"}).tier == "derived"
+    assert own.call("jira_create_issue", {**new, "project_key": "KIT"}).tier == "unknown"   # its number is of the whole site

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyDesk, CompanyWorld, FieldVersion, Undecided
-from env_builder.runtime.office.company import CompanyEpisode, CompanySuite
+from env_builder.runtime.office.company import CompanyEpisode, CompanySetup, CompanySuite
 from env_builder.runtime.office.sheet_formulas import Recalculation, column_of, shown
 
 _ROWS = [["Who", "Sum"], ["Total", "=SUM(B3:B400)"], ["ada", "3"], ["bob", "4.5"]]
@@ -24,7 +23,7 @@ def suite() -> CompanySuite:
     for address, (department, title) in _PEOPLE.items():
         rows += [("person", address, "dept", department), ("person", address, "title", title)]
     versions = [FieldVersion(kind, key, name, value, 0) for kind, key, name, value in rows]
-    return CompanySuite("company", CompanyWorld(versions), {}, SessionUsers({}), ("drive",), {})
+    return CompanySuite("company", CompanySetup(CompanyWorld(versions), products=("drive",)))
 
 
 def desk(address: str) -> CompanyEpisode:
@@ -55,7 +54,7 @@ def test_without_a_directory_files_of_groups_are_undecided() -> None:
     rows = [("sheet", "f1", "name", "Ledger"), ("sheet", "f1", "readers", ["Finance"]), ("sheet", "f2", "name", "Menu"),
             ("sheet", "f2", "readers", []), ("slack_user", "U1", "email", "ada@example.org")]
     world = CompanyWorld(FieldVersion(kind, key, name, value, 0) for kind, key, name, value in rows)
-    apps = CompanySuite("company", world, {}, SessionUsers({}), ("drive",), {})
+    apps = CompanySuite("company", CompanySetup(world, products=("drive",)))
     episode = CompanyEpisode(apps, CompanyDesk(apps.start_of("2026-03-02T09:00:00Z", "ada@example.org")))
     assert episode.call("get_spreadsheet_info", {"spreadsheet_id": "f1"}).tier == "unknown"
     assert episode.call("get_spreadsheet_info", {"spreadsheet_id": "f2"}).tier == "derived"

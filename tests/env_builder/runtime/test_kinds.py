@@ -56,6 +56,14 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
     "listed": [{"messages": "door/", "names": ["a b.txt", "b.txt"], "text": "/n", "files": "file/tests/", "others": ["ann"]},
                {"messages": "file/", "text": "", "files": "x"}],
     "verified": [{"part": part} for part in PARTS],
+    "record": [{"record": {"class": "door", "id": "7"}, "has": {"open": {"is": True}, "rows": {"row": [{"is": "a"}, {}]}}},
+               {"record": {"class": "file", "where": {"x": {"names": {"class": "door", "id": "7"}}}},
+                "has": {"text": {"holds": ["ann"], "no_line": "b"}, "of": {"member": ["ann"], "no_member": ["bob"]}}}],
+    "bounded": [{"class": "door", "allowed": [{"id": "7", "fields": {"open": {}, "text": {"lost": [["a"]], "added": 1}}},
+                                              {"where": {"to": {"is": "ann"}}, "at_most": 1}], "ignored": ["seen"]},
+                {"class": "door", "id": "7", "allowed": []}],
+    "preceded": [{"first": {"class": "door", "where": {"by": {"is": "ann"}}}, "second": {"class": "file", "id": "tests/a"}}],
+    "withheld": [{"words": ["ann", "ab1234"]}],
     "judge": [{"criteria": [{"name": "kind", "text": "Is it kind?", "weight": 2, "choices": ["no", "partly", "yes"]}]}],
     "combine": [{"how": "threshold", "at_least": 1, "checks": [
         {"kind": "spoke", "parameters": {}}, {"kind": "combine", "parameters": {"how": "veto", "checks": [
@@ -238,7 +246,7 @@ def test_the_runtime_refuses_whatever_the_schema_refuses(document: dict[str, Any
 
 
 def test_a_kind_that_is_not_there_is_named_with_those_that_are() -> None:
-    with pytest.raises(ValueError, match=r"check c \(mood\): no kind 'mood'; there are: call, combine, "):
+    with pytest.raises(ValueError, match=r"check c \(mood\): no kind 'mood'; there are: bounded, call, combine, "):
         grade(rubric("mood", {}), Episode((), END, (), frozenset()))
     deep: dict[str, Any] = {"how": "all", "checks": [{"kind": "spoke", "parameters": {}}]}
     for levels, said in ((9, "no deeper than 8"), (3000, "too deep")):

@@ -150,7 +150,7 @@ def test_a_record_of_something_else_does_not_vanish(log_format: Format, tmp_path
 
 
 @pytest.mark.parametrize("log_format", IN_JSON, ids=lambda each: each.name)
-@settings(max_examples=20)
+@settings(max_examples=10)   # of each format
 @given(values=st.lists(VALUES, min_size=1, max_size=4), document=st.booleans())
 def test_any_json_becomes_events_or_a_reject(log_format: Format, values: list[Any], document: bool,
                                              tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -160,7 +160,7 @@ def test_any_json_becomes_events_or_a_reject(log_format: Format, values: list[An
 
 
 @pytest.mark.parametrize("log_format", IN_TEXT, ids=lambda each: each.name)
-@settings(max_examples=20)
+@settings(max_examples=10)   # of each format
 @given(text=st.text(min_size=1))
 def test_any_text_becomes_events_or_a_reject(log_format: Format, text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("any", numbered=True)
@@ -169,7 +169,7 @@ def test_any_text_becomes_events_or_a_reject(log_format: Format, text: str, tmp_
 
 @pytest.mark.parametrize("log_format", [each for each in IN_JSON if HEADS[each.name].layout != "table"],
                          ids=lambda each: each.name)
-@settings(max_examples=20)
+@settings(max_examples=10)   # of each format
 @given(data=st.data())
 def test_a_damaged_record_breaks_nothing(log_format: Format, data: st.DataObject,
                                          tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -22,17 +22,13 @@ from env_builder.runtime.company import (
 )
 from env_builder.runtime.office.confluence import TOOLS
 from env_builder.runtime.office.confluence_cql import CqlClause, CqlGroup, CqlValue, InvalidCql, parse_query, satisfies
+from tests.small_company import NEVER, NOON
+from tests.small_company import versions_at as record
 
-NOON = 1_772_452_800
-"""2026-03-02T12:00:00Z."""
-DAY, NEVER = 86_400, 2**62
+DAY = 86_400
 MARA, JO = "mara@toys.example", "jo@toys.example"
 ACCOUNTS = {MARA: {"wiki_user": "a1"}, JO: {"jira_user": "a2"}}
 SITE = "https://toys.example/wiki"
-
-
-def record(entity_class: str, entity_id: str, at: float, **fields: Any) -> list[FieldVersion]:
-    return [FieldVersion(entity_class, entity_id, name, value, round(at * 1e6)) for name, value in fields.items()]
 
 
 def page(key: str, at: float, title: str, body: str, space: str = "DOCS", **fields: Any) -> list[FieldVersion]:

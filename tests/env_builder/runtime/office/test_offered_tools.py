@@ -17,6 +17,6 @@ def test_each_tool_has_a_descriptor_of_its_server(product: str) -> None:
     source, *rows = map(json.loads, (DESCRIPTORS / f"{module.SERVER}.jsonl").read_text().splitlines())
     assert source["licence"] == "MIT" and source["source"].startswith("https://github.com/") and source["commit"]
     assert {row["name"]: not row["annotations"]["readOnlyHint"] for row in rows} == {
-        name: tool.writes for name, tool in module.TOOLS.items()}
+        name: bool(tool.writes) for name, tool in module.TOOLS.items()}
     for row in rows:
         assert row["description"] and set(row["inputSchema"].get("required", ())) <= set(row["inputSchema"]["properties"])

@@ -24,16 +24,12 @@ from env_builder.runtime.company import (
 from env_builder.runtime.office.slack import TOOLS
 from env_builder.runtime.office.slack_search import FILTERS, InvalidSearch, date_terms, interval, parse_search
 from env_builder.runtime.office.tables import csv_text, decode_cursor, encode_cursor
+from tests.small_company import NEVER, NOON
+from tests.small_company import versions_at as record
 
-NOON = 1_772_452_800
-"""2026-03-02T12:00:00Z."""
-HOUR, DAY, NEVER = 3600, 86_400, 2**62
+HOUR, DAY = 3600, 86_400
 MARA, JO, KIM = "mara@toys.example", "jo@toys.example", "kim@toys.example"
 ACCOUNTS = {MARA: {"slack_user": "U1"}, JO: {"slack_user": "U2"}, KIM: {"slack_user": "U3"}}
-
-
-def record(entity_class: str, entity_id: str, at: float, **fields: Any) -> list[FieldVersion]:
-    return [FieldVersion(entity_class, entity_id, name, value, round(at * 1e6)) for name, value in fields.items()]
 
 
 def message(at: float, user: str, text: str, channel: str = "C1", **fields: Any) -> list[FieldVersion]:

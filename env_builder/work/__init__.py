@@ -1,0 +1,1 @@
+"""What is made of the work that a company's people really did: tasks across its apps, and demonstrations."""

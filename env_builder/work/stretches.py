@@ -1,0 +1,222 @@
+"""Tasks of a company's work: who was asked what, when, and what that person then did.
+
+In: pieces of work as lists of acts (`extractors.work`), the company's world. Out: a `WorkTask` for each stretch of a piece of
+work in which one person, after another one's words, changed something; a reason for each stretch that makes none.
+A stretch ends where somebody else changes a record (and does not only say something): what follows was asked anew.
+Sees: the request as it stood at that instant. Does not see: requests in words that no app holds; a request whose text was
+edited later is unknown, since exports keep the last text alone, and makes no task.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from env_builder.runtime.company import CompanyState, CompanyWorld
+from extractors.apps.version import CompanyApp, RecordKind
+from extractors.work.events import CREATED, WorkEvent
+from extractors.work.items import WorkItem
+
+BEYOND_TOOLS = frozenset({"commit"})
+"""Classes of records that no tool of the apps writes."""
+_SAID_ONCE = 0.95
+"""A class whose acts are creations in this share holds messages: nobody works on them afterwards."""
+_MOVING = 0.3
+"""Records usually move on in a field that this share of them changes after they were made."""
+_USUAL = 3
+"""A change of one value into another that this many records saw is a step of work, no correction."""
+
+
+class WorkTask(NamedTuple):
+    """A stretch of a piece of work, as a task."""
+
+    task_id: str
+    item_id: str
+    kind: str
+    person: str
+    """Address of whom the agent acts for."""
+    starts_at: int
+    """Microseconds since 1970 UTC: just after the request."""
+    first_at: int
+    """When the person began to act."""
+    ends_at: int
+    request: WorkEvent
+    opening: str
+    """The request as it stood then."""
+    asked: tuple[str, ...]
+    """What others had said in this piece of work before."""
+    own: tuple[WorkEvent, ...]
+    """What the person did."""
+    replies: tuple[WorkEvent, ...]
+    """What others said and did meanwhile in this piece of work."""
+
+    acts: tuple[WorkEvent, ...]
+    """Both, in order."""
+
+
+class WorkHabits:
+    """What the acts of a company show of its records: which are messages, which changes are steps of work."""
+
+    def __init__(self, events: Sequence[WorkEvent], apps: Iterable[CompanyApp], accounts: Mapping[str, Mapping[str, str]]
+                 ) -> None:
+        """`accounts`: address -> class of accounts -> id; who has several works in the company."""
+        self.kinds: dict[str, RecordKind] = {}
+        self._apps: dict[str, str] = {}
+        for app in apps:
+            self.kinds |= {kind.name: kind for kind in app.kinds}
+            self._apps |= {kind.name: app.name for kind in app.kinds}
+        self.people = frozenset(address for address, owned in accounts.items() if len(owned) > 1)
+        acts = Counter(event.record[0] for event in events)
+        made = Counter(event.record[0] for event in events if event.verb.endswith(CREATED))
+        self.messages = frozenset(kind for kind, count in acts.items() if made[kind] / count >= _SAID_ONCE
+                                  and self._has_words(kind))
+        self.classes = tuple(sorted(kind for kind in acts if not self.kinds.get(kind, RecordKind(kind)).part_of))
+        self._authors = _author_fields(events, accounts)
+        steps: dict[tuple[str, str, str, str], set[str]] = defaultdict(set)
+        for event in events:
+            for change in event.changes:
+                steps[event.record[0], change.field, str(change.before), str(change.after)].add(event.record[1])
+        self._steps = {step for step, records in steps.items() if len(records) >= _USUAL}
+        moved: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for event in events:
+            for change in event.changes if not event.verb.endswith(CREATED) else ():
+                moved[event.record[0], change.field].add(event.record[1])
+        self._moving = {name for name, records in moved.items() if len(records) >= _MOVING * made[name[0]]}
+
+    def _has_words(self, entity_class: str) -> bool:
+        kind = self.kinds.get(entity_class)
+        return kind is not None and bool(kind.texts and (kind.place or kind.answers or kind.people))
+
+    def app_of(self, act: WorkEvent) -> str:
+        """Return the app that an act was done in."""
+        return self.app_of_class(act.record[0])
+
+    def app_of_class(self, entity_class: str) -> str:
+        """Return the app that a class of records belongs to."""
+        return self._apps.get(entity_class, entity_class)
+
+    def author_field(self, entity_class: str) -> str | None:
+        """Return the field that names who made a record; None: there is none."""
+        return self._authors.get(entity_class)
+
+    def holds_words(self, entity_class: str) -> bool:
+        """Return whether people write to each other in records of a class."""
+        return bool(self.kinds.get(entity_class, RecordKind(entity_class)).texts)
+
+    def is_message(self, act: WorkEvent) -> bool:
+        """Return whether an act only says something."""
+        return act.record[0] in self.messages
+
+    def has_steps(self, entity_class: str, field: str) -> bool:
+        """Return whether records usually move on in a field, as through a workflow."""
+        return (entity_class, field) in self._moving
+
+    def corrects(self, act: WorkEvent, own: Iterable[WorkEvent]) -> bool:
+        """Return whether an act changes a value that one of `own` set, into one that it does not usually become."""
+        fields = {(earlier.record, change.field): change.after for earlier in own for change in earlier.changes}
+        return any((act.record, change.field) in fields and fields[act.record, change.field] == change.before
+                   and (act.record[0], change.field, str(change.before), str(change.after)) not in self._steps
+                   for change in act.changes) and not act.verb.endswith(CREATED)
+
+
+def _author_fields(events: Iterable[WorkEvent], accounts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Return class -> the field that holds, in nearly all new records, the account of who made it."""
+    made: Counter[str] = Counter()
+    signed: dict[str, Counter[str]] = defaultdict(Counter)
+    for event in events:
+        if event.verb.endswith(CREATED) and event.actor in accounts:
+            own = {event.actor, *accounts[event.actor].values()}
+            made[event.record[0]] += 1
+            signed[event.record[0]].update(change.field for change in event.changes
+                                           if isinstance(change.after, str) and change.after in own)
+    likeliest = {kind: fields.most_common(1)[0] for kind, fields in signed.items() if fields}
+    return {kind: field for kind, (field, count) in likeliest.items() if count >= _SAID_ONCE * made[kind]}
+
+
+class StretchFound(NamedTuple):
+    """A stretch, or why it makes no task."""
+
+    task: WorkTask | None
+    item_id: str
+    reason: str
+
+
+def find_tasks(items: Iterable[WorkItem], events: Sequence[WorkEvent], world: CompanyWorld, habits: WorkHabits
+               ) -> Iterator[StretchFound]:
+    """Yield the tasks of pieces of work, and the reason of each stretch that makes none."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, event in enumerate(events):
+        places[event.ref].append(place)
+    for item in items:
+        if item.reason:
+            yield StretchFound(None, item.item_id, item.reason)
+            continue
+        acts = [events[place] for place in sorted({place for ref in item.refs for place in places[ref]})]
+        for person, start, end in stretches(acts, habits):
+            yield _task(item, acts, person, start, end, world, habits)
+
+
+def stretches(acts: Sequence[WorkEvent], habits: WorkHabits) -> list[tuple[str, int, int]]:
+    """Return (person, first, last place) of each stretch in which one person changed something, in the order of their ends."""
+    found: list[tuple[str, int, int]] = []
+    open_ones: dict[str, tuple[int, int]] = {}
+    for place, act in enumerate(acts):
+        if act.actor not in habits.people:
+            continue
+        before = open_ones.get(act.actor)
+        others = [] if before is None else [
+            other for other in acts[before[1] + 1:place] if other.actor != act.actor and other.actor in habits.people
+            and not habits.is_message(other) and not habits.corrects(other, (each for each in acts[before[0]:before[1] + 1]
+                                                                            if each.actor == act.actor))]
+        if before is not None and others:
+            found.append((act.actor, *before))
+            before = None
+        open_ones[act.actor] = (place if before is None else before[0], place)
+    found += [(person, *span) for person, span in open_ones.items()]
+    return sorted(found, key=lambda each: each[1])
+
+
+def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, end: int, world: CompanyWorld,
+          habits: WorkHabits) -> StretchFound:
+    first, last = acts[start], acts[end]
+    own, replies = acts_between(acts, person, first.at, last.at, habits)
+    if all(habits.is_message(act) for act in own):
+        return StretchFound(None, item.item_id, "only_words")
+    if any(act.record[0] in BEYOND_TOOLS for act in own):
+        return StretchFound(None, item.item_id, "beyond_tools")
+    request = next((act for act in reversed(acts[:start])
+                    if act.actor != person and act.texts and habits.holds_words(act.record[0])
+                    and (habits.is_message(act) or person in act.addressees)), None)
+    if request is None:
+        return StretchFound(None, item.item_id, "not_asked")
+    opening = opening_of(request, world.at(request.at), habits)
+    if opening is None:
+        return StretchFound(None, item.item_id, "request_unknown")
+    asked = tuple(text for act in acts[:start] if act.actor != person for text in act.texts)
+    task = WorkTask(f"{item.item_id}@{first.ref}", item.item_id, item.kind, person, request.at, first.at, last.at, request,
+                    opening, asked, tuple(own), tuple(replies), tuple(act for act in acts if act in own or act in replies))
+    return StretchFound(task, item.item_id, "")
+
+
+def acts_between(acts: Iterable[WorkEvent], person: str, since: int, until: int, habits: WorkHabits
+                 ) -> tuple[list[WorkEvent], list[WorkEvent]]:
+    """Return what a person did from `since` to `until`, and what others said meanwhile or put right later.
+
+    An act that nobody is named of, such as a row that follows from another, is the person's."""
+    acts = [act for act in acts if act.at >= since]
+    own = [act for act in acts if act.at <= until and (act.actor == person or not act.actor)]
+    replies = [act for act in acts if act.actor and act.actor != person
+               and ((act.at <= until and habits.is_message(act)) or habits.corrects(act, own))]
+    return own, replies
+
+
+def opening_of(request: WorkEvent, state: CompanyState, habits: WorkHabits) -> str | None:
+    """Return the words of a request as they stood; None where no export tells them."""
+    kind = habits.kinds.get(request.record[0], RecordKind(request.record[0]))
+    fields = state.get(*request.record)
+    texts = [field for name, field in fields.items() if name in (kind.texts or fields)]
+    if not texts or any(not field.is_known for field in texts):
+        return None
+    words = [field.value for field in texts if isinstance(field.value, str) and field.value]
+    return "\n\n".join(words) or None

@@ -1,0 +1,197 @@
+"""Acts: what people and machines did in a company's apps, one for each change of a record that an export shows.
+
+In: the versions of every field, in order (`extractors.apps`), and whose accounts are whose. Out: `WorkEvent`s in the order of
+time. The changes of one record with one number of the product (or, without numbers, of one instant) are one act; a record that
+is part of another (the mailbox of a mail) belongs to that one's act.
+Sees: what was new in a text, a table or a file against the version before. Does not see: who changed a row of a table whose
+stream does not say; acts that no export holds (deleted messages, reactions, labels without a history).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from extractors.apps import installed_apps
+from extractors.apps.version import BEGINNING, PRESENT, RecordKind
+
+CREATED = "created"
+_WORDS = re.compile(r"</?[a-zA-Z][^>]*>|\s+")
+_MENTIONED = re.compile(r"\w[\w.+@-]*")
+_FIELD = re.compile(r"\{(\w+)\}")
+_LONG = 80
+"""A text of this many characters or more is compared line by line."""
+
+
+class WorkVersion(Protocol):
+    """A value that a field took (`extractors.apps.AppVersion`, and rows of `core.versions`)."""
+
+    @property
+    def entity_class(self) -> str: ...
+    @property
+    def entity_id(self) -> str: ...
+    @property
+    def field(self) -> str: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def at(self) -> int: ...
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def actor(self) -> str | None: ...
+    @property
+    def record(self) -> str: ...
+
+
+class ActChange(NamedTuple):
+    """A field that took another value."""
+
+    field: str
+    before: Any
+    """None: it had none."""
+    after: Any
+
+
+class WorkEvent(NamedTuple):
+    """An act in an app."""
+
+    ref: str
+    """`class:id#number`: unique, and stable as long as the export names the record so."""
+    at: int
+    """Microseconds since 1970 UTC."""
+    record: tuple[str, str]
+    """(class, id) of the record that changed."""
+    verb: str
+    """`class created`, `class gone`, or `class` and the fields that changed: what kind of act it is."""
+    actor: str
+    """Address of the person where one is known, else the product's own id of the account; empty: nobody is named."""
+    place: str
+    """`class:id` of what the record lies in (a channel, a project, a page); empty: none."""
+    thread: str
+    """`class:id` of the record or thread that it answers or belongs to; its own where it begins one."""
+    addressees: tuple[str, ...]
+    """Addresses of the people whom the act is for, sorted."""
+    texts: tuple[str, ...]
+    """What is new in words: a message, the rows that a table got, the lines that a page got."""
+    changes: tuple[ActChange, ...]
+    """All fields that changed but those that follow from others."""
+    source: str
+    """The source record of the export."""
+
+
+def find_events(versions: Iterable[WorkVersion], accounts: Mapping[str, Mapping[str, str]]) -> list[WorkEvent]:
+    """Return the acts that versions show, by time. `accounts`: address -> class of accounts -> id."""
+    kinds = {kind.name: kind for app in installed_apps() for kind in app.kinds}
+    owners = {account: address for address, owned in accounts.items() for account in owned.values()}
+    owners |= {address: address for address in accounts}
+    state: dict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
+    events = []
+    for group in _groups(versions, kinds):
+        event = _event(group, kinds.get(group[0].entity_class, RecordKind(group[0].entity_class)), state, owners)
+        for version in group:
+            state[version.entity_class, version.entity_id][version.field] = version.value
+        if event is not None:
+            events.append(event)
+    return events
+
+
+def _groups(versions: Iterable[WorkVersion], kinds: Mapping[str, RecordKind]) -> Iterator[Sequence[WorkVersion]]:
+    """Yield the versions of each act, the record's own first, in the order of the acts' first versions.
+
+    What a company set up has no acts, but its fields count as values before."""
+    groups: dict[tuple[Any, ...], list[WorkVersion]] = {}
+    parts: dict[tuple[str, int, str], list[WorkVersion]] = defaultdict(list)
+    for version in versions:
+        kind = kinds.get(version.entity_class)
+        if kind is not None and kind.part_of:
+            parts[kind.part_of, version.at, version.record].append(version)
+        else:
+            key = (version.at, version.sequence, version.entity_class, version.entity_id)
+            groups.setdefault(key, []).append(version)
+    for group in groups.values():
+        yield [*group, *parts.get((group[0].entity_class, group[0].at, group[0].record), [])]
+
+
+def _event(group: Sequence[WorkVersion], kind: RecordKind, state: Mapping[tuple[str, str], Mapping[str, Any]],
+           owners: Mapping[str, str]) -> WorkEvent | None:
+    """Return the act, or None where only settings, or fields that follow from others, changed."""
+    first = group[0]
+    own = list({version.field: version for version in group if version.entity_class == first.entity_class}.values())
+    record = (first.entity_class, first.entity_id)
+    before = state.get(record, {})
+    changes = tuple(ActChange(version.field, before.get(version.field), version.value) for version in own
+                    if version.field not in kind.follows and before.get(version.field) != version.value)
+    if kind.setting or first.at == BEGINNING or not changes:
+        return None
+    after = {**before, **{version.field: version.value for version in own}}
+    texts = [text for version in group if (text := _new_words(version, kind, state))]
+    own_name = f"{first.entity_class}:{first.entity_id}"
+    named = {account for field in kind.people for account in _accounts(after.get(field))}
+    named |= {word for text in texts for word in _MENTIONED.findall(text)}
+    actor = next((version.actor for version in group if version.actor), "") or str(after.get("email") or "")
+    return WorkEvent(
+        _ref(first), first.at, record, _verb(first.entity_class, before, changes), owners.get(actor, actor),
+        _filled(kind.place, after), _filled(kind.answers, after) or own_name,
+        tuple(sorted({owners[account] for account in named if account in owners})), tuple(texts), changes, first.record)
+
+
+def _ref(version: WorkVersion) -> str:
+    return f"{version.entity_class}:{version.entity_id}#{version.sequence or version.at}"
+
+
+def _filled(template: str, fields: Mapping[str, Any]) -> str:
+    """Return a template with the fields' values; empty where one has none."""
+    names = _FIELD.findall(template)
+    return template.format_map(fields) if all(fields.get(name) for name in names) else ""
+
+
+def _verb(entity_class: str, before: Mapping[str, Any], changes: Sequence[ActChange]) -> str:
+    present = next((change.after for change in changes if change.field == PRESENT), None)
+    if present is False:
+        return f"{entity_class} gone"
+    if not before:
+        return f"{entity_class} {CREATED}"
+    return f"{entity_class} {' '.join(sorted({change.field for change in changes}))}"
+
+
+def _accounts(value: Any) -> list[str]:
+    """Return the accounts in a value: one, a list of them, or the keys of an object."""
+    if isinstance(value, str):
+        return [value]
+    return [each for each in value if isinstance(each, str)] if isinstance(value, (list, dict)) else []
+
+
+def _new_words(version: WorkVersion, kind: RecordKind, state: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+    """Return what is new in a field that holds words."""
+    listed = any(version.field == text or (text.endswith("*") and version.field.startswith(text[:-1])) for text in kind.texts)
+    if not listed and (kind.texts or not isinstance(version.value, str)):
+        return ""
+    before = state.get((version.entity_class, version.entity_id), {}).get(version.field)
+    return "\n".join(_added(before, version.value))
+
+
+def _added(before: Any, after: Any) -> list[str]:
+    """Return the lines, or rows of a table, that are not in the value before."""
+    was, now = _lines(before), _lines(after)
+    remaining = list(was)
+    added = []
+    for line in now:
+        if line in remaining:
+            remaining.remove(line)
+        else:
+            added.append(line)
+    return added
+
+
+def _lines(value: Any) -> list[str]:
+    if isinstance(value, list):
+        return [" | ".join(str(cell) for cell in row) if isinstance(row, list) else str(row) for row in value]
+    if not isinstance(value, str):
+        return []
+    if len(value) < _LONG:
+        return [value]
+    parts = re.split(r"\n|(?<=</p>)|(?<=</tr>)|(?<=</li>)|(?<=</h\d>)", value)
+    return [text for part in parts if (text := _WORDS.sub(" ", part).strip())]

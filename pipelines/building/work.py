@@ -1,0 +1,53 @@
+"""The stage `work`: the pieces of work that people did in a company's apps.
+
+In: `core.versions` and `core.accounts`, which privacy has passed. Out: `core.work_events`, `mart.work_items`, and a decision on
+each item: kept, or rejected because its acts may be no one piece of work, because it was still open, or is of no kind.
+Without exports of a company there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from extractors.apps import AppVersion
+from extractors.work.finding import NO_KIND, NOT_ONE_ITEM, PROBABLE, STILL_OPEN, find_work
+from extractors.work.items import WorkItem
+from pipelines.building.decisions import replace_decisions
+from pipelines.building.work_rows import event_rows, item_rows
+from pipelines.inspection.company import accounts_of
+from pipelines.running.stage import Counts
+from pipelines.settings import Settings
+from warehouse.records import Decision, WorkEventRow, WorkItemRow, empty, frame
+from warehouse.store import Store
+
+STAGE = "work"
+_KEPT = "work_item"
+_DETAILS = {
+    NOT_ONE_ITEM: f"the probability that its acts are one piece of work is {{item.probability:.2f}}, below {PROBABLE}",
+    STILL_OPEN: "the exports end before it does; run again over later exports",
+    NO_KIND: "too few items are like it, so nothing tells what is usual",
+}
+_VERSIONS = """select entity_class, entity_id, field, value, changed_at, sequence, actor, guessed_until, record
+    from core.versions order by position"""
+
+
+def work(store: Store, settings: Settings) -> Counts:
+    """Find the work in the exports that the stage `apps` has read."""
+    del settings
+    versions = [AppVersion(kind, key, field, orjson.loads(value), *rest)
+                for kind, key, field, value, *rest in store.read(_VERSIONS).iter_rows()]
+    tables = {"core.work_events": empty(WorkEventRow), "mart.work_items": empty(WorkItemRow)}
+    decisions: list[Decision] = []
+    if versions:
+        company_work = find_work(versions, accounts_of(store.table("core.accounts").iter_rows()))
+        tables = {"core.work_events": frame(WorkEventRow, event_rows(company_work)),
+                  "mart.work_items": frame(WorkItemRow, item_rows(company_work))}
+        decisions = [_decision(item) for item in company_work.items]
+    replace_decisions(store, STAGE, frame(Decision, decisions))
+    return {f"n_{name.partition('.')[2]}": store.replace(name, rows) for name, rows in tables.items()}
+
+
+def _decision(item: WorkItem) -> Decision:
+    detail = _DETAILS.get(item.reason, "its acts are one piece of work").format(item=item)
+    return Decision(stage=STAGE, subject=item.item_id, kept=not item.reason, reason=item.reason or _KEPT,
+                    detail=f"{item.item_id}: {detail}.")
