@@ -49,7 +49,7 @@ class AgentContainer:
         self._transport = transport
         self._run = run
         self._process = process
-        self._has_folder = bool(files_of(process))
+        self._has_folder = has_files(process)
         self._ready = threading.Event()
         self._connected = False
         self._lost: str | None = None
@@ -119,11 +119,10 @@ class AgentContainer:
                 self._transport.close()
 
 
-def files_of(process: EnvironmentProcess) -> list[Any]:
-    """Return the files of the working folder; none where the environment's runtime is too old for one."""
+def has_files(process: EnvironmentProcess) -> bool:
+    """Return whether apps have files in the working folder; they have none where the environment's runtime is too old."""
     reply = process.forward({"jsonrpc": "2.0", "id": 0, "method": "traceroom/files"})
-    files: list[Any] = reply.get("result", {}).get("files", [])
-    return files
+    return bool(reply.get("result", {}).get("folders"))
 
 
 def answer(line: bytes, process: EnvironmentProcess) -> dict[str, Any] | None:

@@ -57,11 +57,25 @@ class WorkingFolder:
         self._ask, self._root = ask, root
         self._hashes: dict[str, tuple[str, str]] = {}
         """Path -> hash of the file here, and of the file there when they were the same last."""
-        self._folders: set[str] = set()
+        self._folders: list[str] | None = None
+        """Where files of apps may lie; empty: no app has any; None: nobody has asked."""
+
+    def begin(self) -> None:
+        """Fetch all files; from then on do nothing where the environment has none."""
+        try:
+            self.fetch()
+        except (ToolsError, OSError):
+            self._folders = []
 
     def fetch(self) -> None:
         """Write the files that changed in the environment since they were fetched."""
-        for row in self._ask("traceroom/files", {})["files"]:
+        if self._folders == []:
+            return
+        listed = self._ask("traceroom/files", {})
+        self._folders = listed["folders"]
+        for folder in self._folders or ():
+            (self._root / folder).mkdir(parents=True, exist_ok=True)
+        for row in listed["files"]:
             path, there = row["path"], row["sha256"]
             place = self._root / path
             if self._hashes.get(path, ("", ""))[1] == there and place.is_file():
@@ -69,13 +83,12 @@ class WorkingFolder:
             content = base64.b64decode(self._ask("traceroom/file", {"path": path})["content"])
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)
-            self._folders.add(path.partition("/")[0])
             self._hashes[path] = there, there
 
     def send(self) -> list[str]:
         """Save the files that changed here; return what became of each, a sentence a file."""
         answers = []
-        for folder in sorted(self._folders):
+        for folder in self._folders or ():
             for place in sorted((self._root / folder).glob("*")):
                 path = place.relative_to(self._root).as_posix()
                 if place.name.startswith((".", "~")) or place.is_symlink() or not place.is_file():
@@ -138,8 +151,7 @@ def serve(place: str = PLACE) -> None:
         numbers = itertools.count()
         _exchange(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', next(numbers))
         folder = WorkingFolder(partial(_ask, numbers), Path(FOLDER))
-        with contextlib.suppress(ToolsError, OSError):
-            folder.fetch()
+        folder.begin()
         while True:
             for key, _ in ready.select():
                 if key.fileobj is listening:

@@ -21,7 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from env_builder.agents import AgentContainer, files_of
+from env_builder.agents import AgentContainer, has_files
 from env_builder.image.containers import AGENT_LIMITS, DEFAULT_LIMITS, ContainerLimits, ContainerTransport
 from env_builder.layers import (
     AGENT_WAY,
@@ -172,7 +172,7 @@ def agent(process: EnvironmentProcess, base: str | None = None, limits: Containe
     in its working folder gets OFFICE_BASE if the engine has it. Unavailable if it does not start.
     """
     client = engine()
-    if base is None and files_of(process) and client.images.list(OFFICE_BASE):
+    if base is None and has_files(process) and client.images.list(OFFICE_BASE):
         base = OFFICE_BASE
     below, name = _base(client, base)
     image_id = _on_top(client, below, f"traceroom/agent:{digest(name)[:12]}", [agent_layer()], AGENT_WAY)

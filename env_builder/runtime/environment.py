@@ -376,7 +376,12 @@ class Environment:
 
     def folder(self) -> Mapping[str, bytes]:
         """Return path -> content of the files of the agent's working folder, as the apps have them now."""
-        return cast(FolderState, self._state).folder() if self._app.has_folder else {}
+        return cast(FolderState, self._state).folder() if self.folders else {}
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Return the folders of the agent's working folder that hold files of apps."""
+        return self._app.folders
 
     def save(self, path: str, content: bytes) -> Result:
         """Save a file of the working folder: a call of a tool that is in no list of tools."""

@@ -452,8 +452,9 @@ def _finish(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _files(episode: ServedEpisode, params: dict[str, Any]) -> dict[str, Any]:
-    """List the files of the agent's working folder."""
-    return {"files": [{"path": path, "size": len(content), "sha256": digest(content)}
+    """List the files of the agent's working folder, and the folders that may hold some."""
+    return {"folders": list(episode.environment.folders),
+            "files": [{"path": path, "size": len(content), "sha256": digest(content)}
                       for path, content in sorted(episode.environment.folder().items())]}
 
 

@@ -196,8 +196,8 @@ def _without(value: Any, forgotten: Remembered) -> Any:
 def without_forgotten(store: Store, forgotten: Remembered) -> dict[str, pl.DataFrame]:
     """Return what is stored without forgotten people, as a run that reads the exports again would store it."""
     stored = store.table("core.versions").sort("position")
-    versions = [AppVersion(kind, key, field, orjson.loads(value), at, position, actor, until, record)
-                for position, kind, key, field, value, at, actor, until, record in stored.iter_rows()]
+    versions = [AppVersion(kind, key, field, orjson.loads(value), at, sequence, actor, until, record)
+                for _, kind, key, field, value, at, actor, until, record, sequence in stored.iter_rows()]
     accounts = [AppVersion(_ACCOUNT, row["address"], row["entity_class"], row["account"], 0)
                 for row in store.table("core.accounts").to_dicts()]
     events = _leave_out(_reading_of([*versions, *accounts]), forgotten)

@@ -10,7 +10,7 @@ MCP alone an agent gets the task, speaks and ends by tools (`env_builder/runtime
     POST /episode/say        {"text"} -> {"reply", "ended", "user_left"}: speak to the user
     POST /episode/finish     -> {"ended"}
 
-    GET  /episode/files      {"files": [{"path", "size", "sha256"}]}: files of apps, such as a drive's workbooks
+    GET  /episode/files      {"folders", "files": [{"path", "size", "sha256"}]}: files of apps, such as a drive's workbooks
     POST /episode/file       {"path"} -> {"content"} in base64
     POST /episode/save       {"path", "content"}: an act of the agent, answered as a tool's call
 

@@ -190,8 +190,8 @@ class App(Protocol):
     """Whether its states are `LeavingState`s."""
     takes_files: bool = False
     """Whether its states are `ReceivingState`s."""
-    has_folder: bool = False
-    """Whether its states are `FolderState`s."""
+    folders: tuple[str, ...] = ()
+    """Folders of the agent's working folder that hold its files; if there is one, its states are `FolderState`s."""
     downloads: DownloadFolder | None = None
     """Where the files go that its states hand over, which are then `DeliveringState`s; None: nowhere."""
 
@@ -283,7 +283,7 @@ class CompositeApp(App):
         self.explained = frozenset().union(*(app.explained for app in self._apps))
         self.leaves = any(app.leaves for app in self._apps)
         self.takes_files = any(app.takes_files for app in self._apps)
-        self.has_folder = any(app.has_folder for app in self._apps)
+        self.folders = tuple(folder for app in self._apps for folder in app.folders)
         self._leaving = [app.leaves for app in self._apps]
 
     def reset(self, start: Start) -> AppState:

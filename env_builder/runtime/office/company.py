@@ -101,9 +101,9 @@ class CompanySuite(App):
         self.name = name
         self.world = setup.world
         self.schemas = {tool: {"additionalProperties": False, **schema} for tool, schema in setup.schemas.items()}
-        self.has_folder = "drive" in setup.products
+        self.folders = (drive_folder.FOLDER,) if "drive" in setup.products else ()
         self.tools = {**(tools_from(setup.induced) if setup.induced else {}), **tools_of(setup.products),
-                      **(drive_folder.TOOLS if self.has_folder else {})}
+                      **(drive_folder.TOOLS if self.folders else {})}
         self.answers: Collection[str] = frozenset(self.tools)
         self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
         self.explained = self.writes
@@ -193,7 +193,7 @@ class CompanyEpisode(AppState):
         return tool in self._app.writes
 
     def folder(self) -> dict[str, bytes]:
-        files = drive_folder.files_of(self.desk) if self._app.has_folder else {}
+        files = drive_folder.files_of(self.desk) if self._app.folders else {}
         return {path: file.content for path, file in files.items()}
 
 

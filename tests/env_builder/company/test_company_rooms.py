@@ -148,6 +148,7 @@ def use_folder(process: EnvironmentProcess, root: Path) -> None:
 
 def test_a_folder_beside_a_process_is_kept_in_step(room: Path, tmp_path: Path) -> None:
     with start_process(room, "a" * 64) as process:
+        assert process.request("traceroom/files")["folders"] == ["drive"]
         use_folder(process, tmp_path)
         assert [row["tool"] for row in process.journal() if row["kind"] == "call"][:3] == [
             "save_file", "save_file", "modify_sheet_values"]
