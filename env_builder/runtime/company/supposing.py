@@ -3,7 +3,8 @@
 In: a desk just before the act, and the act. Out: the desk with everything open that the act may have written.
 The act is carried out once more on a copy on which doubts are left aside: what may be refused goes through, a value that is not
 known is the one that the exports show later. What it writes there is what it may have written; the other outcome is that
-nothing happened. Values that such a run computes are not used, but those of a new record if the run rests on no unknown value.
+nothing happened. Where the run meets no doubt until it has written everything, it happened: only its answer is unknown.
+Values that such a run computes are not used, but those of a new record if the run rests on no unknown value.
 Sees: every write of that run. Where the run cannot go on, or is refused because of an unknown value, every record of the
 classes that the tool writes is open. Does not see: other records that the act would have written with another value in the
 place of an unknown one, unless the tool names the candidates (`one_of`).
@@ -29,7 +30,7 @@ class _AllWritten(Exception):
 class SupposedDesk(CompanyDesk):
     """A copy of a desk on which an act goes on where it is in doubt."""
 
-    __slots__ = ("_choice", "is_guessing", "n_choices", "touches")
+    __slots__ = ("_choice", "is_doubtful", "is_guessing", "n_choices", "touches")
 
     def __init__(self, desk: CompanyDesk, choice: int) -> None:
         super().__init__(desk._start, desk._overlay, desk.n_acts, desk._open)
@@ -37,6 +38,8 @@ class SupposedDesk(CompanyDesk):
         """What the run wrote."""
         self.is_guessing = False
         """Whether the run rests on a value that is not known."""
+        self.is_doubtful = False
+        """Whether it is in doubt that the product goes so far."""
         self.n_choices = 1
         """How many records a call may mean, of which the run took one."""
         self._choice = choice
@@ -54,13 +57,14 @@ class SupposedDesk(CompanyDesk):
         try:
             return super().sees(entity_class, entity_id)
         except Undecided:
+            self.is_doubtful = True
             return True
 
     def of_record(self, name: str, entity_class: str, entity_id: str, compute: Callable[[], V]) -> V:
         return compute()   # nothing that rests on a guess is remembered
 
     def doubt(self, text: str) -> None:
-        return None
+        self.is_doubtful = True
 
     def one_of(self, entity_ids: Sequence[str], text: str) -> str | None:
         if not entity_ids:
@@ -93,6 +97,9 @@ def open_what_may_follow(desk: CompanyDesk, act: Callable[[CompanyDesk], object]
         is_stuck = _is_stuck(supposed, act)
         if then is not None and not is_stuck:
             then(supposed, desk)
+        if not (is_stuck or supposed.is_doubtful or supposed.is_guessing):
+            desk.restore(supposed.snapshot())   # only the answer is unknown
+            return
         touches += supposed.touches
         if is_stuck:
             desk.open_up(touches, classes)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from ..company import UNDECIDED, Undecided, UnwordedRefusal
@@ -205,12 +206,15 @@ def _next_key(site: JiraDesk, project: str) -> str:
     return f"{project}-{max(numbers) + 1}"
 
 
-def _next_number(site: JiraDesk) -> str:
+def _next_number(site: JiraDesk) -> Any:
+    """Return the next number of the site's issues; `UNDECIDED` where older issues do not have smaller ones."""
     numbers = [int(number) for key in site.desk.ids(ISSUE) if str(number := site.value(key, "number")).isdigit()]
+    if any(one > other for one, other in pairwise(numbers)):
+        return UNDECIDED
     return str(max(numbers, default=10_000) + 1)
 
 
-def _url(site: JiraDesk, project: str, key: str, number: str) -> str | None:
+def _url(site: JiraDesk, project: str, key: str, number: Any) -> Any:
     """Return the address of a new issue at the REST API, made like that of another one of the project."""
     url = site.desk.assigned(ISSUE, key, "url")
     if url is not None:
@@ -218,7 +222,7 @@ def _url(site: JiraDesk, project: str, key: str, number: str) -> str | None:
     other = site.desk.where(ISSUE, "project", project)[-1]
     url, own = str(site.value(other, "url") or ""), str(site.value(other, "number"))
     head, _, last = url.rpartition("/")
-    return f"{head}/{key}" if last == other else f"{head}/{number}" if last == own else None
+    return f"{head}/{key}" if last == other else None if last != own else number if number is UNDECIDED else f"{head}/{number}"
 
 
 def add_comment(site: JiraDesk, key: str, body: Any) -> str:
