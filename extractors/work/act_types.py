@@ -1,7 +1,7 @@
 """Types of acts: what kind of thing was done, coarse and fine.
 
-In: acts and their words. Out: for each act a coarse type (its verb, and whether it answers) and a fine one (also where, to which
-value, and in which wording).
+In: acts and their words. Out: for each act a coarse type (its verb, and whether it answers) and a fine one (also where, to
+which value, and in which wording).
 Sees: places with many acts, values that recur, and wordings: texts of one verb that share half of their usual words.
 Does not see: meaning; two wordings of one request are two types.
 """

@@ -1,11 +1,11 @@
 """Contrast: how surely two pieces belong to one piece of work, learnt without labels.
 
 In: pieces (groups of acts that surely belong together) and pairs of acts. Out: pairs of pieces with a probability.
-Method: what is near in time in the log itself is compared with what is near when the later acts' clocks are moved by whole weeks
-(the control of cross-correlograms; learning from positive and unlabelled examples, Elkan and Noto 2008). Moved pairs are near by
-chance only; so where pairs of some description are r times as frequent as among moved ones, a share 1 - 1/r of them is near
-because they belong together. r is a logistic regression over levels of evidence, each with a weight of its own, held near
-weights that say only that the same thread and rare words in common speak for one piece of work.
+Method: what is near in time in the log itself is compared with what is near when the later acts' clocks are moved by whole
+weeks (the control of cross-correlograms; learning from positive and unlabelled examples, Elkan and Noto 2008). Moved pairs
+are near by chance only; so where pairs of some description are r times as frequent as among moved ones, a share 1 - 1/r of
+them is near because they belong together. r is a logistic regression over levels of evidence, each with a weight of its own,
+held near weights that say only that the same thread and rare words in common speak for one piece of work.
 Sees: words that recur in the trade, people who always meet, and containers are as frequent when moved, and weigh nothing.
 Does not see: two pieces of work that always come close together (a release and the bugs that it names); grouping parts them.
 """
@@ -43,7 +43,7 @@ class PiecePairs(NamedTuple):
     """The fixed weight of each pair, where nothing can be learnt."""
 
 
-class Pieces(NamedTuple):
+class PieceContents(NamedTuple):
     """What pieces hold: number of the piece -> ..."""
 
     own: Mapping[int, Mapping[str, float]]
@@ -63,11 +63,12 @@ def piece_pairs(near: Nearness, piece_of: Ints) -> tuple[PiecePairs, Floats]:
 
 
 def learnt(pairs: PiecePairs, together: Floats) -> Floats:
-    """Return the probability that pairs belong together, learnt from a first grouping (1: it has them in one group).
+    """Return the probability that pairs belong together, learnt from a first grouping (1: one group has both).
 
     Where descriptions of pairs are mostly parted by it (a release and the bugs that it names), such pairs come to weigh less."""
     index, size = _columns(pairs.levels)
-    return 1 / (1 + np.exp(-_fitted(index, size, np.ones(len(together)), together)))
+    probability: Floats = 1 / (1 + np.exp(-_fitted(index, size, np.ones(len(together)), together)))
+    return probability
 
 
 def _columns(levels: Ints) -> tuple[Ints, int]:
@@ -80,7 +81,7 @@ def _columns(levels: Ints) -> tuple[Ints, int]:
     return np.stack(columns, axis=1), size
 
 
-def _pieces(near: Nearness, piece_of: Ints) -> Pieces:
+def _pieces(near: Nearness, piece_of: Ints) -> PieceContents:
     own: dict[int, dict[str, float]] = {}
     every: dict[int, dict[str, float]] = {}
     types: dict[int, set[int]] = {}
@@ -93,7 +94,7 @@ def _pieces(near: Nearness, piece_of: Ints) -> Pieces:
                 mine[word] = max(mine.get(word, 0.0), weight)
         types.setdefault(piece, set()).add(int(near.fine[number]))
         sizes[piece] = sizes.get(piece, 0) + 1
-    return Pieces(own, every, {piece: frozenset(held) for piece, held in types.items()}, sizes)
+    return PieceContents(own, every, {piece: frozenset(held) for piece, held in types.items()}, sizes)
 
 
 def _shared(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[float, int]:
@@ -104,7 +105,7 @@ def _shared(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[float
     return sum(weight * 0.5 ** place for place, weight in enumerate(weights)), len(weights)
 
 
-def _piece_pairs(near: Nearness, pairs: ActPairs, piece_of: Ints, pieces: Pieces) -> PiecePairs:
+def _piece_pairs(near: Nearness, pairs: ActPairs, piece_of: Ints, pieces: PieceContents) -> PiecePairs:
     """Return the pairs of pieces that pairs of acts make, with the levels of evidence."""
     left, right = piece_of[pairs.earlier], piece_of[pairs.later]
     order = np.nonzero(left != right)[0]
@@ -142,7 +143,7 @@ def _size(near: Nearness, pairs: ActPairs, closest: Ints) -> Ints:
     return both
 
 
-def _words_and_types(one: Ints, other: Ints, pieces: Pieces) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+def _words_and_types(one: Ints, other: Ints, pieces: PieceContents) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     rows = []
     for left, right in zip(one.tolist(), other.tolist(), strict=True):
         own, count = _shared(pieces.own[left], pieces.own[right])
@@ -175,13 +176,13 @@ def _fitted(index: Ints, size: int, share: Floats, target: Floats) -> Floats:
     weights = point = np.zeros(size)
     speed = 1.0
     for _ in range(_STEPS):
-        found = np.clip(point[index].sum(axis=1), -30, 30)
-        rest = share * (1 / (1 + np.exp(-found)) - target)
+        guess: Floats = np.clip(point[index].sum(axis=1), -30, 30)
+        rest = share * (1 / (1 + np.exp(-guess)) - target)
         slope = _HELD * point
         for column in index.T:
             slope = slope + np.bincount(column, rest, size)
         moved, faster = point - slope / curvature, (1 + math.sqrt(1 + 4 * speed * speed)) / 2
         point = moved + (speed - 1) / faster * (moved - weights)
         weights, speed = moved, faster
-    found: Floats = weights[index].sum(axis=1)
-    return found
+    fitted: Floats = weights[index].sum(axis=1)
+    return fitted

@@ -2,7 +2,7 @@
 
 In: sizes of pieces, and pairs of pieces with a probability; a pair that is not named has none. Out: groups.
 Method: average linkage: the two groups whose acts belong together most surely on average become one, while that is more likely
-than not. A piece with one strong tie to a group, and none to the rest of it, stays outside: a release and the bug that it names.
+than not. A piece with one strong tie to a group, and none to the rest of it, stays outside: a release and a bug that it names.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:
     sizes = Counter(piece_of.tolist())
     found, probability = piece_pairs(near, piece_of)
     first = grouped(sizes, zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))
-    together = np.array([first[one] == first[other] for one, other in zip(found.one.tolist(), found.other.tolist(), strict=True)],
-                        dtype=np.float64)
+    both = zip(found.one.tolist(), found.other.tolist(), strict=True)
+    together = np.array([first[one] == first[other] for one, other in both], dtype=np.float64)
     if len(together) >= _ENOUGH:
         probability = learnt(found, together)
     pairs = list(zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))

@@ -1,8 +1,8 @@
 """Words of acts: what two acts must have in common when one speaks of what the other did.
 
 In: acts (`extractors.work.events`). Out: for each act the words that are new in it and the words of its record before it.
-Sees: words, numbers in one notation (`80900.0` is `80900`), instants as days and minutes, ids, addresses outside the company, and the
-words of a record that a field points to. Does not see: inflected forms, synonyms, pictures.
+Sees: words, numbers in one notation (`80900.0` is `80900`), instants as days and minutes, ids, addresses, and the words of a
+record that a field points to. Does not see: inflected forms, synonyms, pictures.
 """
 
 from __future__ import annotations
