@@ -43,13 +43,13 @@ def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:
     near = Nearness(acts, words, act_types(acts, words, company))
     piece_of = _pieces(acts)
     sizes = Counter(piece_of.tolist())
-    found, probability = piece_pairs(near, piece_of)
-    first = grouped(sizes, zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))
-    both = zip(found.one.tolist(), found.other.tolist(), strict=True)
+    candidates, probability = piece_pairs(near, piece_of)
+    first = grouped(sizes, zip(candidates.one.tolist(), candidates.other.tolist(), probability.tolist(), strict=True))
+    both = zip(candidates.one.tolist(), candidates.other.tolist(), strict=True)
     together = np.array([first[one] == first[other] for one, other in both], dtype=np.float64)
     if len(together) >= _ENOUGH:
-        probability = learnt(found, together)
-    pairs = list(zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))
+        probability = learnt(candidates, together)
+    pairs = list(zip(candidates.one.tolist(), candidates.other.tolist(), probability.tolist(), strict=True))
     group_of = grouped(sizes, pairs, _LINK)
     surely = _probabilities(sizes, pairs, group_of)
     items: dict[int, list[WorkEvent]] = defaultdict(list)
@@ -102,16 +102,16 @@ def _probabilities(sizes: Mapping[int, int], pairs: Sequence[tuple[int, int, flo
         whole[group_of[piece]] += size
         alone[group_of[piece]] += size * size
     for one, other, probability in pairs:
-        left, right = sorted((group_of[one], group_of[other]))
+        one_group, other_group = sorted((group_of[one], group_of[other]))
         weight = probability * sizes[one] * sizes[other]
-        if left == right:
-            inside[left] += 2 * weight
+        if one_group == other_group:
+            inside[one_group] += 2 * weight
         else:
-            outside[left, right] += weight
+            outside[one_group, other_group] += weight
     nearest: dict[int, float] = defaultdict(float)
-    for (left, right), weight in outside.items():
-        mean = weight / (whole[left] * whole[right])
-        nearest[left], nearest[right] = max(nearest[left], mean), max(nearest[right], mean)
+    for (one_group, other_group), weight in outside.items():
+        mean = weight / (whole[one_group] * whole[other_group])
+        nearest[one_group], nearest[other_group] = max(nearest[one_group], mean), max(nearest[other_group], mean)
     return {group: (inside[group] + alone[group]) / size ** 2 * (1 - nearest[group]) for group, size in whole.items()}
 
 
