@@ -77,11 +77,11 @@ class UsualValues:
 
     def unusual(self, slots: Iterable[FilledSlot], words: frozenset[str]) -> list[FilledSlot]:
         """Return the values of a task that others with a telling word in their request do not have."""
-        return [slot for slot in slots if self._is_contested(slot) and self._told(slot, words) not in (None, slot.value)]
+        return [slot for slot in slots if self._is_contested(slot) and self._indicated(slot, words) not in (None, slot.value)]
 
     def untold(self, slots: Iterable[FilledSlot], words: frozenset[str]) -> list[FilledSlot]:
         """Return the choices of a task that neither its request nor a telling word in it accounts for."""
-        return [slot for slot in slots if self._is_contested(slot) and not slot.is_asked and self._told(slot, words) is None]
+        return [slot for slot in slots if self._is_contested(slot) and not slot.is_asked and self._indicated(slot, words) is None]
 
     def _is_contested(self, slot: FilledSlot) -> bool:
         """Return whether a slot takes one of a few values, none of which nearly all tasks of the kind have."""
@@ -89,7 +89,7 @@ class UsualValues:
         return (slot.is_choice and 1 < len(values) <= _FEW and values.total() >= _MANY * len(values)
                 and values.most_common(1)[0][1] < _NEARLY_ALL * values.total())
 
-    def _told(self, slot: FilledSlot, words: frozenset[str]) -> str | None:
+    def _indicated(self, slot: FilledSlot, words: frozenset[str]) -> str | None:
         """Return the value that the most telling word of a request stands for, this task left out."""
         values = self._values[slot.name]
         best: tuple[float, int, str] | None = None

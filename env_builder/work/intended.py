@@ -60,9 +60,9 @@ class IntendedValues:
         self._task, self._habits, self._seldom, self._replayed = task, habits, seldom, replayed
         self._state, self._ids = state, ids
         self._made = made_records(replayed)
-        self._said = set(words_of(task.opening))
-        self._asked = {word for act in (task.request, *task.replies) for text in act.texts for word in words_of(text)}
-        self.sources = self._said | self._asked | {
+        self._opening_words = set(words_of(task.opening))
+        self._spoken_words = {word for act in (task.request, *task.replies) for text in act.texts for word in words_of(text)}
+        self.sources = self._opening_words | self._spoken_words | {
             word for name, fields in replayed.after.items() for field, value in (fields or {}).items()
             if not self.is_text(name[0], field, value) for word in words_of(value)}
         self._days = {datetime.fromtimestamp(act.at / 1e6, UTC).date().isoformat() for act in task.own}
@@ -108,7 +108,7 @@ class IntendedValues:
 
     def _is_new(self, name: RecordName, field: str, value: str) -> bool:
         """Return whether an id was given by the product: no record had it in this field before, and nobody had named it."""
-        if value.casefold() in self._said or self._ids.get(value, self._task.starts_at + 1) <= self._task.starts_at:
+        if value.casefold() in self._opening_words or self._ids.get(value, self._task.starts_at + 1) <= self._task.starts_at:
             return False
         world = self._state.world
         return not any(self._state.exists(name[0], key) for key in world.by_value(name[0], field).get(value, ()))
@@ -122,7 +122,7 @@ class IntendedValues:
         if not is_short:
             for field, value in fields.items():
                 if field not in where and self.is_text(name[0], field, value):
-                    asked = [word for word in self.facts(value) if word in self._said]
+                    asked = [word for word in self.facts(value) if word in self._opening_words]
                     where |= {field: {"holds": asked}} if asked else {}
         return {"class": name[0], "where": where}
 
@@ -146,7 +146,7 @@ class IntendedValues:
             made = self._made_record(cell)
             if made is not None:
                 conditions.append({"names": self.selector(made, is_short=True)})
-            elif _DAY.fullmatch(cell) and cell in self._days and cell not in self._said | self._asked:
+            elif _DAY.fullmatch(cell) and cell in self._days and cell not in self._opening_words | self._spoken_words:
                 conditions.append({})
             else:
                 conditions.append({"is": cell})
