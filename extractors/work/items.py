@@ -1,19 +1,36 @@
 """Work items: which acts belong to one piece of work.
 
-In: the acts of all apps (`extractors.work.events`). Out: `WorkItem`s; every act is in one at most.
-Sees so far: acts of one thread, and threads that name each other's records. Does not see yet: work whose apps name no ids.
+In: the acts of all apps (`extractors.work.events`). Out: `WorkItem`s; every act is in one at most, and those that no item has
+are no work that the log shows: what was there at the beginning, and what nobody did.
+Method: acts of one instant and the messages of one thread are pieces; how surely two pieces belong together is learnt from the
+log itself (`contrast`), and pieces become items while that is more likely than not (`grouping`).
+Sees: objects that serve several items (a release labels six bugs), items over several apps, with and without ids.
+Does not see: two items that one request began. An item that makes no task says why.
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from extractors.work.events import WorkEvent
+import numpy as np
 
-_WORD = re.compile(r"[\w-]*\d[\w-]*")
+from extractors.work.act_types import act_types
+from extractors.work.contrast import learnt, piece_pairs
+from extractors.work.events import CREATED, WorkEvent
+from extractors.work.grouping import grouped
+from extractors.work.nearness import SECOND, Ints, Nearness
+from extractors.work.words import act_words
+
+_AT_ONCE = SECOND // 2
+"""Acts so near in time, of one person or nobody, are one act and what follows from it."""
+_ENOUGH = 1000
+"""With fewer pairs of pieces nothing is learnt from the first groups."""
+_LINK = 0.3
+"""Groups become one while their acts belong together so surely on average; below one half, for an item's ends share little."""
+_BAR = 0.5
+"""An item with a lower probability is rejected."""
 
 
 class WorkItem(NamedTuple):
@@ -35,23 +52,93 @@ class WorkItem(NamedTuple):
 
 def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:
     """Return the pieces of work, by the time of their first act."""
-    threads: dict[str, list[WorkEvent]] = defaultdict(list)
-    for event in events:
-        threads[event.thread].append(event)
-    names = {thread.split(":", 1)[1]: thread for thread in threads}
-    joined = {thread: thread for thread in threads}
+    acts = sorted(events, key=lambda event: (event.at, event.ref))
+    acts = acts[_beginning(acts):]
+    if not acts:
+        return []
+    words = act_words(acts)
+    company = frozenset(person for event in acts for person in event.addressees)
+    near = Nearness(acts, words, act_types(acts, words, company))
+    piece_of = _pieces(acts)
+    sizes = Counter(piece_of.tolist())
+    found, probability = piece_pairs(near, piece_of)
+    first = grouped(sizes, zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))
+    both = zip(found.one.tolist(), found.other.tolist(), strict=True)
+    together = np.array([first[one] == first[other] for one, other in both], dtype=np.float64)
+    if len(together) >= _ENOUGH:
+        probability = learnt(found, together)
+    pairs = list(zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))
+    group_of = grouped(sizes, pairs, _LINK)
+    surely = _probabilities(sizes, pairs, group_of)
+    items: dict[int, list[WorkEvent]] = defaultdict(list)
+    for event, piece in zip(acts, piece_of.tolist(), strict=True):
+        items[group_of[piece]].append(event)
+    return [WorkItem(group[0].ref, tuple(event.ref for event in group), surely[number], reason=_reason(group, surely[number]))
+            for number, group in items.items()]
 
-    def root(thread: str) -> str:
-        while joined[thread] != thread:
-            thread = joined[thread]
-        return thread
 
-    for thread, group in threads.items():
-        for event in group:
-            for word in {word for text in event.texts for word in _WORD.findall(text)}:
-                if word in names:
-                    joined[root(names[word])] = root(thread)
-    items: dict[str, list[WorkEvent]] = defaultdict(list)
-    for event in events:
-        items[root(event.thread)].append(event)
-    return [WorkItem(group[0].ref, tuple(event.ref for event in group), 0.5) for group in items.values()]
+def _beginning(acts: Sequence[WorkEvent]) -> int:
+    """Return how many acts at the log's first instant show what was there before it."""
+    first = sum(event.at == acts[0].at for event in acts) if acts else 0
+    return first if first > len(acts) ** 0.5 else 0
+
+
+def _pieces(acts: Sequence[WorkEvent]) -> Ints:
+    """Return for each act the number of the first act of its piece."""
+    joined = list(range(len(acts)))
+
+    def root(number: int) -> int:
+        while joined[number] != number:
+            number = joined[number]
+        return number
+
+    threads: dict[str, list[int]] = defaultdict(list)
+    for number, event in enumerate(acts):
+        threads[event.thread].append(number)
+    talks = [held for held in threads.values() if all(_said(acts[number]) for number in held)]
+    at_once = [[number - 1, number] for number in range(1, len(acts)) if acts[number].at - acts[number - 1].at < _AT_ONCE
+               and acts[number].actor in ("", acts[number - 1].actor)]
+    for held in talks + at_once:
+        for number in held[1:]:
+            one, other = sorted((root(held[0]), root(number)))
+            joined[other] = one
+    return np.array([root(number) for number in range(len(acts))], dtype=np.int64)
+
+
+def _said(event: WorkEvent) -> bool:
+    return event.verb.endswith(f" {CREATED}")
+
+
+def _probabilities(sizes: Mapping[int, int], pairs: Sequence[tuple[int, int, float]], group_of: Mapping[int, int]
+                   ) -> dict[int, float]:
+    """Return for each group how surely its pieces belong together, times how surely no other group belongs to it."""
+    inside: dict[int, float] = defaultdict(float)
+    outside: dict[tuple[int, int], float] = defaultdict(float)
+    whole: Counter[int] = Counter()
+    alone: Counter[int] = Counter()
+    for piece, size in sizes.items():
+        whole[group_of[piece]] += size
+        alone[group_of[piece]] += size * size
+    for one, other, probability in pairs:
+        left, right = sorted((group_of[one], group_of[other]))
+        weight = probability * sizes[one] * sizes[other]
+        if left == right:
+            inside[left] += 2 * weight
+        else:
+            outside[left, right] += weight
+    nearest: dict[int, float] = defaultdict(float)
+    for (left, right), weight in outside.items():
+        mean = weight / (whole[left] * whole[right])
+        nearest[left], nearest[right] = max(nearest[left], mean), max(nearest[right], mean)
+    return {group: (inside[group] + alone[group]) / size ** 2 * (1 - nearest[group]) for group, size in whole.items()}
+
+
+def _reason(group: Sequence[WorkEvent], probability: float) -> str:
+    """Return why an item makes no task."""
+    if len({event.thread for event in group}) == 1 and all(_said(event) for event in group):
+        return "talk without effects" if len(group) > 1 else "one act alone"
+    if len(group) == 1:
+        return "one act alone"
+    if not any(event.actor for event in group):
+        return "nobody is named"
+    return "not surely one piece of work" if probability < _BAR else ""
