@@ -84,7 +84,8 @@ def main(folder: Path, scorer_path: Path) -> None:
     tasks = {name: tasks_score(room, room.publish(items), items, known, truth)
              for name, items in (("tasks", work.items), ("tasks_of_true_items", true.items))}
     print(json.dumps({
-        **tasks, "baseline": {name: baseline[name] for name in ("b3_f1", "items_found")}, "items_cpu_s": round(seconds, 2), **score,
+        **tasks, "baseline": {name: baseline[name] for name in ("b3_f1", "items_found")}, "items_cpu_s": round(seconds, 2),
+        **score,
         **figures(score),
         "true_items": figures(scorer.items(str(truth), predicted(true.items, true.events)))}))
 

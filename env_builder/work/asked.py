@@ -81,7 +81,8 @@ class UsualValues:
 
     def untold(self, slots: Iterable[FilledSlot], words: frozenset[str]) -> list[FilledSlot]:
         """Return the choices of a task that neither its request nor a telling word in it accounts for."""
-        return [slot for slot in slots if self._is_contested(slot) and not slot.is_asked and self._indicated(slot, words) is None]
+        return [slot for slot in slots if self._is_contested(slot) and not slot.is_asked
+                and self._indicated(slot, words) is None]
 
     def _is_contested(self, slot: FilledSlot) -> bool:
         """Return whether a slot takes one of a few values, none of which nearly all tasks of the kind have."""
