@@ -116,8 +116,8 @@ def names_one(selector: Mapping[str, Any], value: Any, view: EpisodeView, depth:
     """Return whether a value is, or a text names, the key of a record that the selector finds."""
     if depth > _DEEPEST:
         return False
-    found = set(words_of(value))
-    return any(value == record.key or record.key.casefold() in found or (isinstance(value, str) and record.key in value)
+    words = set(words_of(value))
+    return any(value == record.key or record.key.casefold() in words or (isinstance(value, str) and record.key in value)
                for record in selected(selector, view, depth + 1))
 
 
@@ -280,7 +280,7 @@ class WithheldCheck(CheckKind):
 
     def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
         secret = {word.casefold() for word in parameters["words"]}
-        told = sorted({word for record in changed_records(view) for name in record.changed_fields()
+        leaked = sorted({word for record in changed_records(view) for name in record.changed_fields()
                        for part in difference_of((record.before or {}).get(name), (record.after or {}).get(name))[1]
                        for word in words_of(list(part)) if word in secret})
-        return CheckResult(not told, {"told": clip(told)})
+        return CheckResult(not leaked, {"told": clip(leaked)})
