@@ -71,12 +71,12 @@ def _places(events: Sequence[WorkEvent]) -> list[str]:
 
 def _telling_values(events: Sequence[WorkEvent]) -> set[tuple[str, str]]:
     """Return the (verb, field) whose few values recur."""
-    held: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    contents: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for event in events:
         for change in event.changes:
             if isinstance(change.after, str):
-                held[event.verb, change.field][change.after] += 1
-    return {key for key, counts in held.items()
+                contents[event.verb, change.field][change.after] += 1
+    return {key for key, counts in contents.items()
             if len(counts) <= _KINDS_OF_VALUE and counts.total() >= _FEW * len(counts)}
 
 
@@ -86,14 +86,14 @@ def _wordings(events: Sequence[WorkEvent]) -> list[int]:
     usual = _usual_words(events, texts)
     leaders: dict[str, list[frozenset[str]]] = defaultdict(list)
     at: Mapping[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    seen: dict[tuple[str, frozenset[str]], int] = {}
+    leader_of: dict[tuple[str, frozenset[str]], int] = {}
     numbers = []
     for event, text in zip(events, texts, strict=True):
         verb = event.verb
         short = frozenset(word for word in text if word in usual[verb])
-        if (verb, short) not in seen:
-            seen[verb, short] = _leader(short, leaders[verb], at[verb]) if short else -1
-        numbers.append(seen[verb, short])
+        if (verb, short) not in leader_of:
+            leader_of[verb, short] = _leader(short, leaders[verb], at[verb]) if short else -1
+        numbers.append(leader_of[verb, short])
     return numbers
 
 
@@ -102,8 +102,8 @@ def _usual_words(events: Sequence[WorkEvent], texts: Sequence[frozenset[str]]) -
     for event, text in zip(events, texts, strict=True):
         for word in text:
             threads[event.verb][word].add(event.ref)
-    return {verb: frozenset(word for word, refs in found.items() if len(refs) >= _USUAL and not word[0].isdigit())
-            for verb, found in threads.items()} | {event.verb: frozenset() for event in events if event.verb not in threads}
+    return {verb: frozenset(word for word, refs in result.items() if len(refs) >= _USUAL and not word[0].isdigit())
+            for verb, result in threads.items()} | {event.verb: frozenset() for event in events if event.verb not in threads}
 
 
 def _leader(text: frozenset[str], leaders: list[frozenset[str]], at: dict[str, list[int]]) -> int:

@@ -24,7 +24,7 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 _LEVELS = np.array([0.01, 1.5, 3, 4.5, 6, 7.5, 9, 11, 13])
 """Borders of the levels of what words in common weigh."""
-_HELD = 5.0
+_RIDGE = 5.0
 """How strongly the weights are held near zero."""
 _STEPS = 150
 _BASE = FAR + 1
@@ -65,7 +65,7 @@ def piece_pairs(near: Nearness, piece_of: Ints) -> tuple[PiecePairs, Floats]:
 def learnt(pairs: PiecePairs, together: Floats) -> Floats:
     """Return the probability that pairs belong together, learnt from a first grouping (1: one group has both).
 
-    Where descriptions of pairs are mostly parted by it (a release and the bugs that it names), such pairs come to weigh less."""
+    Pairs of a description that it mostly parts (a release and the bugs that it names) come to weigh less."""
     index, size = _columns(pairs.levels)
     probability: Floats = 1 / (1 + np.exp(-_fitted(index, size, np.ones(len(together)), together)))
     return probability
@@ -94,7 +94,7 @@ def _pieces(near: Nearness, piece_of: Ints) -> PieceContents:
                 mine[word] = max(mine.get(word, 0.0), weight)
         types.setdefault(piece, set()).add(int(near.fine[number]))
         sizes[piece] = sizes.get(piece, 0) + 1
-    return PieceContents(own, every, {piece: frozenset(held) for piece, held in types.items()}, sizes)
+    return PieceContents(own, every, {piece: frozenset(contents) for piece, contents in types.items()}, sizes)
 
 
 def _shared(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[float, int]:
@@ -107,12 +107,12 @@ def _shared(one: Mapping[str, float], other: Mapping[str, float]) -> tuple[float
 
 def _piece_pairs(near: Nearness, pairs: ActPairs, piece_of: Ints, pieces: PieceContents) -> PiecePairs:
     """Return the pairs of pieces that pairs of acts make, with the levels of evidence."""
-    left, right = piece_of[pairs.earlier], piece_of[pairs.later]
-    order = np.nonzero(left != right)[0]
-    key = np.minimum(left, right) * len(piece_of) + np.maximum(left, right)
+    one_side, right = piece_of[pairs.earlier], piece_of[pairs.later]
+    order = np.nonzero(one_side != right)[0]
+    key = np.minimum(one_side, right) * len(piece_of) + np.maximum(one_side, right)
     order = order[np.lexsort((order, pairs.gap[order], key[order]))]
     if not len(order):
-        return PiecePairs(left[:0], left[:0], np.zeros((0, 13), dtype=np.int64), np.zeros(0))
+        return PiecePairs(one_side[:0], one_side[:0], np.zeros((0, 13), dtype=np.int64), np.zeros(0))
     keys, first = np.unique(key[order], return_index=True)
     closest = order[first]
     one, other = keys // len(piece_of), keys % len(piece_of)
@@ -123,15 +123,15 @@ def _piece_pairs(near: Nearness, pairs: ActPairs, piece_of: Ints, pieces: PieceC
     def least(values: Ints) -> Ints:
         return np.minimum.reduceat(values[order], first)
 
-    own, known, counts, alike, sizes = _words_and_types(one, other, pieces)
+    own, other_words, counts, alike, sizes = _words_and_types(one, other, pieces)
     lag, same_actor, thread = pairs.lag[closest], most(pairs.same_actor), most(pairs.thread)
-    told = most(pairs.told & 1) + 2 * most(pairs.told >> 1)
+    telling = most(pairs.telling & 1) + 2 * most(pairs.telling >> 1)
     place = most((pairs.place > 0).astype(np.int64)) * (1 + np.minimum(2, _size(near, pairs, closest)))
     begin, end = pairs.earlier[closest], pairs.later[closest]
     kinds = len(near.fine) + 1
     levels = np.stack([
-        lag, least(pairs.burst) * _BASE + lag, told * _BASE + lag, thread, place * _BASE + lag, own * _BASE + lag,
-        known * 2 + (own > 0), alike * 4 + sizes, near.coarse[begin] * kinds + near.coarse[end],
+        lag, least(pairs.burst) * _BASE + lag, telling * _BASE + lag, thread, place * _BASE + lag, own * _BASE + lag,
+        other_words * 2 + (own > 0), alike * 4 + sizes, near.coarse[begin] * kinds + near.coarse[end],
         near.fine[begin] * kinds + near.fine[end], same_actor * 10 + alike * 3 + (own > 3), counts * 10 + own,
         least(pairs.told_burst) * _BASE + sizes], axis=1).astype(np.int64)
     return PiecePairs(one, other, levels, _BEFORE * own + 1.0 * (thread > 0))
@@ -145,11 +145,11 @@ def _size(near: Nearness, pairs: ActPairs, closest: Ints) -> Ints:
 
 def _words_and_types(one: Ints, other: Ints, pieces: PieceContents) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     rows = []
-    for left, right in zip(one.tolist(), other.tolist(), strict=True):
-        own, count = _shared(pieces.own[left], pieces.own[right])
-        every, _ = _shared(pieces.every[left], pieces.every[right])
-        size = min(pieces.sizes[left], pieces.sizes[right])
-        rows.append((own, max(0.0, every - own), min(count, 4), min(2, len(pieces.types[left] & pieces.types[right])),
+    for one_side, right in zip(one.tolist(), other.tolist(), strict=True):
+        own, count = _shared(pieces.own[one_side], pieces.own[right])
+        every, _ = _shared(pieces.every[one_side], pieces.every[right])
+        size = min(pieces.sizes[one_side], pieces.sizes[right])
+        rows.append((own, max(0.0, every - own), min(count, 4), min(2, len(pieces.types[one_side] & pieces.types[right])),
                      min(3, int(math.log2(size)))))
     table = np.array(rows)
     whole = table.astype(np.int64)
@@ -170,7 +170,7 @@ def _ratio(real: PiecePairs, moved: Sequence[PiecePairs]) -> Floats:
 
 def _fitted(index: Ints, size: int, share: Floats, target: Floats) -> Floats:
     """Return the logits of a ridge-held logistic regression whose columns are levels (accelerated scaled gradient steps)."""
-    curvature = np.full(size, _HELD)
+    curvature = np.full(size, _RIDGE)
     for column in index.T:
         curvature += np.bincount(column, share * 0.25 * 3, size)
     weights = point = np.zeros(size)
@@ -178,7 +178,7 @@ def _fitted(index: Ints, size: int, share: Floats, target: Floats) -> Floats:
     for _ in range(_STEPS):
         guess: Floats = np.clip(point[index].sum(axis=1), -30, 30)
         rest = share * (1 / (1 + np.exp(-guess)) - target)
-        slope = _HELD * point
+        slope = _RIDGE * point
         for column in index.T:
             slope = slope + np.bincount(column, rest, size)
         moved, faster = point - slope / curvature, (1 + math.sqrt(1 + 4 * speed * speed)) / 2

@@ -21,7 +21,7 @@ def grouped(sizes: Mapping[int, int], pairs: Pairs, least: float = 0.5) -> dict[
     for one, other, probability in pairs:
         ties[one][other] = ties[other][one] = probability * size[one] * size[other]
     joined = {piece: piece for piece in size}
-    queue = [(-total / (size[one] * size[other]), one, other) for one, held in ties.items() for other, total in held.items()
+    queue = [(-total / (size[one] * size[other]), one, other) for one, row in ties.items() for other, total in row.items()
              if one < other and total >= least * size[one] * size[other]]
     heapq.heapify(queue)
     while queue:

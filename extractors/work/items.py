@@ -61,13 +61,13 @@ def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:
     near = Nearness(acts, words, act_types(acts, words, company))
     piece_of = _pieces(acts)
     sizes = Counter(piece_of.tolist())
-    found, probability = piece_pairs(near, piece_of)
-    first = grouped(sizes, zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))
-    both = zip(found.one.tolist(), found.other.tolist(), strict=True)
+    result, probability = piece_pairs(near, piece_of)
+    first = grouped(sizes, zip(result.one.tolist(), result.other.tolist(), probability.tolist(), strict=True))
+    both = zip(result.one.tolist(), result.other.tolist(), strict=True)
     together = np.array([first[one] == first[other] for one, other in both], dtype=np.float64)
     if len(together) >= _ENOUGH:
-        probability = learnt(found, together)
-    pairs = list(zip(found.one.tolist(), found.other.tolist(), probability.tolist(), strict=True))
+        probability = learnt(result, together)
+    pairs = list(zip(result.one.tolist(), result.other.tolist(), probability.tolist(), strict=True))
     group_of = grouped(sizes, pairs, _LINK)
     surely = _probabilities(sizes, pairs, group_of)
     items: dict[int, list[WorkEvent]] = defaultdict(list)
@@ -95,17 +95,17 @@ def _pieces(acts: Sequence[WorkEvent]) -> Ints:
     threads: dict[str, list[int]] = defaultdict(list)
     for number, event in enumerate(acts):
         threads[event.thread].append(number)
-    talks = [held for held in threads.values() if all(_said(acts[number]) for number in held)]
+    talks = [contents for contents in threads.values() if all(_is_message(acts[number]) for number in contents)]
     at_once = [[number - 1, number] for number in range(1, len(acts)) if acts[number].at - acts[number - 1].at < _AT_ONCE
                and acts[number].actor in ("", acts[number - 1].actor)]
-    for held in talks + at_once:
-        for number in held[1:]:
-            one, other = sorted((root(held[0]), root(number)))
+    for contents in talks + at_once:
+        for number in contents[1:]:
+            one, other = sorted((root(contents[0]), root(number)))
             joined[other] = one
     return np.array([root(number) for number in range(len(acts))], dtype=np.int64)
 
 
-def _said(event: WorkEvent) -> bool:
+def _is_message(event: WorkEvent) -> bool:
     return event.verb.endswith(f" {CREATED}")
 
 
@@ -120,22 +120,22 @@ def _probabilities(sizes: Mapping[int, int], pairs: Sequence[tuple[int, int, flo
         whole[group_of[piece]] += size
         alone[group_of[piece]] += size * size
     for one, other, probability in pairs:
-        left, right = sorted((group_of[one], group_of[other]))
+        one_side, right = sorted((group_of[one], group_of[other]))
         weight = probability * sizes[one] * sizes[other]
-        if left == right:
-            inside[left] += 2 * weight
+        if one_side == right:
+            inside[one_side] += 2 * weight
         else:
-            outside[left, right] += weight
+            outside[one_side, right] += weight
     nearest: dict[int, float] = defaultdict(float)
-    for (left, right), weight in outside.items():
-        mean = weight / (whole[left] * whole[right])
-        nearest[left], nearest[right] = max(nearest[left], mean), max(nearest[right], mean)
+    for (one_side, right), weight in outside.items():
+        mean = weight / (whole[one_side] * whole[right])
+        nearest[one_side], nearest[right] = max(nearest[one_side], mean), max(nearest[right], mean)
     return {group: (inside[group] + alone[group]) / size ** 2 * (1 - nearest[group]) for group, size in whole.items()}
 
 
 def _reason(group: Sequence[WorkEvent], probability: float) -> str:
     """Return why an item makes no task."""
-    if len({event.thread for event in group}) == 1 and all(_said(event) for event in group):
+    if len({event.thread for event in group}) == 1 and all(_is_message(event) for event in group):
         return "talk without effects" if len(group) > 1 else "one act alone"
     if len(group) == 1:
         return "one act alone"

@@ -52,7 +52,7 @@ class ActPairs(NamedTuple):
     told_burst: Ints
     """The same where the later one's person was told by the earlier and did at most one thing between; else `FAR`."""
     same_actor: Ints
-    told: Ints
+    telling: Ints
     """1: the first told the second's person; 2: the second told the first's; 3: both."""
     thread: Ints
     """0: not the same; else 1 + the number of the record's class."""
@@ -76,8 +76,8 @@ class Nearness:
         self.coarse = numbered([kind.coarse for kind in types])
         self.fine = numbered([kind.fine for kind in types])
         self.information = _information(words, types)
-        counts = Counter(word for each in words for word in each.own | each.known)
-        self._rare = [[word for word in sorted(each.own | each.known) if counts[word] <= _RARE] for each in words]
+        counts = Counter(word for each in words for word in each.own | each.context)
+        self._rare = [[word for word in sorted(each.own | each.context) if counts[word] <= _RARE] for each in words]
         self._times: dict[str, list[int]] = defaultdict(list)
         for event in events:
             self._times[event.actor].append(event.at)
@@ -93,41 +93,41 @@ class Nearness:
         """Return the pairs with the later acts' clocks moved by weeks."""
         later_at = self.moved(weeks)
         events = self.events
-        found: set[int] = set()
+        met: set[int] = set()
         person = [[event.actor] if event.actor else [] for event in events]
         small = [[event.place] if event.place and size <= _SMALL else []
                  for event, size in zip(events, self.place_sizes.tolist(), strict=True)]
-        told = [sorted(people) if len(people) <= _FEW_PEOPLE else [] for people in self.audience]
+        few_told = [sorted(people) if len(people) <= _FEW_PEOPLE else [] for people in self.audience]
         threads = [[event.thread] for event in events]
         nobody = [[] if event.actor else [""] for event in events]
         every = [[""]] * len(events)
-        for name, left, right in (("word", self._rare, self._rare), ("thread", threads, threads), ("place", small, small),
-                                  ("actor", person, person), ("told", told, person), ("nobody", every, nobody),
+        for name, one_side, right in (("word", self._rare, self._rare), ("thread", threads, threads), ("place", small, small),
+                                  ("actor", person, person), ("told", few_told, person), ("nobody", every, nobody),
                                   ("nobody", nobody, every)):
-            self._meet(left, right, later_at, _REACH[name], found)
-        both = np.fromiter(sorted(found), dtype=np.int64, count=len(found))
+            self._meet(one_side, right, later_at, _REACH[name], met)
+        both = np.fromiter(sorted(met), dtype=np.int64, count=len(met))
         earlier, later = both // len(events), both % len(events)
         if not weeks:
             keep = (earlier < later) | (self.at[earlier] < self.at[later])
             earlier, later = earlier[keep], later[keep]
         return self._described(earlier, later, later_at)
 
-    def _meet(self, left: Sequence[Sequence[str]], right: Sequence[Sequence[str]], later_at: Ints, reach: int,
-              found: set[int]) -> None:
+    def _meet(self, one_side: Sequence[Sequence[str]], right: Sequence[Sequence[str]], later_at: Ints, reach: int,
+              pairs: set[int]) -> None:
         """Add the pairs that share a key and of which the second is at most `reach` later."""
-        count = len(left)
+        count = len(one_side)
         numbers: dict[str, list[int]] = defaultdict(list)
-        for number, keys in enumerate(left):
+        for number, keys in enumerate(one_side):
             for key in keys:
                 numbers[key].append(number)
-        times = {key: [int(self.at[number]) for number in held] for key, held in numbers.items()}
+        times = {key: [int(self.at[number]) for number in contents] for key, contents in numbers.items()}
         for number, keys in enumerate(right):
             at = int(later_at[number])
             for key in keys:
                 if key in times:
                     for other in numbers[key][bisect_left(times[key], at - reach):bisect_right(times[key], at)]:
                         if other != number:
-                            found.add(other * count + number)
+                            pairs.add(other * count + number)
 
     def _described(self, earlier: Ints, later: Ints, later_at: Ints) -> ActPairs:
         events = self.events
@@ -178,10 +178,10 @@ def _information(words: Sequence[ActWords], types: Sequence[ActType]) -> list[di
     of_type: Counter[tuple[str, str]] = Counter()
     sizes: Counter[str] = Counter()
     for each, kind in zip(words, types, strict=True):
-        acts.update(each.own | each.known)
+        acts.update(each.own | each.context)
         for name in set(kind):
             sizes[name] += 1
-            of_type.update((name, word) for word in each.own | each.known)
+            of_type.update((name, word) for word in each.own | each.context)
     smooth = 10 / len(words) if words else 0.0
     return [{word: -math.log(max((of_type[name, word] + smooth * acts[word]) / (sizes[name] + 10) for name in kind))
-             for word in sorted(each.own | each.known)} for each, kind in zip(words, types, strict=True)]
+             for word in sorted(each.own | each.context)} for each, kind in zip(words, types, strict=True)]

@@ -31,7 +31,7 @@ class ActWords(NamedTuple):
 
     own: frozenset[str]
     """New in it: written, or a value that a field took."""
-    known: frozenset[str]
+    context: frozenset[str]
     """Of its record before it, and of the records to which its fields point."""
 
 
@@ -43,17 +43,17 @@ def act_words(events: Sequence[WorkEvent]) -> list[ActWords]:
     for event in events:
         today = datetime.fromtimestamp(event.at / 1_000_000, UTC).isoformat()[:10]
         own = {word for word in _own(event) if not word.startswith(today)}
-        held = records[event.record]
-        known = set().union(*held.values())
+        contents = records[event.record]
+        context = set().union(*contents.values())
         for change in event.changes:
             target = pointers.get((_table(event.record), change.field))
             if target is not None and isinstance(change.after, str | int):
                 pointed = records.get((target[0], target[1] + str(change.after)), {})
-                held[f"{change.field}."] = frozenset().union(*pointed.values())
+                contents[f"{change.field}."] = frozenset().union(*pointed.values())
             if isinstance(change.after, str | int | float) and len(str(change.after)) <= _SHORT:
-                held[change.field] = frozenset(_value_words(change.after))
-        known |= set().union(*held.values())
-        words.append(ActWords(frozenset(own), frozenset(word for word in known - own if not word.startswith(today))))
+                contents[change.field] = frozenset(_value_words(change.after))
+        context |= set().union(*contents.values())
+        words.append(ActWords(frozenset(own), frozenset(word for word in context - own if not word.startswith(today))))
     return words
 
 
@@ -118,11 +118,11 @@ def _pointers(events: Sequence[WorkEvent]) -> dict[tuple[tuple[str, str], str], 
         for change in event.changes:
             if isinstance(change.after, str | int) and not isinstance(change.after, bool):
                 values[table, change.field].add(str(change.after))
-    found = {}
-    for (table, field), held in values.items():
-        fitting = [other for other, known in ids.items()
-                   if other != table and len(held) > 2 and sum(value in known for value in held) >= _POINTS * len(held)]
+    result = {}
+    for (table, field), row in values.items():
+        fitting = [other for other, context in ids.items()
+                   if other != table and len(row) > 2 and sum(value in context for value in row) >= _POINTS * len(row)]
         named = [other for other in fitting if field.lower() in other[1].lower() or field.lower() in other[0].lower()]
-        if len(named or fitting) == 1 and held != ids[table]:
-            found[table, field] = (named or fitting)[0]
-    return found
+        if len(named or fitting) == 1 and row != ids[table]:
+            result[table, field] = (named or fitting)[0]
+    return result
