@@ -16,7 +16,10 @@ from env_builder.audit import AuditReport
 from env_builder.backends import assemble, company_source
 from env_builder.bundle import MINIMUM_STEPS, MINIMUM_TOKENS, SECONDS, STEPS_OVER_RECORDED, Digests
 from env_builder.company.content import CompanyContent
+from env_builder.runtime.environment import Environment
+from env_builder.runtime.grading import grade
 from env_builder.runtime.office.company import CompanySuite
+from env_builder.runtime.rubrics import ParsedRubric
 
 Row = dict[str, Any]
 
@@ -60,6 +63,31 @@ def unknown_people(app: CompanySuite, tasks: Iterable[CompanyTask]) -> dict[str,
         except (LookupError, ValueError) as error:
             reasons[task.task_id] = str(error)
     return reasons
+
+
+def shortened(environment: Environment, task: CompanyTask) -> CompanyTask:
+    """Return a task without the steps of its known solution that the reward does not need, tried in its environment.
+
+    People take steps that nothing is left of, such as a status on the way to another; an audit leaves out each."""
+    rubric, steps = ParsedRubric.read(dict(task.rubric or {})), list(task.solution)
+    if _worth(environment, task.task_id, rubric, steps) != 1.0:
+        return task
+    place = 0
+    while place < len(steps):
+        rest = steps[:place] + steps[place + 1:]
+        if _worth(environment, task.task_id, rubric, rest) == 1.0:
+            steps = rest
+        else:
+            place += 1
+    return task._replace(solution=tuple(steps))
+
+
+def _worth(environment: Environment, task_id: str, rubric: ParsedRubric, steps: Sequence[Row]) -> float | None:
+    environment.reset(task_id)
+    for step in steps:
+        environment.call(step["tool"], step["arguments"])
+    environment.finish()
+    return grade(rubric, environment.episode()).reward
 
 
 def write_company(

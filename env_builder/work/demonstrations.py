@@ -21,11 +21,12 @@ from typing import Any, NamedTuple
 from env_builder.company.content import CompanyContent, company_app
 from env_builder.company.inverses import proposals
 from env_builder.company.lookups import LookupMemory, looks_before
-from env_builder.runtime.company import Undecided
+from env_builder.runtime.company import CompanyDesk, Undecided
 from env_builder.runtime.office.company import CompanyEpisode
 from env_builder.runtime.office.row_tables import ROW
 from env_builder.work.acts import ActCall, EventLike, ItemLike, KindLike, RecordAct, acts_of
 from env_builder.work.going_on import GoingOn, VersionPlaces
+from env_builder.work.replaying import in_place
 from env_builder.work.row_inverses import row_proposals
 from env_builder.work.sameness import (
     ActIndex,
@@ -127,18 +128,20 @@ class DemonstrationFinder:
         own = self._of(refs)
         return [_with_doer(own, place, self.content.accounts) for place in range(len(own))]
 
-    def going_on(self, acts: Sequence[RecordAct]) -> GoingOn:
-        """Return the company without some acts."""
-        world = GoingOn(self.suite, self.places, self.content.accounts, self.content.conventions, acts[0].at - 1)
+    def going_on(self, acts: Sequence[RecordAct], stands_at: int | None = None) -> GoingOn:
+        """Return the company without some acts; `stands_at`: as it stands at an instant (microseconds), and still."""
+        world = GoingOn(self.suite, self.places, self.content.accounts, self.content.conventions, acts[0].at - 1, stands_at)
         world.hide([place for act in acts for place in act.hidden])
         return world
 
-    def find(self, item: ItemLike) -> Demonstration | None:
-        """Return the demonstration of a piece of work; None if no listed person did anything in it."""
+    def find(self, item: ItemLike, stands_at: int | None = None) -> Demonstration | None:
+        """Return the demonstration of a piece of work; None if no listed person did anything in it.
+
+        `stands_at`: all is done at this instant (microseconds), in an episode in which nobody else does anything."""
         acts = self.acts(item.refs)
         if not any(act.actor in self.content.accounts for act in acts):
             return None
-        return _Finding(self, item, acts).run()
+        return _Finding(self, item, acts, stands_at).run()
 
     def end_of(self, demonstration: Demonstration) -> list[str]:
         """Play all calls in a fresh episode; return where its end differs from the end on record, as `class field`."""
@@ -213,9 +216,9 @@ def _whose_answers(act: RecordAct) -> list[str]:
 class _Finding:
     """Finds the calls of one piece of work."""
 
-    def __init__(self, finder: DemonstrationFinder, item: ItemLike, acts: list[RecordAct]) -> None:
+    def __init__(self, finder: DemonstrationFinder, item: ItemLike, acts: list[RecordAct], stands_at: int | None) -> None:
         self.finder, self.item, self.acts = finder, item, acts
-        self.world = finder.going_on(acts)
+        self.world, self.stands_still = finder.going_on(acts, stands_at), stands_at is not None
         self.steps: list[DemonstrationStep] = []
         self.missed: list[MissedAct] = []
         self.recorded: list[str] = []
@@ -348,6 +351,8 @@ class _Finding:
         reason = ""
         try:
             begin = self.world.episode(at, act.actor)
+            if self.stands_still:
+                own = _on_top(own, begin.desk)
             for uses in chain(proposals(begin.desk, own), row_proposals(self.finder.content.induced, own)):
                 outcome = self._trial(begin, own, uses)
                 if isinstance(outcome, _Trial):
@@ -375,6 +380,16 @@ class _Finding:
         except Undecided as gap:
             return f"{uses[-1].tool}: not on record: {_general(gap)}"
         return _Trial(uses, episode, answers, result)
+
+
+def _on_top(act: RecordAct, desk: CompanyDesk) -> RecordAct:
+    """Return an act as what it did to the values of its time does to those of a desk."""
+    if act.is_new or not desk.exists(*act.record):
+        return act
+    now = {field: desk.value(*act.record, field) for field in act.after if not field.startswith("$")}
+    return act._replace(before={**act.before, **now}, after={
+        field: in_place(now[field], act.before.get(field), value) if field in now else value
+        for field, value in act.after.items()})
 
 
 def _may_see(episode: CompanyEpisode, act: RecordAct) -> bool:

@@ -53,9 +53,11 @@ class GoingOn:
     """One company in which a piece of work is done again."""
 
     def __init__(self, suite: CompanySuite, places: VersionPlaces, accounts: Mapping[str, Mapping[str, str]],
-                 conventions: Mapping[str, Any], begin: int) -> None:
-        """`begin`: microseconds; recorded changes from then on reach what is written."""
+                 conventions: Mapping[str, Any], begin: int, stands_at: int | None = None) -> None:
+        """`begin`: microseconds; recorded changes from then on reach what is written. `stands_at`: the instant at which the
+        company stands still instead: nothing on record happens after it, as in an episode."""
         self._suite, self._places, self._accounts, self._conventions = suite, places, accounts, conventions
+        self._stands_at = stands_at
         self._hidden: set[int] = set()
         self._absent: frozenset[Record] = frozenset()
         self.overlay = Overlay()
@@ -82,6 +84,7 @@ class GoingOn:
 
     def desk(self, instant: int, address: str) -> CompanyDesk:
         """Return somebody's desk at an instant (microseconds), over what was written. Errors: LookupError."""
+        instant = instant if self._stands_at is None else self._stands_at
         start = self._starts.get((instant, address))
         if start is None:
             state = self.state(instant)
@@ -97,11 +100,14 @@ class GoingOn:
 
     def keep(self, instant: int, episode: CompanyEpisode) -> None:
         """Take over what an episode wrote."""
+        instant = instant if self._stands_at is None else self._stands_at
         self.overlay, n_acts, self._open = episode.desk.snapshot()
         self._n_acts[instant, episode.desk.address] = n_acts
 
     def go_on(self, until: int) -> None:
         """Apply the recorded changes until an instant to the records that were written."""
+        if self._stands_at is not None:
+            return
         end = bisect_right(self._places.instants, until)
         versions = self._places.world.versions
         for place in range(self._applied, end):
@@ -114,6 +120,8 @@ class GoingOn:
 
     def apply(self, hidden: Iterable[int]) -> None:
         """Apply hidden versions as they are on record: what somebody did who is not played."""
+        if self._stands_at is not None:
+            return
         for place in sorted(hidden):
             self._apply(self._places.world.versions[place])
 

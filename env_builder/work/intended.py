@@ -142,9 +142,11 @@ class IntendedValues:
         """Return the conditions of a row's cells: a record of the work by what it is, a day of the work as any."""
         conditions: list[Condition] = []
         for cell in part:
-            made = self._made_record(cell)
+            words = words_of(cell)
+            made = next((record for word in words if (record := self._made_record(word)) is not None), None)
             if made is not None:
-                conditions.append({"names": self.selector(made, is_short=True)})
+                rest = [word for word in words if self._made_record(word) is None]
+                conditions.append({"names": self.selector(made, is_short=True), **({"holds": rest} if rest else {})})
             elif _DAY.fullmatch(cell) and cell in self._days and cell not in self._opening_words | self._asking_words:
                 conditions.append({})
             else:

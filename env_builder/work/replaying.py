@@ -9,6 +9,7 @@ Sees: known values of the start. Does not see: effects that the exports show as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical
@@ -87,6 +88,29 @@ def patched(value: Any, change: ActChange) -> Any:
                 **{key: each for key, each in after.items() if key in keys}}
     remaining = [part for part in parts_of(value) if not _take(lost, part)]
     return "\n".join(part[0] for part in [*remaining, *got])
+
+
+def in_place(value: Any, before: Any, after: Any) -> Any:
+    """Return a value with what a change did to the value of its time, rows of a table in their places.
+
+    A row that became another one becomes that where it stands now; new rows follow the row that they followed."""
+    if value == before or not (is_table(value) and is_table(before or value) and is_table(after)):
+        return patched(value, ActChange("", before, after))
+    rows, was = [list(row) for row in value], [list(row) for row in before or []]
+    moves = SequenceMatcher(None, [tuple(row) for row in was], [tuple(row) for row in after], autojunk=False).get_opcodes()
+    for kind, begin, end, first, last in moves:
+        if kind == "equal":
+            continue
+        old, new = was[begin:end], [list(row) for row in after[first:last]]
+        at = next((rows.index(row) for row in old if row in rows), None)
+        if at is None:
+            at = next((rows.index(row) + 1 for row in reversed(was[:begin]) if row in rows), len(rows))
+            at = len(rows) if begin == len(was) else at
+        for row in old:
+            if row in rows:
+                rows.remove(row)
+        rows[at:at] = new
+    return rows
 
 
 def _has_parts(value: Any) -> bool:

@@ -24,8 +24,6 @@ from env_builder.work.stretches import WorkHabits, WorkTask
 from warehouse.records import RecordKind, WorkEvent
 
 Check = dict[str, Any]
-_ONE_MORE = 1
-"""So many messages more than there were may be told where there were several."""
 
 
 class RubricWriter:
@@ -138,9 +136,13 @@ class RubricWriter:
             elif field not in place and value not in (None, "", [], {}, False):
                 condition = self._intended.condition(name, field, value)
                 if condition is not None:
-                    has_moved = len(self._replayed.touched[(*name, field)]) > 1
-                    self._add("record", "gate" if has_moved else "score", {"record": selector, "has": {field: condition}},
+                    is_chosen = len(self._replayed.touched[(*name, field)]) > 1 or self._is_a_choice(name[0], field, value)
+                    self._add("record", "gate" if is_chosen else "score", {"record": selector, "has": {field: condition}},
                               f"{field} of the new {name[0]} is as it was.", self._refs(name, field))
+
+    def _is_a_choice(self, entity_class: str, field: str, value: Any) -> bool:
+        """Return whether a short value is none that new records have unless somebody chooses another one."""
+        return isinstance(value, str) and self._habits.usual_beginning(entity_class, field) not in (None, value)
 
     def _facts(self, name: RecordName, field: str, text: str, selector: dict[str, Any]) -> None:
         for fact in self._intended.facts(text):
@@ -204,9 +206,6 @@ class RubricWriter:
         for kind in self._habits.classes:
             entries = by_class[kind]
             ignored = sorted(self._habits.kinds.get(kind, RecordKind(kind)).follows)
-            if kind in self._habits.messages:
-                for entry in (each for each in entries if "at_most" in each):
-                    entry["at_most"] += _ONE_MORE if entry["at_most"] > 1 else 0
             own = refs[kind] or [self.task.request.ref]
             for entry in entries:
                 scope = {"id": entry["id"]} if "id" in entry else {"where": entry["where"]}

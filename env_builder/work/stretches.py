@@ -80,6 +80,10 @@ class WorkHabits:
         for event in events:
             for change in event.changes if not event.verb.endswith(CREATED) else ():
                 moved[event.record[0], change.field].add(event.record[1])
+        self._beginnings: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for event in events:
+            for change in event.changes if event.verb.endswith(CREATED) else ():
+                self._beginnings[event.record[0], change.field][str(change.after)] += 1
         self._moving = {name for name, records in moved.items() if len(records) >= _MOVING * made[name[0]]}
 
     def _has_words(self, entity_class: str) -> bool:
@@ -106,15 +110,23 @@ class WorkHabits:
         """Return whether an act only says something."""
         return act.record[0] in self.messages
 
+    def usual_beginning(self, entity_class: str, field: str) -> str | None:
+        """Return the value that most new records of a class have in a field, as text; None: none was made."""
+        values = self._beginnings.get((entity_class, field))
+        return values.most_common(1)[0][0] if values else None
+
     def has_steps(self, entity_class: str, field: str) -> bool:
         """Return whether records usually move on in a field, as through a workflow."""
         return (entity_class, field) in self._moving
 
     def corrects(self, act: WorkEvent, own: Iterable[WorkEvent]) -> bool:
-        """Return whether an act changes a value that one of `own` set, into one that it does not usually become."""
+        """Return whether an act changes a value that one of `own` set, into one that it does not usually become.
+
+        What only goes on (a text that got more words) corrects nothing."""
         fields = {(earlier.record, change.field): change.after for earlier in own for change in earlier.changes}
         return any((act.record, change.field) in fields and fields[act.record, change.field] == change.before
                    and (act.record[0], change.field, str(change.before), str(change.after)) not in self._steps
+                   and not (isinstance(change.after, str) and isinstance(change.before, str) and change.before in change.after)
                    for change in act.changes) and not act.verb.endswith(CREATED)
 
 

@@ -4,7 +4,7 @@ In: what the stage `apps` stored, calls of agents, and tasks (`CompanyTask`: an 
 Out: OUT/environments/company with the tasks whose reward holds, and OUT/unverified/company with the others: grading them gives
 no score. Without any task that one is an open environment. Written aside and renamed into place, as the environments of
 services are. Without exports the stage has nothing to do.
-Does not see: work of people as tasks; who mines them passes them to `publish_company`.
+Does not see: colleagues, who answer nothing in an episode yet; tasks that wait for an answer do not hold.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import polars as pl
 from env_builder import bundle, image
 from env_builder.audit import AuditReport, Depth
 from env_builder.company.content import NAME, CompanyContent, company_app, company_content, descriptors
-from env_builder.company.rooms import CompanyTask, unknown_people, write_company
+from env_builder.company.rooms import CompanyTask, shortened, unknown_people, write_company
+from env_builder.runtime.environment import Environment
 from env_builder.verify import verify
 from pipelines import progress
+from pipelines.building.company_tasks import tasks_of_work
 from pipelines.building.decisions import replace_decisions
 from pipelines.building.environments import move, names_of
 from pipelines.inspection.company import stored_company
@@ -37,18 +39,20 @@ PUBLISHED, UNVERIFIED = "environments", "unverified"
 
 
 def company_rooms(store: Store, settings: Settings) -> Counts:
-    """Write the environment of the company whose exports were read. No stage makes tasks of its people's work yet."""
-    return publish_company(store, settings, ())
+    """Write the environment of the company whose exports were read, with the tasks of its people's work."""
+    return publish_company(store, settings)
 
 
-def publish_company(store: Store, settings: Settings, tasks: Sequence[CompanyTask]) -> Counts:
-    """Verify these tasks, and write the environment of those that hold and that of the others."""
+def publish_company(store: Store, settings: Settings, tasks: Sequence[CompanyTask] | None = None) -> Counts:
+    """Verify tasks, and write the environment of those that hold and that of the others. None: those of people's work."""
     rows: list[CompanyRoomRow] = []
     decisions: list[Decision] = []
     others: list[pl.DataFrame] = []
     if store.count("core.versions"):
         company = stored_company(store)
         content = company_content(company.versions, company.calls, company.accounts, company.identities)
+        if tasks is None:
+            tasks, decisions = tasks_of_work(store, content, STAGE)
         room = _CompanyRoom(environment_name(store), content, privacy.stated(store), settings)
         progress.tell(STAGE, 0, len(tasks), room.name)
         reasons = unknown_people(company_app(content), tasks)
@@ -98,6 +102,9 @@ class _CompanyRoom(NamedTuple):
         graded, decisions, report = [task for task in tasks if task.is_graded], list[pl.DataFrame](), None
         holding: set[str] = set()
         if graded:
+            self._written(graded, "whole")
+            whole = Environment.load(self.draft / "whole", self.draft / "whole rewards")
+            graded = [shortened(whole, task) for task in graded]
             self._written(graded, "tried")
             audit = self.settings.configured.audit
             verified = verify(self.draft / "tried", self.draft / "tried rewards", depth=Depth(
@@ -109,7 +116,7 @@ class _CompanyRoom(NamedTuple):
                  for task in tasks if not task.is_graded]
         rows = []
         if holding:
-            rows.append(self._publish([task for task in tasks if task.task_id in holding], PUBLISHED, report))
+            rows.append(self._publish([task for task in graded if task.task_id in holding], PUBLISHED, report))
         if rest or not holding:
             rows.append(self._publish(rest, UNVERIFIED, None))
         return rows, [*decisions, frame(Decision, plain)]

@@ -33,8 +33,7 @@ _VERSIONS = """select entity_class, entity_id, field, value, changed_at, sequenc
 def work(store: Store, settings: Settings) -> Counts:
     """Find the work in the exports that the stage `apps` has read."""
     del settings
-    versions = [AppVersion(kind, key, field, orjson.loads(value), *rest)
-                for kind, key, field, value, *rest in store.read(_VERSIONS).iter_rows()]
+    versions = stored_versions(store)
     tables = {"core.work_events": empty(WorkEventRow), "mart.work_items": empty(WorkItemRow)}
     decisions: list[Decision] = []
     if versions:
@@ -44,6 +43,12 @@ def work(store: Store, settings: Settings) -> Counts:
         decisions = [_decision(item) for item in company_work.items]
     replace_decisions(store, STAGE, frame(Decision, decisions))
     return {f"n_{name.partition('.')[2]}": store.replace(name, rows) for name, rows in tables.items()}
+
+
+def stored_versions(store: Store) -> list[AppVersion]:
+    """Return the versions that the stage `apps` has stored, in their order."""
+    return [AppVersion(kind, key, field, orjson.loads(value), *rest)
+            for kind, key, field, value, *rest in store.read(_VERSIONS).iter_rows()]
 
 
 def _decision(item: WorkItem) -> Decision:

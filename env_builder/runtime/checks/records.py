@@ -206,6 +206,16 @@ class BoundedCheck(SelectingKind):
                 beyond.append(record.key)
         return CheckResult(not beyond, {"beyond": clip(beyond)}, view.leans() and not beyond)
 
+    def essential(self, parameters: Parameters, view: EpisodeView) -> dict[str, Any]:
+        """Ignored fields are left out, and of new records those that hold the end of the id, often the time of the act."""
+        difference, ignored = view.episode.difference, frozenset(parameters.get("ignored", ()))
+        documents = {}
+        for name, text in difference.get("documents", {}).items():
+            kind, _, key = name.partition("/")
+            documents[name] = text if kind != parameters["class"] else _without(
+                text, ignored, key if view.document(name)[0] is None else "")
+        return {**difference, "documents": documents}
+
     @staticmethod
     def _is_in_scope(parameters: Parameters, record: ChangedRecord, view: EpisodeView) -> bool:
         if "id" in parameters:
@@ -214,6 +224,15 @@ class BoundedCheck(SelectingKind):
             return record.before is None and all(
                 meets(condition, (record.after or {}).get(name), view) for name, condition in parameters["where"].items())
         return True
+
+
+def _without(text: Any, ignored: frozenset[str], key: str) -> Any:
+    """Return a document without these fields, and without those that hold the end of its key."""
+    value = _fields(text) if isinstance(text, str) else None
+    if value is None:
+        return text
+    return json.dumps({name: each for name, each in value.items() if name not in ignored and not (
+        isinstance(each, str) and each and key.endswith(each))}, sort_keys=True)
 
 
 def _permits(allowed: Mapping[str, Any], record: ChangedRecord, ignored: frozenset[str], view: EpisodeView, used: list[int],

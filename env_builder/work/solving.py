@@ -1,0 +1,71 @@
+"""Tasks of a company's work that the tools of its apps can do: with a rubric, and the calls that are known to earn it.
+
+In: tasks that hold on record (`publishing`), the finder of demonstrations. Out: a `CompanyTask` each, or why there is none.
+The person's acts are tried with the tools at the instant of the task, at which the company stands still, as in an episode. What
+no tool does (a join of a channel) is not asked for: the rubric is written anew without it.
+Does not see: what colleagues would answer; a task that waits for an answer is not earned by these calls, and the audit says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from env_builder.company.rooms import CompanyTask
+from env_builder.runtime.canonical import digest
+from env_builder.work.demonstrations import Demonstration, DemonstrationFinder
+from env_builder.work.publishing import LEAST_APPS, VerifiedWork, WorkDecision, WorkRoom
+from env_builder.work.replaying import replay
+from env_builder.work.rubrics import grades_over
+from env_builder.work.stretches import WorkTask
+
+_HELD_OUT = 0.2
+"""Share of the tasks, the latest ones, that no one trains on."""
+
+
+class _OwnActs(NamedTuple):
+    item_id: str
+    refs: tuple[str, ...]
+
+
+def solved_tasks(room: WorkRoom, finder: DemonstrationFinder, works: Sequence[VerifiedWork]
+                 ) -> Iterator[CompanyTask | WorkDecision]:
+    """Yield the task of each piece of work, or why the tools cannot do it."""
+    begins = sorted(work.task.starts_at for work in works)
+    latest = begins[int(len(begins) * (1 - _HELD_OUT))] if begins else 0
+    for work in works:
+        solved = _solved(room, finder, work)
+        yield solved if isinstance(solved, WorkDecision) else solved._replace(
+            split="held_out" if work.task.starts_at >= latest else "train")
+
+
+def _solved(room: WorkRoom, finder: DemonstrationFinder, work: VerifiedWork) -> CompanyTask | WorkDecision:
+    task, rubric = work.task, work.rubric
+    acts = _OwnActs(task.task_id, tuple(act.ref for act in task.own))
+    demonstration = finder.find(acts, task.starts_at)
+    if demonstration is None:
+        return WorkDecision(task.item_id, task.task_id, "no_tool_does_it")
+    beyond = {ref for act in demonstration.missed for ref in act.refs} | set(demonstration.recorded)
+    if beyond:
+        task = task._replace(own=tuple(act for act in task.own if act.ref not in beyond),
+                             acts=tuple(act for act in task.acts if act.ref not in beyond))
+        if all(room.habits.is_message(act) for act in task.own):
+            return WorkDecision(task.item_id, task.task_id, "no_tool_does_it", _reasons(demonstration))
+        state = room.world.at(task.starts_at)
+        rubric = room.rubric_of(task, replay(task.acts, state), state)
+        if len({room.habits.app_of_class(kind) for kind in grades_over(rubric)}) < LEAST_APPS:
+            return WorkDecision(task.item_id, task.task_id, "one_app", _reasons(demonstration))
+    steps = tuple({"tool": step.tool, "arguments": step.arguments} for step in demonstration.steps
+                  if step.refs and step.person == task.person)
+    name = digest(task.task_id)
+    return CompanyTask(name, _instant(task), task.person, task.opening, family=task.kind or "work",
+                       rubric={**rubric, "task_id": name}, solution=steps)
+
+
+def _reasons(demonstration: Demonstration) -> str:
+    return "; ".join(sorted({f"{act.entity_class}: {act.reason}" for act in demonstration.missed}))
+
+
+def _instant(task: WorkTask) -> str:
+    return datetime.fromtimestamp(task.starts_at / 1_000_000, UTC).isoformat()

@@ -1,0 +1,45 @@
+"""Tasks of the work that people did in a company's apps, for the stage `company_rooms`.
+
+In: the versions, accounts and calls that the stage `apps` stored, and the pieces of work of the stage `work`. Out: tasks with
+rubrics and known solutions, and a decision on each piece of work, or stretch of one, that makes none.
+"""
+
+from __future__ import annotations
+
+from env_builder.company.content import CompanyContent
+from env_builder.company.rooms import CompanyTask
+from env_builder.runtime.company import CompanyWorld
+from env_builder.work.demonstrations import DemonstrationFinder
+from env_builder.work.publishing import WorkDecision, WorkRoom
+from env_builder.work.solving import solved_tasks
+from extractors.apps import record_kinds
+from extractors.work.events import find_events
+from pipelines.building.work import stored_versions
+from warehouse.records import Decision, WorkItem
+from warehouse.store import Store
+
+_ITEMS = """select work_item_id, refs, probability, kind, success from mart.work_items where reason = ''
+    order by opened_at, work_item_id"""
+_DETAIL = "no task is made of it"
+
+
+def tasks_of_work(store: Store, content: CompanyContent, stage: str) -> tuple[list[CompanyTask], list[Decision]]:
+    """Return the tasks of the work that a run has found, and why other work makes none: the first reason of each."""
+    items = [WorkItem(key, tuple(refs), *rest) for key, refs, *rest in store.read(_ITEMS).iter_rows()]
+    if not items:
+        return [], []
+    versions, kinds = stored_versions(store), record_kinds()
+    events = find_events(versions, content.accounts)
+    published = (room := WorkRoom(CompanyWorld(versions), events, kinds, content.accounts)).publish(items)
+    finder = DemonstrationFinder(content, events, [kind for each in kinds.values() for kind in each])
+    solved = list(solved_tasks(room, finder, published.verified))
+    rejected = [_decision(each, stage) for each in (*published.decisions, *solved) if isinstance(each, WorkDecision)]
+    first = {decision.subject: decision for decision in reversed(rejected)}
+    return [each for each in solved if isinstance(each, CompanyTask)], [first[subject] for subject in sorted(first)]
+
+
+def _decision(rejected: WorkDecision, stage: str) -> Decision:
+    subject = rejected.task_id or rejected.item_id
+    reason = rejected.reason.replace(" ", "_")
+    return Decision(stage=stage, subject=subject, kept=False, reason=reason,
+                    detail=f"{subject}: {rejected.detail or _DETAIL}.")
