@@ -82,7 +82,7 @@ def _inputs(store: Store, settings: Settings, read: dict[str, str]) -> list[obje
     chunks: dict[str, list[str]] = {}
     for path, chunk in store.read("select path, file_id from raw.files order by path, file_id").iter_rows():
         chunks.setdefault(path, []).append(chunk)
-    own = {path for path, name in read.items() if name in _formats()}
+    own = {path for path, name in read.items() if name in _formats()} if REASON in read.values() else set()
     files = discovered(settings)[0] if own else []
     people = store.read("select person_id from raw.people order by person_id")["person_id"].to_list()
     forgotten = store.read("select * from raw.forgotten order by all").write_csv()

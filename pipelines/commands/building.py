@@ -139,8 +139,8 @@ def _tell(made: dict[str, Any]) -> None:
         say(f"[bold]{made['n_tasks']:,}[/] tasks found, [bold green]{made['n_published']:,}[/] published"
             + (proof if made["n_published"] else ": see the reasons below"))
     if n_in_rooms:
-        say(f"[bold green]{n_in_rooms:,}[/] {'task' if n_in_rooms == 1 else 'tasks'} of sites and repositories published"
-            + (proof if not made["n_published"] else ""))
+        say(f"[bold green]{n_in_rooms:,}[/] {'task' if n_in_rooms == 1 else 'tasks'} of sites, repositories, companies"
+            + " published" + (proof if not made["n_published"] else ""))
     if made["n_from_failures"] or made["n_generated"]:
         say(f"[bold]{made['n_from_failures']:,}[/] of them from failed sessions, solved as successful sessions solve them; "
             f"and [bold green]{made['n_generated']:,}[/] new ones about other records")

@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.inspection.services import open_decisions
-from pipelines.quality.precision import Precision, published_precision, sentence_on, sentence_on_code, sentence_on_sites
+from pipelines.quality.precision import (
+    Precision,
+    published_precision,
+    sentence_on,
+    sentence_on_code,
+    sentence_on_companies,
+    sentence_on_sites,
+)
 from pipelines.settings import Settings
 from warehouse.catalogs import catalog_of
 from warehouse.store import Store
@@ -54,7 +61,8 @@ def summary(settings: Settings) -> dict[str, Any]:
 
 def _statement(store: Store, precision: Precision | None, n_rewards: int) -> str:
     """Say what the published rewards rest on: of services, of repositories and of sites."""
-    of_rooms = [sentence for sentence in (sentence_on_code(store), sentence_on_sites(store)) if sentence is not None]
+    of_rooms = [sentence for sentence in (
+        sentence_on_code(store), sentence_on_sites(store), sentence_on_companies(store)) if sentence is not None]
     return " ".join([sentence_on(precision, n_rewards), *of_rooms] if n_rewards or not of_rooms else of_rooms)
 
 

@@ -192,6 +192,13 @@ def sentence_on_sites(store: Store) -> str | None:
         if n_tasks else None
 
 
+def sentence_on_companies(store: Store) -> str | None:
+    """Say how many tasks of a company's work are published; None where none is."""
+    n_tasks = store.read("select coalesce(sum(n_tasks), 0) from mart.company_rooms where folder = 'environments'").item()
+    return f"{n_tasks:,} tasks of a company's work are published; what people's own work changed decides their rewards." \
+        if n_tasks else None
+
+
 def sentence_on(precision: Precision | None, n_published: int) -> str:
     """Say what the published rewards rest on."""
     if precision is None:
