@@ -18,6 +18,8 @@ from warehouse.records import CREATED, RecordKind, WorkEvent, WorkItem
 
 BEYOND_TOOLS = frozenset({"commit"})
 """Classes of records that no tool of the apps writes."""
+_AT_ONCE = 500_000
+"""Microseconds within which an act and the product's notice of it are."""
 _SAID_ONCE = 0.95
 """A class whose acts are creations in this share holds messages: nobody works on them afterwards."""
 _MOVING = 0.3
@@ -64,6 +66,8 @@ class WorkHabits:
         for app, kinds in apps.items():
             self.kinds |= {kind.name: kind for kind in kinds}
             self._apps |= {kind.name: app for kind in kinds}
+        self._places = frozenset(event.place.partition(":")[0] for event in events if event.place)
+        self._joined = {(event.actor, event.at // _AT_ONCE) for event in events if self._is_membership(event)}
         self.people = frozenset(address for address, owned in accounts.items() if len(owned) > 1)
         acts = Counter(event.record[0] for event in events)
         made = Counter(event.record[0] for event in events if event.verb.endswith(CREATED))
@@ -115,6 +119,19 @@ class WorkHabits:
         values = self._beginnings.get((entity_class, field))
         return values.most_common(1)[0][0] if values else None
 
+    def _is_membership(self, act: WorkEvent) -> bool:
+        """Return whether an act only changed who belongs to a place, such as a channel."""
+        kind = self.kinds.get(act.record[0])
+        return (kind is not None and act.record[0] in self._places and not act.verb.endswith(CREATED)
+                and all(change.field in kind.people for change in act.changes))
+
+    def is_beside(self, act: WorkEvent) -> bool:
+        """Return whether an act is beside the work: who joined a place, the notice of it, an answer to an invitation."""
+        answers = len(act.changes) == 1 and isinstance(act.changes[0].before, dict) and isinstance(act.changes[0].after, dict) \
+            and set(act.changes[0].before) == set(act.changes[0].after)
+        return answers or self._is_membership(act) or (act.record[0] in self.messages
+                                                       and (act.actor, act.at // _AT_ONCE) in self._joined)
+
     def has_steps(self, entity_class: str, field: str) -> bool:
         """Return whether records usually move on in a field, as through a workflow."""
         return (entity_class, field) in self._moving
@@ -162,7 +179,8 @@ def find_tasks(items: Iterable[WorkItem], events: Sequence[WorkEvent], world: Co
         if item.reason:
             yield StretchFound(None, item.item_id, item.reason)
             continue
-        acts = [events[place] for place in sorted({place for ref in item.refs for place in places[ref]})]
+        acts = [event for place in sorted({place for ref in item.refs for place in places[ref]})
+                if not habits.is_beside(event := events[place])]
         for person, start, end in stretches(acts, habits):
             yield _task(item, acts, person, start, end, world, habits)
 
@@ -215,7 +233,7 @@ def acts_between(acts: Iterable[WorkEvent], person: str, since: int, until: int,
     """Return what a person did from `since` to `until`, and what others said meanwhile or put right later.
 
     An act that nobody is named of, such as a row that follows from another, is the person's."""
-    acts = [act for act in acts if act.at >= since]
+    acts = [act for act in acts if act.at >= since and not habits.is_beside(act)]
     own = [act for act in acts if act.at <= until and (act.actor == person or not act.actor)]
     replies = [act for act in acts if act.actor and act.actor != person
                and ((act.at <= until and habits.is_message(act)) or habits.corrects(act, own))]

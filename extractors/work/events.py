@@ -95,7 +95,8 @@ def _event(group: Sequence[WorkVersion], kind: RecordKind, state: Mapping[tuple[
     own_name = f"{first.entity_class}:{first.entity_id}"
     named = {account for field in kind.people for account in _accounts(after.get(field))}
     named |= {word for text in texts for word in _MENTIONED.findall(text)}
-    actor = next((version.actor for version in group if version.actor), "") or str(after.get("email") or "")
+    answered = _whose_answers(changes)
+    actor = answered[0] if len(answered) == 1 else next((version.actor for version in group if version.actor), "")
     return WorkEvent(
         _ref(first), first.at, record, _verb(first.entity_class, before, changes), owners.get(actor, actor),
         _filled(kind.place, after), _filled(kind.answers, after) or own_name,
@@ -126,6 +127,15 @@ def _accounts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [each for each in value if isinstance(each, str)] if isinstance(value, (list, dict)) else []
+
+
+def _whose_answers(changes: Sequence[ActChange]) -> list[str]:
+    """Return the addresses under which alone values changed in an object by addresses: these people answered."""
+    before, after = (changes[0].before, changes[0].after) if len(changes) == 1 else (None, None)
+    if not isinstance(before, dict) or not isinstance(after, dict) or set(before) != set(after):
+        return []
+    differ = [name for name in after if after[name] != before[name]]
+    return differ if all("@" in name for name in differ) else []
 
 
 def _new_words(version: WorkVersion, kind: RecordKind, state: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:

@@ -47,6 +47,13 @@ def test_a_mailbox_is_part_of_the_act_that_is_its_mail() -> None:
     assert [event.record for event in find_events([*mail, *box], ACCOUNTS)] == [("mail", "<m>")]
 
 
+def test_an_answer_to_an_invitation_is_the_guests_act() -> None:
+    guests = {"ada@mill.example": "ACCEPTED", "ben@mill.example": "NEEDS-ACTION"}
+    invited = list(all_of("cal", "e", [("summary", "Tasting"), ("attendees", guests)], 5, actor="ada@mill.example"))
+    answered = AppVersion("cal", "e", "attendees", {**guests, "ben@mill.example": "DECLINED"}, 9, 1, "ada@mill.example")
+    assert [event.actor for event in find_events([*invited, answered], ACCOUNTS)] == ["ada@mill.example", "ben@mill.example"]
+
+
 @given(st.lists(st.tuples(st.integers(1, 9), st.sampled_from("abc"), st.sampled_from(["x", "y", "z"])), max_size=20))
 def test_every_change_of_a_value_is_in_exactly_one_act(rows: list[tuple[int, str, str]]) -> None:
     versions = sorted((AppVersion("thing", key, "note", value, at) for at, key, value in rows), key=lambda row: row.at)
