@@ -18,8 +18,6 @@ from warehouse.records import CREATED, RecordKind, WorkEvent, WorkItem
 
 BEYOND_TOOLS = frozenset({"commit"})
 """Classes of records that no tool of the apps writes."""
-_AT_ONCE = 500_000
-"""Microseconds within which an act and the product's notice of it are."""
 _SAID_ONCE = 0.95
 """A class whose acts are creations in this share holds messages: nobody works on them afterwards."""
 _MOVING = 0.3
@@ -67,7 +65,7 @@ class WorkHabits:
             self.kinds |= {kind.name: kind for kind in kinds}
             self._apps |= {kind.name: app for kind in kinds}
         self._places = frozenset(event.place.partition(":")[0] for event in events if event.place)
-        self._joined = {(event.actor, event.at // _AT_ONCE) for event in events if self._is_membership(event)}
+        self._joined = {(event.actor, event.at) for event in events if self._is_membership(event)}
         self.people = frozenset(address for address, owned in accounts.items() if len(owned) > 1)
         acts = Counter(event.record[0] for event in events)
         made = Counter(event.record[0] for event in events if event.verb.endswith(CREATED))
@@ -130,7 +128,7 @@ class WorkHabits:
         answers = len(act.changes) == 1 and isinstance(act.changes[0].before, dict) and isinstance(act.changes[0].after, dict) \
             and set(act.changes[0].before) == set(act.changes[0].after)
         return answers or self._is_membership(act) or (act.record[0] in self.messages
-                                                       and (act.actor, act.at // _AT_ONCE) in self._joined)
+                                                       and (act.actor, act.at) in self._joined)
 
     def has_steps(self, entity_class: str, field: str) -> bool:
         """Return whether records usually move on in a field, as through a workflow."""

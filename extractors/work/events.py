@@ -96,7 +96,8 @@ def _event(group: Sequence[WorkVersion], kind: RecordKind, state: Mapping[tuple[
     named = {account for field in kind.people for account in _accounts(after.get(field))}
     named |= {word for text in texts for word in _MENTIONED.findall(text)}
     answered = _whose_answers(changes)
-    actor = answered[0] if len(answered) == 1 else next((version.actor for version in group if version.actor), "")
+    doer = next((version.actor for version in group if version.actor), "") or str(after.get("email") or "")
+    actor = answered[0] if len(answered) == 1 else doer
     return WorkEvent(
         _ref(first), first.at, record, _verb(first.entity_class, before, changes), owners.get(actor, actor),
         _filled(kind.place, after), _filled(kind.answers, after) or own_name,
