@@ -395,6 +395,14 @@ class ActChange(NamedTuple):
     """None: it had none."""
     after: Any
 
+    @property
+    def answered_by(self) -> list[str]:
+        """The addresses under which alone values changed in an object by addresses: the guests who answered an invitation."""
+        if not isinstance(self.before, dict) or not isinstance(self.after, dict) or set(self.before) != set(self.after):
+            return []
+        differ = [name for name in self.after if self.after[name] != self.before[name]]
+        return differ if all("@" in name for name in differ) else []
+
 
 class WorkEvent(NamedTuple):
     """An act in an app."""

@@ -38,6 +38,7 @@ from env_builder.work.sameness import (
     shown_value,
     with_names,
 )
+from warehouse.records import ActChange
 
 TOGETHER = 2_000_000
 """Microseconds within which acts may follow from one another whatever their order on record."""
@@ -191,7 +192,8 @@ class DemonstrationFinder:
 def _with_doer(acts: Sequence[RecordAct], place: int, accounts: Mapping[str, Any]) -> RecordAct:
     """Return an act; one that names nobody with the listed person who acted before and after it, if it is the same."""
     act = acts[place]
-    answering = _whose_answers(act)
+    values = [ActChange(field, act.before.get(field), after) for field, after in act.after.items()]
+    answering = values[0].answered_by if len(values) == 1 else []
     if answering:
         return act._replace(actor=answering[0] if len(answering) == 1 else act.actor if act.actor in answering else "")
     if act.actor or act.entity_class != ROW:
@@ -200,17 +202,6 @@ def _with_doer(acts: Sequence[RecordAct], place: int, accounts: Mapping[str, Any
     after = next((other for other in acts[place + 1:] if other.actor in accounts), None)
     near = {other.actor for other in (before, after) if other is not None and abs(other.at - act.at) <= NEIGHBOURS_WITHIN}
     return act._replace(actor=near.pop()) if len(near) == 1 else act
-
-
-def _whose_answers(act: RecordAct) -> list[str]:
-    """Return the addresses under which alone values changed in an object by addresses: these people's own answers."""
-    if len(act.after) != 1:
-        return []
-    before, after = next(iter(act.before.values())), next(iter(act.after.values()))
-    if not isinstance(before, dict) or not isinstance(after, dict) or set(before) != set(after):
-        return []
-    differ = [name for name in after if after[name] != before[name]]
-    return differ if all("@" in name for name in differ) else []
 
 
 class _Finding:

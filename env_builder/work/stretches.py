@@ -17,7 +17,7 @@ from env_builder.runtime.company import CompanyState, CompanyWorld
 from warehouse.records import CREATED, RecordKind, WorkEvent, WorkItem
 
 BEYOND_TOOLS = frozenset({"commit"})
-"""Classes of records that no tool of the apps writes."""
+"""Classes of records that an episode cannot show whole: exports hold a repository's main line alone."""
 _SAID_ONCE = 0.95
 """A class whose acts are creations in this share holds messages: nobody works on them afterwards."""
 _MOVING = 0.3
@@ -125,8 +125,7 @@ class WorkHabits:
 
     def is_beside(self, act: WorkEvent) -> bool:
         """Return whether an act is beside the work: who joined a place, the notice of it, an answer to an invitation."""
-        answers = len(act.changes) == 1 and isinstance(act.changes[0].before, dict) and isinstance(act.changes[0].after, dict) \
-            and set(act.changes[0].before) == set(act.changes[0].after)
+        answers = len(act.changes) == 1 and bool(act.changes[0].answered_by)
         return answers or self._is_membership(act) or (act.record[0] in self.messages
                                                        and (act.actor, act.at) in self._joined)
 

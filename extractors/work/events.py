@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from extractors.apps import installed_apps
-from extractors.apps.version import BEGINNING, PRESENT
+from extractors.apps.version import BEGINNING, PRESENT, AppVersion
 from warehouse.records import CREATED, ActChange, RecordKind, WorkEvent
 
 _WORDS = re.compile(r"</?[a-zA-Z][^>]*>|\s+")
@@ -25,28 +25,7 @@ _LONG = 80
 """A text of this many characters or more is compared line by line."""
 
 
-class WorkVersion(Protocol):
-    """A value that a field took (`extractors.apps.AppVersion`, and rows of `core.versions`)."""
-
-    @property
-    def entity_class(self) -> str: ...
-    @property
-    def entity_id(self) -> str: ...
-    @property
-    def field(self) -> str: ...
-    @property
-    def value(self) -> Any: ...
-    @property
-    def at(self) -> int: ...
-    @property
-    def sequence(self) -> int: ...
-    @property
-    def actor(self) -> str | None: ...
-    @property
-    def record(self) -> str: ...
-
-
-def find_events(versions: Iterable[WorkVersion], accounts: Mapping[str, Mapping[str, str]]) -> list[WorkEvent]:
+def find_events(versions: Iterable[AppVersion], accounts: Mapping[str, Mapping[str, str]]) -> list[WorkEvent]:
     """Return the acts that versions show, by time. `accounts`: address -> class of accounts -> id."""
     kinds = {kind.name: kind for app in installed_apps() for kind in app.kinds}
     owners = {account: address for address, owned in accounts.items() for account in owned.values()}
@@ -62,12 +41,12 @@ def find_events(versions: Iterable[WorkVersion], accounts: Mapping[str, Mapping[
     return events
 
 
-def _groups(versions: Iterable[WorkVersion], kinds: Mapping[str, RecordKind]) -> Iterator[Sequence[WorkVersion]]:
+def _groups(versions: Iterable[AppVersion], kinds: Mapping[str, RecordKind]) -> Iterator[Sequence[AppVersion]]:
     """Yield the versions of each act, the record's own first, in the order of the acts' first versions.
 
     What a company set up has no acts, but its fields count as values before."""
-    groups: dict[tuple[Any, ...], list[WorkVersion]] = {}
-    parts: dict[tuple[str, int, str], list[WorkVersion]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[AppVersion]] = {}
+    parts: dict[tuple[str, int, str], list[AppVersion]] = defaultdict(list)
     for version in versions:
         kind = kinds.get(version.entity_class)
         if kind is not None and kind.part_of:
@@ -79,7 +58,7 @@ def _groups(versions: Iterable[WorkVersion], kinds: Mapping[str, RecordKind]) ->
         yield [*group, *parts.get((group[0].entity_class, group[0].at, group[0].record), [])]
 
 
-def _event(group: Sequence[WorkVersion], kind: RecordKind, state: Mapping[tuple[str, str], Mapping[str, Any]],
+def _event(group: Sequence[AppVersion], kind: RecordKind, state: Mapping[tuple[str, str], Mapping[str, Any]],
            owners: Mapping[str, str]) -> WorkEvent | None:
     """Return the act, or None where only settings, or fields that follow from others, changed."""
     first = group[0]
@@ -95,7 +74,7 @@ def _event(group: Sequence[WorkVersion], kind: RecordKind, state: Mapping[tuple[
     own_name = f"{first.entity_class}:{first.entity_id}"
     named = {account for field in kind.people for account in _accounts(after.get(field))}
     named |= {word for text in texts for word in _MENTIONED.findall(text)}
-    answered = _whose_answers(changes)
+    answered = changes[0].answered_by if len(changes) == 1 else []
     doer = next((version.actor for version in group if version.actor), "") or str(after.get("email") or "")
     actor = answered[0] if len(answered) == 1 else doer
     return WorkEvent(
@@ -104,7 +83,7 @@ def _event(group: Sequence[WorkVersion], kind: RecordKind, state: Mapping[tuple[
         tuple(sorted({owners[account] for account in named if account in owners})), tuple(texts), changes, first.record)
 
 
-def _ref(version: WorkVersion) -> str:
+def _ref(version: AppVersion) -> str:
     return f"{version.entity_class}:{version.entity_id}#{version.sequence or version.at}"
 
 
@@ -130,16 +109,7 @@ def _accounts(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, (list, dict)) else []
 
 
-def _whose_answers(changes: Sequence[ActChange]) -> list[str]:
-    """Return the addresses under which alone values changed in an object by addresses: these people answered."""
-    before, after = (changes[0].before, changes[0].after) if len(changes) == 1 else (None, None)
-    if not isinstance(before, dict) or not isinstance(after, dict) or set(before) != set(after):
-        return []
-    differ = [name for name in after if after[name] != before[name]]
-    return differ if all("@" in name for name in differ) else []
-
-
-def _new_words(version: WorkVersion, kind: RecordKind, state: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+def _new_words(version: AppVersion, kind: RecordKind, state: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
     """Return what is new in a field that holds words."""
     listed = any(version.field == text or (text.endswith("*") and version.field.startswith(text[:-1])) for text in kind.texts)
     if not listed and (kind.texts or not isinstance(version.value, str)):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from extractors.work.events import WorkVersion, find_events
+from extractors.apps.version import AppVersion
+from extractors.work.events import find_events
 from extractors.work.items import find_items
 from extractors.work.kinds import assign_kinds
 from extractors.work.shapes import ActShapes
@@ -16,9 +17,7 @@ from extractors.work.slots import WorkSlot, find_slots, slot_values
 from extractors.work.success import WorkOutcome, judge_items
 from warehouse.records import WorkEvent, WorkItem
 
-NOT_ONE_ITEM, STILL_OPEN, NO_KIND = "not_one_item", "still_open", "no_kind"
-PROBABLE = 0.5
-"""Probability from which on acts count as one piece of work."""
+STILL_OPEN, NO_KIND = "still_open", "no_kind"
 _PERSON, _DEPARTMENT = "person", "dept"
 
 
@@ -36,7 +35,7 @@ class CompanyWork(NamedTuple):
     outcomes: dict[str, WorkOutcome]
 
 
-def find_work(versions: Sequence[WorkVersion], accounts: Mapping[str, Mapping[str, str]]) -> CompanyWork:
+def find_work(versions: Sequence[AppVersion], accounts: Mapping[str, Mapping[str, str]]) -> CompanyWork:
     """Return the work in a company's exports. `accounts`: address -> class of accounts -> id."""
     events = find_events(versions, accounts)
     return describe_items(find_items(events), events, roles_of(versions))
@@ -53,15 +52,13 @@ def describe_items(items: Sequence[WorkItem], events: list[WorkEvent], roles: Ma
     return CompanyWork(events, judged, shapes, slots, slot_values(judged, events, shapes, slots), outcomes)
 
 
-def roles_of(versions: Sequence[WorkVersion]) -> dict[str, str]:
+def roles_of(versions: Sequence[AppVersion]) -> dict[str, str]:
     """Return the last known department of each person of the directory, by address."""
     return {version.entity_id: str(version.value) for version in versions
             if version.entity_class == _PERSON and version.field == _DEPARTMENT and version.value}
 
 
 def _reason(item: WorkItem, outcome: WorkOutcome) -> str:
-    if item.probability < PROBABLE:
-        return NOT_ONE_ITEM
     if not item.kind or not outcome.votes:
         return NO_KIND
     return STILL_OPEN if outcome.probability is None else ""

@@ -28,8 +28,10 @@ _ENOUGH = 1000
 """With fewer pairs of pieces nothing is learnt from the first groups."""
 _LINK = 0.3
 """Groups become one while their acts belong together so surely on average; below one half, for an item's ends share little."""
-_BAR = 0.5
-"""An item with a lower probability is rejected."""
+PROBABLE = 0.5
+"""Probability from which on acts count as one piece of work."""
+ONE_ACT, TALK, NO_ACTOR, NOT_ONE_ITEM = "one_act_alone", "talk_without_effects", "no_actor", "not_one_item"
+"""Reasons to reject an item."""
 
 
 def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:
@@ -118,9 +120,9 @@ def _probabilities(sizes: Mapping[int, int], pairs: Sequence[tuple[int, int, flo
 def _reason(group: Sequence[WorkEvent], probability: float) -> str:
     """Return why an item makes no task."""
     if len({event.thread for event in group}) == 1 and all(_says(event) for event in group):
-        return "talk without effects" if len(group) > 1 else "one act alone"
+        return TALK if len(group) > 1 else ONE_ACT
     if len(group) == 1:
-        return "one act alone"
+        return ONE_ACT
     if not any(event.actor for event in group):
-        return "nobody is named"
-    return "not surely one piece of work" if probability < _BAR else ""
+        return NO_ACTOR
+    return NOT_ONE_ITEM if probability < PROBABLE else ""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from env_builder.company.content import CompanyContent
 from env_builder.company.rooms import CompanyTask
-from env_builder.runtime.company import CompanyWorld
 from env_builder.work.demonstrations import DemonstrationFinder
 from env_builder.work.publishing import WorkDecision, WorkRoom
 from env_builder.work.solving import solved_tasks
 from extractors.apps import record_kinds
 from extractors.work.events import find_events
-from pipelines.building.work import stored_versions
+from pipelines.inspection.company import StoredCompany
 from warehouse.records import Decision, WorkItem
 from warehouse.store import Store
 
@@ -23,14 +22,15 @@ _ITEMS = """select work_item_id, refs, probability, kind, success from mart.work
 _DETAIL = "no task is made of it"
 
 
-def tasks_of_work(store: Store, content: CompanyContent, stage: str) -> tuple[list[CompanyTask], list[Decision]]:
+def tasks_of_work(store: Store, company: StoredCompany, content: CompanyContent, stage: str
+                  ) -> tuple[list[CompanyTask], list[Decision]]:
     """Return the tasks of the work that a run has found, and why other work makes none: the first reason of each."""
     items = [WorkItem(key, tuple(refs), *rest) for key, refs, *rest in store.read(_ITEMS).iter_rows()]
     if not items:
         return [], []
-    versions, kinds = stored_versions(store), record_kinds()
-    events = find_events(versions, content.accounts)
-    published = (room := WorkRoom(CompanyWorld(versions), events, kinds, content.accounts)).publish(items)
+    kinds, events = record_kinds(), find_events(company.versions, company.accounts)
+    room = WorkRoom(company.world, events, kinds, company.accounts)
+    published = room.publish(items)
     finder = DemonstrationFinder(content, events, [kind for each in kinds.values() for kind in each])
     solved = list(solved_tasks(room, finder, published.verified))
     rejected = [_decision(each, stage) for each in (*published.decisions, *solved) if isinstance(each, WorkDecision)]
@@ -40,6 +40,5 @@ def tasks_of_work(store: Store, content: CompanyContent, stage: str) -> tuple[li
 
 def _decision(rejected: WorkDecision, stage: str) -> Decision:
     subject = rejected.task_id or rejected.item_id
-    reason = rejected.reason.replace(" ", "_")
-    return Decision(stage=stage, subject=subject, kept=False, reason=reason,
+    return Decision(stage=stage, subject=subject, kept=False, reason=rejected.reason,
                     detail=f"{subject}: {rejected.detail or _DETAIL}.")

@@ -1,19 +1,17 @@
 """The stage `work`: the pieces of work that people did in a company's apps.
 
 In: `core.versions` and `core.accounts`, which privacy has passed. Out: `core.work_events`, `mart.work_items`, and a decision on
-each item: kept, or rejected because its acts may be no one piece of work, because it was still open, or is of no kind.
+each item: kept, or rejected with one of the reasons of `_DETAILS`.
 Without exports of a company there is nothing to do.
 """
 
 from __future__ import annotations
 
-import orjson
-
-from extractors.apps import AppVersion
-from extractors.work.finding import NO_KIND, NOT_ONE_ITEM, PROBABLE, STILL_OPEN, find_work
+from extractors.work.finding import NO_KIND, STILL_OPEN, find_work
+from extractors.work.items import NO_ACTOR, NOT_ONE_ITEM, ONE_ACT, PROBABLE, TALK
 from pipelines.building.decisions import replace_decisions
 from pipelines.building.work_rows import event_rows, item_rows
-from pipelines.inspection.company import accounts_of
+from pipelines.inspection.company import accounts_of, stored_versions
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.records import Decision, WorkEventRow, WorkItem, WorkItemRow, empty, frame
@@ -22,12 +20,13 @@ from warehouse.store import Store
 STAGE = "work"
 _KEPT = "work_item"
 _DETAILS = {
+    ONE_ACT: "it is one act, and nothing else belongs to it",
+    TALK: "people only wrote to each other, and changed nothing",
+    NO_ACTOR: "no act names who did it",
     NOT_ONE_ITEM: f"the probability that its acts are one piece of work is {{item.probability:.2f}}, below {PROBABLE}",
     STILL_OPEN: "the exports end before it does; run again over later exports",
     NO_KIND: "too few items are like it, so nothing tells what is usual",
 }
-_VERSIONS = """select entity_class, entity_id, field, value, changed_at, sequence, actor, guessed_until, record
-    from core.versions order by position"""
 
 
 def work(store: Store, settings: Settings) -> Counts:
@@ -45,13 +44,7 @@ def work(store: Store, settings: Settings) -> Counts:
     return {f"n_{name.partition('.')[2]}": store.replace(name, rows) for name, rows in tables.items()}
 
 
-def stored_versions(store: Store) -> list[AppVersion]:
-    """Return the versions that the stage `apps` has stored, in their order."""
-    return [AppVersion(kind, key, field, orjson.loads(value), *rest)
-            for kind, key, field, value, *rest in store.read(_VERSIONS).iter_rows()]
-
-
 def _decision(item: WorkItem) -> Decision:
-    detail = _DETAILS.get(item.reason, item.reason or "its acts are one piece of work").format(item=item)
-    return Decision(stage=STAGE, subject=item.item_id, kept=not item.reason, reason=item.reason.replace(" ", "_") or _KEPT,
+    detail = _DETAILS.get(item.reason, "its acts are one piece of work").format(item=item)
+    return Decision(stage=STAGE, subject=item.item_id, kept=not item.reason, reason=item.reason or _KEPT,
                     detail=f"{item.item_id}: {detail}.")

@@ -21,9 +21,9 @@ from env_builder.company.calls import RecordedCall
 from env_builder.company.content import company_app, company_content
 from env_builder.company.conventions import recorded_calls
 from env_builder.people import find_people
-from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld, FieldVersion, PersonSight, VersionLike
+from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld, PersonSight
 from env_builder.runtime.office.company import CompanyEpisode, CompanySuite
-from extractors.apps import AppReading, ExportFile, UnreadPart, installed_apps, read_exports
+from extractors.apps import AppReading, AppVersion, ExportFile, UnreadPart, installed_apps, read_exports
 from extractors.chunks import RejectedFile, log_of
 from extractors.formats.instants import microseconds
 from extractors.inventory import discover
@@ -59,7 +59,7 @@ class CallsRow(BaseModel):
 class StoredCompany(NamedTuple):
     """A company as a run stored it, or as its exports are."""
 
-    versions: Sequence[VersionLike]
+    versions: Sequence[AppVersion]
     accounts: Mapping[str, Mapping[str, str]]
     calls: Sequence[RecordedCall]
     identities: Mapping[str, str]
@@ -78,16 +78,20 @@ class StoredCompany(NamedTuple):
 
 def stored_company(store: Store) -> StoredCompany:
     """Return the company whose exports a run has read. Errors: Missing."""
-    rows = store.read("""select entity_class, entity_id, field, value, changed_at, actor, guessed_until, record
-                         from core.versions order by position""")
-    if not rows.height:
+    versions = stored_versions(store)
+    if not versions:
         raise Missing("the run read no exports of apps", str(store.path), "run over the folder of a company's exports")
-    versions = [FieldVersion(kind, key, field, orjson.loads(value), at, actor, until, record)
-                for kind, key, field, value, at, actor, until, record in rows.iter_rows()]
     sessions = store.table("core.sessions")
     identities = dict(sessions.filter(pl.col("identity").is_not_null()).select("session_id", "identity").iter_rows())
     calls = recorded_calls(sessions, store.table("core.turns"))
     return StoredCompany(versions, accounts_of(store.table("core.accounts").iter_rows()), calls, identities)
+
+
+def stored_versions(store: Store) -> list[AppVersion]:
+    """Return the versions that the stage `apps` has stored, in their order."""
+    rows = store.read("""select entity_class, entity_id, field, value, changed_at, sequence, actor, guessed_until, record
+                         from core.versions order by position""")
+    return [AppVersion(kind, key, field, orjson.loads(value), *rest) for kind, key, field, value, *rest in rows.iter_rows()]
 
 
 def accounts_of(rows: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from extractors.work.events import WorkEvent
 from extractors.work.grouping import grouped
-from extractors.work.items import find_items
+from extractors.work.items import ONE_ACT, TALK, find_items
 
 HOUR = 3_600_000_000
 
@@ -23,11 +23,11 @@ def test_talk_without_effects_makes_no_task() -> None:
     acts = [said("1", HOUR, "ann@x.example", "lunch?"), said("2", 2 * HOUR, "bob@x.example", "yes", "talk:1")]
     items = find_items(acts)
     assert [item.refs for item in items] == [("talk:1#1", "talk:2#1")]
-    assert items[0].reason == "talk without effects"
+    assert items[0].reason == TALK
 
 
 def test_a_lone_act_says_so() -> None:
-    assert [item.reason for item in find_items([said("1", HOUR, "ann@x.example", "lunch?")])] == ["one act alone"]
+    assert [item.reason for item in find_items([said("1", HOUR, "ann@x.example", "lunch?")])] == [ONE_ACT]
 
 
 def test_nothing_gives_no_items() -> None:
