@@ -121,7 +121,7 @@ comment on column core.work_events.entity_class is 'Kind of the record that chan
 comment on column core.work_events.entity_id is 'The app''s own id of it.';
 comment on column core.work_events.verb is '`class created`, `class gone`, or `class` and the fields that changed.';
 comment on column core.work_events.container is 'The channel, project, table or file in which it was done, else the class.';
-comment on column core.work_events.actor is 'Address of the person, else the account; empty: nobody is named.';
+comment on column core.work_events.actor is 'Address of the person, else the account; empty: none is on record.';
 comment on column core.work_events.place is '`class:id` of what the record lies in; empty: none.';
 comment on column core.work_events.thread is '`class:id` of the record or thread that it answers or belongs to.';
 comment on column core.work_events.addressees is 'Addresses of the people whom it is for.';

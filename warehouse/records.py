@@ -416,7 +416,7 @@ class WorkEvent(NamedTuple):
     verb: str
     """`class created`, `class gone`, or `class` and the fields that changed: what kind of act it is."""
     actor: str
-    """Address of the person where one is known, else the product's own id of the account; empty: nobody is named."""
+    """Address of the person where one is known, else the product's own id of the account; empty: none is on record."""
     place: str
     """`class:id` of what the record lies in (a channel, a project, a page); empty: none."""
     thread: str
@@ -466,7 +466,7 @@ class WorkEventRow(Record):
     container: str
     """The channel, project, table or file in which it was done, else the class."""
     actor: str
-    """Address of the person, else the account; empty: nobody is named."""
+    """Address of the person, else the account; empty: none is on record."""
     place: str
     """`class:id` of what the record lies in; empty: none."""
     thread: str

@@ -43,7 +43,7 @@ _MOST_STEPS = 16
 _LONGEST = 28
 """Characters of a value in a step's label."""
 ASKER, COLLEAGUE, OUTSIDE, MACHINE = "asker", "colleague", "outside", "machine"
-ROLES = {ASKER: "the one who asks", COLLEAGUE: "others of the company", OUTSIDE: "people outside", MACHINE: "nobody is named"}
+ROLES = {ASKER: "the one who asks", COLLEAGUE: "others of the company", OUTSIDE: "people outside", MACHINE: "no actor"}
 
 
 class WorkStep(NamedTuple):
