@@ -283,7 +283,7 @@ class LearntSources:
             is_reliable = False
             for trust, source in sources:
                 value = context.value(source, place, kind)
-                if value != ABSENT:
+                if value != ABSENT and (place != KIND or value in self.routes[route]):
                     values[place] = value
                     is_reliable = trust >= self._least_trust and (not context.trusted or source[0] in context.trusted)
                     break

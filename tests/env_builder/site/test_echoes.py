@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from env_builder.runtime.site.model import InducedPages
@@ -62,6 +62,11 @@ def test_words_and_short_numbers_are_no_echoes() -> None:
 PATHS = st.from_regex(r"/boxes/[1-9][0-9]{2,5}", fullmatch=True)
 
 
+def test_a_number_that_is_also_the_status_makes_no_kind_of_answer() -> None:
+    assert "Log in" in shown(site(["/boxes/200"] * 4), "/boxes/100")
+
+
 @given(one=PATHS, other=PATHS)
+@example(one="/boxes/200", other="/boxes/100")
 def test_no_page_shows_the_value_of_another_request(one: str, other: str) -> None:
     assert (one in shown(site([one]), other)) == (one in other)
