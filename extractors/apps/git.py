@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from extractors.apps.version import BEGINNING, PRESENT, AppRow, AppVersion, CompanyApp, ExportFile, UnreadPart
+from extractors.apps.version import BEGINNING, PRESENT, AppRow, AppVersion, CompanyApp, ExportFile, UnreadPart, all_of
 from extractors.workspaces.repository import Commit, Repository, TreeFile
 from warehouse.errors import InputError
 from warehouse.records import RecordKind
@@ -56,11 +56,10 @@ def _commits(repository: Repository, path: str) -> Iterator[AppVersion]:
 
 def _commit(repository: Repository, commit: Commit, at: int, number: int, record: str) -> Iterator[AppVersion]:
     match = _AUTHOR.match(commit.author)
-    fields = {"message": commit.message.rstrip("\n"), "author": match[1] if match else commit.author,
-              "email": match[2].casefold() if match else None,
-              "authored": None if commit.authored is None else commit.authored.timestamp()}
-    for field, value in fields.items():
-        yield AppVersion(COMMIT, f"{repository.name}@{commit.commit_id}", field, value, at, number, None, BEGINNING, record)
+    email = match[2].casefold() if match else None
+    fields = [("message", commit.message.rstrip("\n")), ("author", match[1] if match else commit.author), ("email", email),
+              ("authored", None if commit.authored is None else commit.authored.timestamp())]
+    yield from all_of(COMMIT, f"{repository.name}@{commit.commit_id}", fields, at, sequence=number, actor=email, record=record)
 
 
 def _file(repository: Repository, key: str, new: TreeFile | None, at: int, number: int, record: str) -> Iterator[AppVersion]:

@@ -75,7 +75,7 @@ def _event(group: Sequence[AppVersion], kind: RecordKind, state: Mapping[tuple[s
     named = {account for field in kind.people for account in _accounts(after.get(field))}
     named |= {word for text in texts for word in _MENTIONED.findall(text)}
     answered = changes[0].answered_by if len(changes) == 1 else []
-    doer = next((version.actor for version in group if version.actor), "") or str(after.get("email") or "")
+    doer = next((version.actor for version in group if version.actor), "")
     actor = answered[0] if len(answered) == 1 else doer
     return WorkEvent(
         _ref(first), first.at, record, _verb(first.entity_class, before, changes), owners.get(actor, actor),

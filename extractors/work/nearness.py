@@ -161,14 +161,16 @@ def _each(test: Callable[[int, int], bool], earlier: Ints, later: Ints) -> Ints:
 
 
 def _audiences(events: Sequence[WorkEvent]) -> list[frozenset[str]]:
-    """Return for each act whom it is for: who is named, and the few members of its place."""
+    """Return for each act whom it is for: who is named, and the few people whom its place is for."""
+    places = {event.place for event in events}
     members: dict[str, frozenset[str]] = {}
     audiences = []
     for event in events:
         audiences.append(frozenset(event.addressees) | members.get(event.place, frozenset()))
-        if any(change.field == "members" for change in event.changes):
+        own = f"{event.record[0]}:{event.record[1]}"
+        if own in places:
             few = 0 < len(event.addressees) <= _FEW_PEOPLE
-            members[f"{event.record[0]}:{event.record[1]}"] = frozenset(event.addressees) if few else frozenset()
+            members[own] = frozenset(event.addressees) if few else frozenset()
     return audiences
 
 
