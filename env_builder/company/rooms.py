@@ -47,6 +47,8 @@ class CompanyTask(NamedTuple):
     user: Mapping[str, Any] = {"turns": ()}
     """The script of who asked (runtime/user.py)."""
     slots: Mapping[str, Any] = {}
+    colleagues: Mapping[str, Any] | None = None
+    """Who answers what in it, without the task's id (runtime/office/colleagues.py); None: nobody answers."""
 
     @property
     def is_graded(self) -> bool:
@@ -97,6 +99,8 @@ def write_company(
     """Write the environment with these tasks, and its rewards. Errors: InputError for a rubric that is none."""
     n_steps = max((len(task.solution) for task in tasks), default=0)
     graded = [task for task in tasks if task.rubric is not None]
+    content = content._replace(colleagues=[
+        {**task.colleagues, "task_id": task.task_id} for task in tasks if task.colleagues is not None])
     return assemble(
         name, [company_source(content)], [_row(task, n_steps) for task in tasks], [dict(task.rubric or {}) for task in graded],
         environment, rewards, [{"task_id": task.task_id, "steps": list(task.solution)} for task in graded if task.solution],

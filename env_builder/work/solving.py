@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from env_builder.company.rooms import CompanyTask
 from env_builder.runtime.canonical import digest
+from env_builder.runtime.office.colleagues import WAIT
+from env_builder.work.colleagues import scripted, with_waits
 from env_builder.work.demonstrations import Demonstration, DemonstrationFinder
 from env_builder.work.publishing import LEAST_APPS, VerifiedWork, WorkDecision, WorkRoom
 from env_builder.work.replaying import replay
@@ -56,11 +58,14 @@ def _solved(room: WorkRoom, finder: DemonstrationFinder, work: VerifiedWork) -> 
         rubric = room.rubric_of(task, replay(task.acts, state), state)
         if len({room.habits.app_of_class(kind) for kind in grades_over(rubric)}) < LEAST_APPS:
             return WorkDecision(task.item_id, task.task_id, "one_app", _reasons(demonstration))
-    steps = tuple({"tool": step.tool, "arguments": step.arguments} for step in demonstration.steps
-                  if step.refs and step.person == task.person)
+    state = room.world.at(task.starts_at)
+    replayed = replay(task.acts, state)
+    colleagues = scripted(task, replayed, room.intended(task, replayed, state), room.habits, finder)
+    steps = tuple(with_waits(((step.at, {"tool": step.tool, "arguments": step.arguments}) for step in demonstration.steps
+                              if step.refs and step.person == task.person), colleagues.waits, WAIT))
     name = digest(task.task_id)
     return CompanyTask(name, _instant(task), task.person, task.opening, family=task.kind or "work",
-                       rubric={**rubric, "task_id": name}, solution=steps)
+                       rubric={**rubric, "task_id": name}, solution=steps, colleagues=colleagues.row)
 
 
 def _reasons(demonstration: Demonstration) -> str:
