@@ -128,7 +128,9 @@ class RubricWriter:
         refs = [acts[0].ref for key, acts in self._replayed.touched.items() if key[:2] == name][:1]
         is_message = name[0] in self._habits.messages
         what = "It is told where it belongs" if is_message else "The record is there"
-        self._add("record", "gate", {"record": {"class": name[0], "where": place}, "has": {}}, f"{what}: {name[0]}.", refs)
+        n_there = self._n_new(name[0], place)   # the question and the news in one thread: one alone is not both
+        self._add("record", "gate", {"record": {"class": name[0], "where": place}, "has": {}, **(
+            {"at_least": n_there} if n_there > 1 else {})}, f"{what}: {name[0]}.", refs)
         for field in sorted(fields):
             value = fields[field]
             if self._intended.is_text(name[0], field, value):
@@ -139,6 +141,12 @@ class RubricWriter:
                     is_chosen = len(self._replayed.touched[(*name, field)]) > 1 or self._is_a_choice(name[0], field, value)
                     self._add("record", "gate" if is_chosen else "score", {"record": selector, "has": {field: condition}},
                               f"{field} of the new {name[0]} is as it was.", self._refs(name, field))
+
+    def _n_new(self, entity_class: str, place: Mapping[str, Any]) -> int:
+        """Return how many new records of a place the person made."""
+        return sum(before is None and after is not None and name[0] == entity_class and self._is_own(name)
+                   and self._intended.where(name) == place for name, before in self._replayed.before.items()
+                   for after in [self._replayed.after[name]])
 
     def _is_a_choice(self, entity_class: str, field: str, value: Any) -> bool:
         """Return whether a short value is none that new records have unless somebody chooses another one."""

@@ -161,19 +161,22 @@ class SelectingKind(CheckKind):
 class RecordCheck(SelectingKind):
     """Check the values of a record at the end."""
 
-    description = "A record that `record` selects is there at the end, and its fields meet the conditions of `has`."
-    parameters = fields("record", record=SELECTOR, has=CONDITIONS)
+    description = ("A record that `record` selects is there at the end, and its fields meet the conditions of `has`; so many with "
+                   "`at_least`.")
+    parameters = fields("record", record=SELECTOR, has=CONDITIONS, at_least={"type": "integer", "minimum": 1})
     stops = "end"
 
     def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
         wanted = parameters.get("has", {})
         missing: list[str] = ["record"]
+        n_left = parameters.get("at_least", 1)
         for record in selected(parameters["record"], view):
             values = record.after or {}
             lacks = [name for name, condition in wanted.items() if not meets(condition, values.get(name), view)]
-            if not lacks:
+            n_left -= not lacks
+            if n_left <= 0:
                 return CheckResult(True, {"record": record.key}, view.leans())
-            missing = lacks
+            missing = lacks or missing
         return CheckResult(False, {"missing": missing}, view.leans())
 
 

@@ -4,7 +4,7 @@ In: colleagues.jsonl of the app's folder, a row a task: {"task_id", "asks", "ans
 the desk, and how far the colleagues of an episode have come.
 An ask: {"record": a selector (`runtime/checks/records.py`), "has": {field: condition}, "reaches": {field: account}, "about":
 {"fields", "words", "made": [selectors]}, "names": [[name on record, field, or `$id`]], "after": [numbers of answers]}. It is
-made when a changed record that the selector finds, and that no other ask has taken, is as `has` says, is for an account of
+made when a changed record that the selector finds, a new one that no other ask took, is as `has` says, is for an account of
 `reaches`, and its fields hold `COVER` of the words and records by which the recorded one told what it was about. `after`:
 answers that must have come first.
 An answer: {"ask": number, "person", "at" (microseconds on record), "delay_s", "mentions": [{"record", "names"}], "follows":
@@ -81,8 +81,6 @@ class Colleagues:
     def __init__(self, row: Mapping[str, Any]) -> None:
         self._asks: Sequence[Mapping[str, Any]] = row["asks"]
         self._answers: Sequence[Mapping[str, Any]] = row["answers"]
-        self.writes = frozenset(change["class"] for answer in self._answers for change in answer["changes"])
-        """Classes of the records that they write."""
 
     def hear(self, desk: CompanyDesk, progress: AnswerProgress) -> AnswerProgress:
         """Take in what a call asked, and write the answers whose time has come. Errors: none; what is open asks nothing."""
@@ -122,7 +120,8 @@ class Colleagues:
         for number in missing:
             ask = self._asks[number]
             record = next((each for each in selected(ask["record"], view)
-                           if ("id" in ask["record"] or (each.kind, each.key) not in taken) and _asks(ask, each, view)), None)
+                           if ("id" in ask["record"] or ask["has"] or (each.kind, each.key) not in taken)
+                           and _asks(ask, each, view)), None)
             if record is not None:
                 taken.add((record.kind, record.key))
                 progress = progress._replace(asked=(*progress.asked, (number, MadeAsk(

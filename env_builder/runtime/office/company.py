@@ -111,8 +111,7 @@ class CompanySuite(App):
         self.tools = {**(tools_from(setup.induced) if setup.induced else {}), **tools_of(setup.products),
                       **(drive_folder.TOOLS if self.folders else {})}
         if setup.colleagues:
-            self.tools[WAIT] = OfficeTool(_nobody_asked, tuple(sorted(frozenset[str]().union(
-                *(each.writes for each in setup.colleagues.values())))))
+            self.tools[WAIT] = OfficeTool(_nobody_asked)   # what comes meanwhile is others' doing
             self.schemas[WAIT] = {"additionalProperties": False, **DESCRIPTOR["inputSchema"]}
         self.answers: Collection[str] = frozenset(self.tools)
         self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
