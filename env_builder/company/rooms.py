@@ -72,19 +72,20 @@ def shortened(environment: Environment, task: CompanyTask) -> CompanyTask:
 
     People take steps that nothing is left of, such as a status on the way to another; an audit leaves out each."""
     rubric, steps = ParsedRubric.read(dict(task.rubric or {})), list(task.solution)
-    if _worth(environment, task.task_id, rubric, steps) != 1.0:
+    if worth(environment, task.task_id, rubric, steps) != 1.0:
         return task
     place = 0
     while place < len(steps):
         rest = steps[:place] + steps[place + 1:]
-        if _worth(environment, task.task_id, rubric, rest) == 1.0:
+        if worth(environment, task.task_id, rubric, rest) == 1.0:
             steps = rest
         else:
             place += 1
     return task._replace(solution=tuple(steps))
 
 
-def _worth(environment: Environment, task_id: str, rubric: ParsedRubric, steps: Sequence[Row]) -> float | None:
+def worth(environment: Environment, task_id: str, rubric: ParsedRubric, steps: Sequence[Row]) -> float | None:
+    """Return the reward of steps in a task."""
     environment.reset(task_id)
     for step in steps:
         environment.call(step["tool"], step["arguments"])
