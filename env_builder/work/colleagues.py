@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 from env_builder.runtime.company import PRESENT, CompanyDesk, DeskStart, PersonSight, Undecided
 from env_builder.runtime.company.parts import is_long, is_table, words_of
-from env_builder.runtime.office.colleagues import LONGEST_WAIT, SELF, is_among
+from env_builder.runtime.office.colleagues import LONGEST_WAIT, SELF, WAIT, is_among, renamed
+from env_builder.runtime.office.company import CompanyEpisode
 from env_builder.work.acts import RecordAct
-from env_builder.work.demonstrations import DemonstrationFinder
+from env_builder.work.demonstrations import DemonstrationFinder, DemonstrationStep
 from env_builder.work.intended import IntendedValues, placing_fields
 from env_builder.work.replaying import RecordName, ReplayedActs
 from env_builder.work.stretches import WorkHabits, WorkTask
@@ -29,6 +30,8 @@ from warehouse.records import CREATED, RecordKind, WorkEvent
 
 _MINUTE = 60_000_000
 _ID = re.compile(r"(?=\S*\d)\S{6,}")
+_TOKEN = re.compile(r"[\w.@-]+")
+_NAMED = re.compile(r"\{(\w+)\}")
 Row = dict[str, Any]
 
 
@@ -175,21 +178,24 @@ class _Scripting:
         return {field: condition for field, condition in conditions.items() if condition is not None}
 
     def _reaches(self, ask: WorkEvent, own: Sequence[_AnsweringAct]) -> dict[str, str]:
-        """Return field -> account of whom an act was for, if those who answer had not written in its thread before."""
-        person = next((answer.event.actor for answer in own if answer.event.actor in ask.addressees), None)
-        took_part = any(act.thread == ask.thread and act.actor == person and act.at < ask.at
-                        for act in (self._task.request, *self._task.replies))
-        if person is None or took_part:
-            return {}
-        accounts = {person, *self._finder.content.accounts.get(person, {}).values()}
-        values = self._replayed.after.get(ask.record) or {}
-        return {field: account for field, value in sorted(values.items()) for account in sorted(accounts)
-                if is_among(account, value)}
+        """Return field -> account of whom an act was for, unless they had written in its thread before; of all who answer it,
+        the first one for whom it was."""
+        for person in dict.fromkeys(answer.event.actor for answer in own):
+            if self._is_in_thread(ask) and any(act.thread == ask.thread and act.actor == person and act.at < ask.at
+                                               for act in (self._task.request, *self._task.replies)):
+                continue
+            accounts = {person, *self._finder.content.accounts.get(person, {}).values()}
+            values = self._replayed.after.get(ask.record) or {}
+            fields = {field: account for field, value in sorted(values.items()) for account in sorted(accounts)
+                      if is_among(account, value)}
+            if fields:
+                return fields
+        return {}
 
     def _about(self, ask: WorkEvent) -> Row:
         """Return what an act that begins a thread told of the opening, and of what the work made."""
         fields = [field for field in self._texts(ask.record[0]) if not field.endswith("*")]
-        if ask.thread != f"{ask.record[0]}:{ask.record[1]}" and self._is_answer(ask):
+        if self._is_in_thread(ask):
             return {"fields": fields, "words": [], "made": []}
         values = self._replayed.after.get(ask.record) or {}
         text = " ".join(value for field in fields if isinstance(value := values.get(field), str))
@@ -198,9 +204,12 @@ class _Scripting:
                 "made": [self._intended.selector(name, is_short=True) for name in self._intended.made_in(text)
                          if name != ask.record and self._made_by.get(name)]}
 
-    def _is_answer(self, ask: WorkEvent) -> bool:
-        """Return whether an act is in a thread that another one began."""
-        return any(act.thread == ask.thread and act.at < ask.at for act in (self._task.request, *self._task.acts))
+    def _is_in_thread(self, ask: WorkEvent) -> bool:
+        """Return whether the conditions of an act tell its thread: it changed a record that was there, or answers one."""
+        selector = self._selector(ask)
+        kind = self._habits.kinds.get(ask.record[0], RecordKind(ask.record[0]))
+        answered = _NAMED.findall(kind.answers)
+        return "id" in selector or bool(answered and all(field in selector["where"] for field in answered))
 
     def _names_of(self, name: RecordName) -> list[list[str]]:
         """Return (name on record, field) of the ids that a product gave a record."""
@@ -214,15 +223,25 @@ def _is_named(key: str, text: str, words: set[str]) -> bool:
     return key in text if _ID.fullmatch(key) else key.casefold() in words
 
 
-def with_waits(steps: Iterable[tuple[int, Row]], waits: Sequence[NeededWait], tool: str) -> list[Row]:
-    """Return steps in their order with the waits that lie between them. `steps`: (microseconds on record, step)."""
-    left, out = list(waits), list[Row]()
-    for at, step in steps:
-        while left and left[0].until <= at:
+def with_waits(steps: Iterable[DemonstrationStep], colleagues: ScriptedColleagues, episode: CompanyEpisode) -> list[Row]:
+    """Return steps with the waits that lie between them, played in an episode: later steps name what it gave earlier ones."""
+    left, out, names = list(colleagues.waits), list[Row](), dict[str, str]()
+    for step in steps:
+        while left and left[0].until <= step.at:
             minutes = left.pop(0).minutes
-            while minutes > 0:
-                out.append({"tool": tool, "arguments": {"minutes": min(minutes, LONGEST_WAIT)}})
-                minutes -= LONGEST_WAIT
-        out.append(step)
+            for begun in range(0, minutes, LONGEST_WAIT):
+                own = min(minutes - begun, LONGEST_WAIT)
+                out.append({"tool": WAIT, "arguments": {"minutes": own}})
+                episode.wait(own)
+        arguments = renamed(step.arguments, names)
+        out.append({"tool": step.tool, "arguments": arguments})
+        names |= _renamings(step.content, episode.call(step.tool, arguments).content)
     return out
 
+
+def _renamings(before: str, after: str) -> dict[str, str]:
+    """Return the ids of one answer -> those in their places in another one like it."""
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    return {} if len(old) != len(new) else {
+        each: other for each, other in zip(old, new, strict=True) if each != other and _ID.fullmatch(each)
+        and _ID.fullmatch(other)}

@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from env_builder.company.rooms import CompanyTask
 from env_builder.runtime.canonical import digest
-from env_builder.runtime.office.colleagues import WAIT
+from env_builder.runtime.company import CompanyDesk
+from env_builder.runtime.office.colleagues import Colleagues
+from env_builder.runtime.office.company import CompanyEpisode
 from env_builder.work.colleagues import scripted, with_waits
 from env_builder.work.demonstrations import Demonstration, DemonstrationFinder
 from env_builder.work.publishing import LEAST_APPS, VerifiedWork, WorkDecision, WorkRoom
@@ -63,11 +65,12 @@ def _solved(room: WorkRoom, finder: DemonstrationFinder, work: VerifiedWork) -> 
     state = room.world.at(task.starts_at)
     replayed = replay(task.acts, state)
     colleagues = scripted(task, replayed, room.intended(task, replayed, state), room.habits, finder)
-    steps = tuple(with_waits(((step.at, {"tool": step.tool, "arguments": step.arguments}) for step in demonstration.steps
-                              if step.refs and step.person == task.person), colleagues.waits, WAIT))
+    start = finder.suite.start_of(_instant(task), task.person)
+    episode = CompanyEpisode(finder.suite, CompanyDesk(start), None if colleagues.row is None else Colleagues(colleagues.row))
+    steps = with_waits((step for step in demonstration.steps if step.refs and step.person == task.person), colleagues, episode)
     name = digest(task.task_id)
     return CompanyTask(name, _instant(task), task.person, task.opening, family=task.kind or "work",
-                       rubric={**rubric, "task_id": name}, solution=steps, colleagues=colleagues.row)
+                       rubric={**rubric, "task_id": name}, solution=tuple(steps), colleagues=colleagues.row)
 
 
 def _feasible(task: WorkTask, beyond: Collection[str], room: WorkRoom, finder: DemonstrationFinder) -> WorkTask:

@@ -162,7 +162,7 @@ class RecordCheck(SelectingKind):
     """Check the values of a record at the end."""
 
     description = (
-        "A record that `record` selects is there at the end, and its fields meet the conditions of `has`; or `at_least` so many.")
+        "A record that `record` selects is there at the end, and its fields meet the conditions of `has`; `at_least` so many.")
     parameters = fields("record", record=SELECTOR, has=CONDITIONS, at_least={"type": "integer", "minimum": 1})
     stops = "end"
 

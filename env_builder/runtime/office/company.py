@@ -164,7 +164,7 @@ class CompanyEpisode(AppState):
             return Result(f"Input validation error: {wrong}", True, "derived")
         self.desk.go_on()
         if tool == WAIT:
-            return self._wait(int(arguments["minutes"]))
+            return self.wait(int(arguments["minutes"]))
         before = self.desk.snapshot()
         rules = self._app.rules if own.writes else ()
         earlier = self.desk.fork() if rules else self.desk
@@ -187,7 +187,8 @@ class CompanyEpisode(AppState):
         self.desk.tick(bool(own.writes))
         return Result(answer, False, "derived")
 
-    def _wait(self, minutes: int) -> Result:
+    def wait(self, minutes: int) -> Result:
+        """Let time pass until somebody answers, these minutes at most."""
         if self._colleagues is None:
             self.desk.pass_time(60 * minutes)
         else:
