@@ -18,7 +18,7 @@ from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.company import CompanyState
 from env_builder.runtime.company.parts import Part, difference_of, is_long, is_table, parts_of
 from env_builder.runtime.rubrics import FORMAT
-from env_builder.work.intended import IntendedValues
+from env_builder.work.intended import IntendedValues, placing_fields
 from env_builder.work.replaying import Fields, RecordName, ReplayedActs
 from env_builder.work.stretches import WorkHabits, WorkTask
 from warehouse.records import RecordKind, WorkEvent
@@ -128,9 +128,8 @@ class RubricWriter:
         refs = [acts[0].ref for key, acts in self._replayed.touched.items() if key[:2] == name][:1]
         is_message = name[0] in self._habits.messages
         what = "It is told where it belongs" if is_message else "The record is there"
-        n_there = self._n_new(name[0], place)   # the question and the news in one thread: one alone is not both
-        self._add("record", "gate", {"record": {"class": name[0], "where": place}, "has": {}, **(
-            {"at_least": n_there} if n_there > 1 else {})}, f"{what}: {name[0]}.", refs)
+        self._add("record", "gate", {"record": {"class": name[0], "where": place}, "has": {}, **self._how_many(name[0], place)},
+                  f"{what}: {name[0]}.", refs)
         for field in sorted(fields):
             value = fields[field]
             if self._intended.is_text(name[0], field, value):
@@ -142,11 +141,18 @@ class RubricWriter:
                     self._add("record", "gate" if is_chosen else "score", {"record": selector, "has": {field: condition}},
                               f"{field} of the new {name[0]} is as it was.", self._refs(name, field))
 
-    def _n_new(self, entity_class: str, place: Mapping[str, Any]) -> int:
-        """Return how many new records of a place the person made."""
-        return sum(before is None and after is not None and name[0] == entity_class and self._is_own(name)
-                   and self._intended.where(name) == place for name, before in self._replayed.before.items()
-                   for after in [self._replayed.after[name]])
+    def _how_many(self, entity_class: str, place: Mapping[str, Any]) -> dict[str, Any]:
+        """Return how many new records of a place the person made, and what two of them share: the question and the news that
+        follows in one thread, which are not both told by one of them."""
+        made = [after for name, before in self._replayed.before.items() if before is None and name[0] == entity_class
+                and (after := self._replayed.after[name]) is not None and self._is_own(name)
+                and self._intended.where(name) == place]
+        if len(made) < 2:
+            return {}
+        kind = self._habits.kinds.get(entity_class, RecordKind(entity_class))
+        shared = next((field for field in placing_fields(kind) if field not in place and made[0].get(field)
+                       and all(each.get(field) == made[0][field] for each in made)), None)
+        return {"at_least": len(made), **({} if shared is None else {"sharing": shared})}
 
     def _is_a_choice(self, entity_class: str, field: str, value: Any) -> bool:
         """Return whether a short value is none that new records have unless somebody chooses another one."""

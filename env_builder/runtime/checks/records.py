@@ -11,6 +11,7 @@ Sees: the end state, and which step changed a record last. Does not see: what a 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -162,21 +163,25 @@ class RecordCheck(SelectingKind):
     """Check the values of a record at the end."""
 
     description = (
-        "A record that `record` selects is there at the end, and its fields meet the conditions of `has`; `at_least` so many.")
-    parameters = fields("record", record=SELECTOR, has=CONDITIONS, at_least={"type": "integer", "minimum": 1})
+        "A record that `record` selects is there at the end, and its fields meet the conditions of `has`; `at_least` so many, "
+        "all with one value in the field `sharing`.")
+    parameters = fields("record", record=SELECTOR, has=CONDITIONS, at_least={"type": "integer", "minimum": 1}, sharing=_NAME)
     stops = "end"
 
     def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
-        wanted = parameters.get("has", {})
+        wanted, shared = parameters.get("has", {}), parameters.get("sharing")
         missing: list[str] = ["record"]
-        n_left = parameters.get("at_least", 1)
+        counts: Counter[str] = Counter()
         for record in selected(parameters["record"], view):
             values = record.after or {}
             lacks = [name for name, condition in wanted.items() if not meets(condition, values.get(name), view)]
-            n_left -= not lacks
-            if n_left <= 0:
+            if lacks:
+                missing = lacks
+                continue
+            group = normal(values.get(shared)) if shared else ""
+            counts[group] += 1
+            if counts[group] >= parameters.get("at_least", 1):
                 return CheckResult(True, {"record": record.key}, view.leans())
-            missing = lacks or missing
         return CheckResult(False, {"missing": missing}, view.leans())
 
 
