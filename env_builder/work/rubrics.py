@@ -143,15 +143,17 @@ class RubricWriter:
 
     def _how_many(self, entity_class: str, place: Mapping[str, Any]) -> dict[str, Any]:
         """Return how many new records of a place the person made, and what two of them share: the question and the news that
-        follows in one thread, which are not both told by one of them."""
+        follows in one thread, which are not both told by one of them. Of several threads nothing is said."""
         made = [after for name, before in self._replayed.before.items() if before is None and name[0] == entity_class
                 and (after := self._replayed.after[name]) is not None and self._is_own(name)
                 and self._intended.where(name) == place]
         if len(made) < 2:
             return {}
         kind = self._habits.kinds.get(entity_class, RecordKind(entity_class))
-        shared = next((field for field in placing_fields(kind) if field not in place and made[0].get(field)
-                       and all(each.get(field) == made[0][field] for each in made)), None)
+        untold = [field for field in placing_fields(kind) if field not in place]
+        if any(each.get(field) != made[0].get(field) for each in made for field in untold):
+            return {}
+        shared = next((field for field in untold if made[0].get(field)), None)
         return {"at_least": len(made), **({} if shared is None else {"sharing": shared})}
 
     def _is_a_choice(self, entity_class: str, field: str, value: Any) -> bool:
