@@ -126,17 +126,17 @@ class _Scripting:
     def _answer_row(self, answer: _AnsweringAct, earlier: Sequence[_AnsweringAct]) -> Row | None:
         """Return the row of an answer, but for the number of its ask; None if it speaks of what nobody answers."""
         changes = [self._change(place, answer.act) for place in answer.act.hidden]
-        told = json.dumps(changes, ensure_ascii=False)
+        text = json.dumps(changes, ensure_ascii=False)
         words = set(words_of([change[name] for change in changes for name in ("id", "before", "after")]))
         mentions = [name for name in self._made_by if name not in (answer.ask.record, answer.event.record)
-                    and _is_named(name[1], told, words)]
-        known = {each.event.record: number for number, each in enumerate(earlier)}
-        if any(not self._made_by[name] and name not in known for name in mentions):
+                    and _is_named(name[1], text, words)]
+        numbers = {each.event.record: number for number, each in enumerate(earlier)}
+        if any(not self._made_by[name] and name not in numbers for name in mentions):
             return None
         return {"person": answer.event.actor, "at": answer.event.at, "delay_s": (answer.event.at - answer.ask.at) / 1e6,
                 "mentions": [{"record": self._intended.selector(name, is_short=True), "names": self._names[name]}
                              for name in mentions if self._made_by[name]],
-                "follows": sorted(known[name] for name in mentions if not self._made_by[name]), "changes": changes}
+                "follows": sorted(numbers[name] for name in mentions if not self._made_by[name]), "changes": changes}
 
     def _change(self, place: int, act: RecordAct) -> Row:
         versions = self._finder.places.world.versions
@@ -225,10 +225,10 @@ def _is_named(key: str, text: str, words: set[str]) -> bool:
 
 def with_waits(steps: Iterable[DemonstrationStep], colleagues: ScriptedColleagues, episode: CompanyEpisode) -> list[Row]:
     """Return steps with the waits that lie between them, played in an episode: later steps name what it gave earlier ones."""
-    left, out, names = list(colleagues.waits), list[Row](), dict[str, str]()
+    pending, out, names = list(colleagues.waits), list[Row](), dict[str, str]()
     for step in steps:
-        while left and left[0].until <= step.at:
-            minutes = left.pop(0).minutes
+        while pending and pending[0].until <= step.at:
+            minutes = pending.pop(0).minutes
             for begun in range(0, minutes, LONGEST_WAIT):
                 own = min(minutes - begun, LONGEST_WAIT)
                 out.append({"tool": WAIT, "arguments": {"minutes": own}})

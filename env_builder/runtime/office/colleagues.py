@@ -66,9 +66,9 @@ class MadeAsk(NamedTuple):
 class AnswerProgress(NamedTuple):
     """How far the colleagues of an episode have come: all of it that changes."""
 
-    asked: tuple[tuple[int, MadeAsk], ...] = ()
+    asks: tuple[tuple[int, MadeAsk], ...] = ()
     """(number of the ask, how it was made)."""
-    answered: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
+    answers: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
     """(number of the answer, the names that its records have here)."""
 
 
@@ -101,22 +101,22 @@ class Colleagues:
 
     def _coming(self, progress: AnswerProgress) -> list[tuple[float, int]]:
         """Return (when, number) of the answers that were asked for and have not come."""
-        asked, answered = dict(progress.asked), dict(progress.answered)
-        return [(asked[answer["ask"]].at + answer["delay_s"], number) for number, answer in enumerate(self._answers)
-                if answer["ask"] in asked and number not in answered]
+        made_asks, given_answers = dict(progress.asks), dict(progress.answers)
+        return [(made_asks[answer["ask"]].at + answer["delay_s"], number) for number, answer in enumerate(self._answers)
+                if answer["ask"] in made_asks and number not in given_answers]
 
     # Asks
 
     def _take_in(self, desk: CompanyDesk, progress: AnswerProgress) -> AnswerProgress:
-        asked, answered = dict(progress.asked), dict(progress.answered)
+        made_asks, given_answers = dict(progress.asks), dict(progress.answers)
         missing = [number for number, ask in enumerate(self._asks)
-                   if number not in asked and all(before in answered for before in ask["after"])]
+                   if number not in made_asks and all(before in given_answers for before in ask["after"])]
         if not missing:
             return progress
         view = _view(desk)
-        own = {(change["class"], name) for number, names in progress.answered
+        own = {(change["class"], name) for number, names in progress.answers
                for change in self._answers[number]["changes"] for name in (change["id"], dict(names).get(change["id"]))}
-        taken = own | {made.record for made in asked.values()}
+        taken = own | {made.record for made in made_asks.values()}
         for number in missing:
             ask = self._asks[number]
             record = next((each for each in selected(ask["record"], view)
@@ -124,7 +124,7 @@ class Colleagues:
                            and _asks(ask, each, view)), None)
             if record is not None:
                 taken.add((record.kind, record.key))
-                progress = progress._replace(asked=(*progress.asked, (number, MadeAsk(
+                progress = progress._replace(asks=(*progress.asks, (number, MadeAsk(
                     desk.now, (record.kind, record.key), _names(ask["names"], record)))))
         return progress
 
@@ -132,8 +132,8 @@ class Colleagues:
 
     def _can_come(self, desk: CompanyDesk, progress: AnswerProgress, number: int) -> bool:
         """Return whether all records that an answer mentions are there."""
-        mentions, answered = self._answers[number]["mentions"], dict(progress.answered)
-        if any(before not in answered for before in self._answers[number]["follows"]):
+        mentions, given_answers = self._answers[number]["mentions"], dict(progress.answers)
+        if any(before not in given_answers for before in self._answers[number]["follows"]):
             return False
         if not mentions:
             return True
@@ -142,8 +142,8 @@ class Colleagues:
 
     def _answer(self, desk: CompanyDesk, progress: AnswerProgress, number: int) -> AnswerProgress:
         answer = self._answers[number]
-        made = dict(progress.asked)[answer["ask"]]
-        names = dict(pair for _, each in progress.answered for pair in each) | dict(made.names)
+        made = dict(progress.asks)[answer["ask"]]
+        names = dict(pair for _, each in progress.answers for pair in each) | dict(made.names)
         view = _view(desk) if answer["mentions"] else None
         for mention in answer["mentions"]:
             assert view is not None
@@ -153,7 +153,7 @@ class Colleagues:
         names |= own
         for change in answer["changes"]:
             _write(desk, change, names, (at - answer["at"]) / _SECOND, answer["at"] / _SECOND)
-        return progress._replace(answered=(*progress.answered, (number, tuple(sorted(own.items())))))
+        return progress._replace(answers=(*progress.answers, (number, tuple(sorted(own.items())))))
 
     def _own_names(self, desk: CompanyDesk, answer: Mapping[str, Any], names: Mapping[str, str], at: int) -> dict[str, str]:
         """Return the names of records that an answer makes: as on record, with this instant in them, if they are free."""
@@ -181,8 +181,8 @@ def _asks(ask: Mapping[str, Any], record: ChangedRecord, view: EpisodeView) -> b
     about = ask["about"]
     n_words = len(about["words"]) + len(about["made"])
     text = [fields.get(name) for name in about["fields"]]
-    held = set(words_of(text))
-    n_held = sum(word in held for word in about["words"]) + sum(
+    words = set(words_of(text))
+    n_held = sum(word in words for word in about["words"]) + sum(
         any(names_one(made, each, view) for each in text) for made in about["made"])
     return n_held >= COVER * n_words
 
@@ -247,9 +247,9 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
     if not names:
         return value
     if isinstance(value, str):
-        held = sorted((name for name in names if name in value), key=len, reverse=True)
-        pattern = "|".join(map(re.escape, held))
-        return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", lambda match: names[match[0]], value) if held else value
+        present = sorted((name for name in names if name in value), key=len, reverse=True)
+        pattern = "|".join(map(re.escape, present))
+        return re.sub(rf"(?<!\w)(?:{pattern})(?!\w)", lambda match: names[match[0]], value) if present else value
     if isinstance(value, list):
         return [renamed(each, names) for each in value]
     if isinstance(value, dict):
