@@ -286,12 +286,13 @@ def _parts_permitted(permitted: Mapping[str, Any], record: ChangedRecord, name: 
 class PrecededCheck(SelectingKind):
     """Check that one record came before another."""
 
-    description = "No record that `second` selects was changed, or one that `first` selects had been changed before it."
+    description = (
+        "No record that `second` selects was changed, or one that `first` selects had been changed before that.")
     parameters = fields("first", "second", first=SELECTOR, second=SELECTOR)
     stops = "path"
 
     def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
-        places = view.episode.last_changes() if view.episode.last_changes else {}
+        places = view.episode.first_changes() if view.episode.first_changes else {}
         first, second = ([places[name] for record in selected(parameters[part], view)
                           if (name := f"{record.kind}/{record.key}") in places] for part in ("first", "second"))
         return CheckResult(not second or (bool(first) and min(first) < min(second)), {"first": first, "second": second},

@@ -110,6 +110,7 @@ def test_who_acts_before_the_answer_or_answers_in_its_place_gets_nothing() -> No
     task = mill().tasks[0]
     asked, waited, *rest = task.solution
     assert play(task, [asked, *rest, waited]) == play(task, [asked, *rest]) == 0.0
+    assert play(task, [asked, rest[0], waited, *rest]) == play(task, [asked, rest[0], rest[1], waited]) == 0.0
     assert play(task, [waited, asked, *rest]) == 0.0   # nobody answers what was not asked yet
     assert play(task, [asked, ask("approved", to=ADA), *rest]) == 0.0
     assert play(task, [asked, wait(59), *rest]) == 0.0 < play(task, [asked, wait(59), wait(59), *rest])
