@@ -12,6 +12,7 @@ from __future__ import annotations
 import polars as pl
 
 from extractors.tasks.branches import id_of
+from warehouse.records import SealedSide, frame_schema
 
 TIED = "tied_across_sides"
 """In the place of a split: what ties the task leads to several sides, so it is on none."""
@@ -50,9 +51,11 @@ def named_tasks(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def sealed_sides(members: pl.DataFrame, sides: pl.DataFrame) -> pl.DataFrame:
-    """Return the ledger of `members` (with the columns of `named_tasks`), as `splits.choose_sides` placed their tasks."""
+    """Return the rows of the ledger (`SealedSide`) of `members` (with the columns of `named_tasks`), as `splits.choose_sides`
+    placed their tasks."""
     first = members.select(pl.col("task").alias("component"), pl.col("first_session_id").alias("first_of_root")).unique()
     return (
-        members.select("session_id", "epoch", "service", "first_session_id", "task")
+        members.select("session_id", "service", "first_session_id", "task")
         .join(sides.select("task", "component", "split", "method"), on="task").join(first, on="component")
-        .with_columns(pl.col("first_of_root").alias("component")).select(list(LEDGER)).sort("session_id"))
+        .with_columns(pl.col("first_of_root").alias("component")).select(
+            list(frame_schema(SealedSide))).sort("session_id"))
