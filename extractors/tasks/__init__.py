@@ -126,18 +126,25 @@ def _best(members: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def leakage(tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame,
-            effects: pl.DataFrame, ledger: pl.DataFrame | None = None) -> dict[str, dict[str, Any]]:
+            effects: pl.DataFrame, ledger: pl.DataFrame | None = None,
+            decided: pl.DataFrame | None = None) -> dict[str, dict[str, Any]]:
     """Return what the sides of the tasks' split still share, per service, as JSON values (`splits.report` lists them).
-    `ledger`: as it was for `find`, or as that left it."""
+    `ledger`: as it was for `find`; `decided`: the sides that `find` gave. Sessions on no side name things too: what many name
+    ties nothing."""
     if tasks.is_empty():
         return {}
     requests, _ = find_requests(sessions, turns)
     of_task = tasks.select(pl.col("task_id").alias("task"), "family", "session_ids").explode("session_ids")
-    members = with_ledger(of_task.rename({"session_ids": "session_id"}).join(requests, on="session_id"), ledger)
-    members = members.join(near_duplicates(members), on="session_id").sort("task", "session_id")
+    of_task = of_task.rename({"session_ids": "session_id"})
+    alike = near_duplicates(with_ledger(requests.join(of_task, on="session_id", how="semi"), ledger))
+    apart = (empty(SealedSide) if decided is None else decided.filter(pl.col("split") == TIED)).select(
+        pl.lit(TIED + "\0").add(pl.col("first_session_id")).alias("task"), pl.lit("").alias("family"), "session_id")
+    members = with_ledger(pl.concat([of_task, apart]).join(requests, on="session_id"), ledger).with_columns(
+        pl.when(pl.col("task").str.starts_with(TIED)).then(pl.lit(TIED)).otherwise("sealed_split").alias("sealed_split"))
+    members = members.join(alike, on="session_id", how="left").sort("task", "session_id")
     calls = calls_of(turns, effects)
     ties = choose_sides(_with_hints(members, sessions), calls, values_of(calls))
-    split = tasks.select(pl.col("task_id").alias("task"), "split")
+    split = tasks.select(pl.col("task_id").alias("task"), "split")   # of those on a side
     sides = ties._replace(tasks=ties.tasks.drop("split").join(split, on="task"))
     n_sessions = pl.col("session_ids").list.len().cast(pl.Int64).alias("n_sessions")
     words = members.group_by("task").agg(pl.col("words").min())

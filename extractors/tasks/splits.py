@@ -7,8 +7,8 @@ policy is tested on what came after its training data; without a clock a hash de
 service's only account) ties nothing; the leakage report names it.
 
 What is sealed (`sealed.py`) keeps its side. New tasks tied to sealed ones take their side; those tied to several sides are on
-none (`TIED`). Other new tasks fill what the shares lack, the latest held out. What has sealed tasks of several sides without
-being new bound nothing when these were sealed, and binds nothing now.
+none (`TIED`). Other new tasks fill what the shares lack, the latest held out. What ties sealed tasks of several sides today
+tied nothing when these were sealed: it moves none of them, and is counted as late.
 
 A user is the session's identity, otherwise the argument that most sessions give exactly one value for. Does not see: ties
 through names that are in no argument (a household, a card known by its last digits), likeness beyond words."""
@@ -54,7 +54,8 @@ class Sides(NamedTuple):
     tasks: pl.DataFrame
     """task, service, component, split, method (`component` or `family`)."""
     ties: pl.DataFrame
-    """task, kind (`user`, or path of an argument), value, shared (bool: named by many, ties nothing)."""
+    """task, kind (`user`, or path of an argument), value, shared (bool: named by many, or late; ties nothing), late (bool:
+    tasks that name it were sealed on several sides, so it was shared or not there then)."""
 
 
 def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFrame) -> Sides:
@@ -71,6 +72,7 @@ def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFram
             pl.col("family").first(), pl.col("started_at").max(), pl.col("epoch").min(),
             pl.col("sealed_split").drop_nulls().first().alias("sealed"), pl.col("sealed_method").drop_nulls().first())
         .sort("task"))
+    tasks = _shown_elsewhere(members, tasks)
     epochs, new = _settled_at(members, tasks), tasks.filter(pl.col("sealed").is_null())
     of_new = components(new["task"], tying.join(new, on="task", how="semi").group_by("tie").agg("task")["task"], epochs)
     root = pl.col("task").replace_strict(of_new, default=None, return_dtype=pl.String)
@@ -87,7 +89,17 @@ def choose_sides(members: pl.DataFrame, calls: pl.DataFrame, values: pl.DataFram
         lambda row: split_of_unit.get((row["service"], row["unit"]), "train"), return_dtype=pl.String))
     tasks = tasks.with_columns(split.alias("split"))
     return Sides(tasks.with_columns(_components(tasks, members, tying, epochs)).select(
-        "task", "service", "component", "method", "split"), _without_old(ties, tasks))
+        "task", "service", "component", "method", "split"), _with_late(ties, tasks))
+
+
+def _shown_elsewhere(members: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
+    """Take sealed tasks off their side that show the solution of a task on another one."""
+    if "side" not in members.columns:
+        return tasks
+    placed = members.drop_nulls("side").join(tasks.select("task", "sealed"), on="task")
+    shown = placed.filter(pl.col("side") != pl.col("sealed"))
+    is_shown = pl.col("sealed").is_not_null() & pl.col("task").is_in(shown["task"].unique().implode())
+    return tasks.with_columns(pl.when(is_shown).then(pl.lit(TIED)).otherwise("sealed").alias("sealed"))
 
 
 def _settled_at(members: pl.DataFrame, tasks: pl.DataFrame) -> dict[str, int]:
@@ -106,7 +118,7 @@ def _tying(members: pl.DataFrame, ties: pl.DataFrame) -> pl.DataFrame:
         words.select("task", (pl.lit("words\0") + pl.col("near")).alias("tie"))]
     if "alike" in members.columns:
         parts.append(members.drop_nulls("alike").select("task", (pl.lit("alike\0") + pl.col("alike")).alias("tie")))
-    return pl.concat(parts).unique()
+    return pl.concat(parts).drop_nulls("tie").unique()
 
 
 def _method() -> pl.Expr:
@@ -176,12 +188,13 @@ def _components(tasks: pl.DataFrame, members: pl.DataFrame, tying: pl.DataFrame,
     return pl.Series("component", [roots[task] for task in tasks["task"]], pl.String())
 
 
-def _without_old(ties: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
-    """Count users as shared whose tasks were sealed on several sides: they were shared then."""
-    sealed = ties.filter(pl.col("kind") == "user").join(tasks.filter(pl.col("sealed") != TIED), on=["task", "service"])
+def _with_late(ties: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
+    """Add which ties are late, and count these as shared."""
+    sealed = ties.join(tasks.filter((pl.col("method") == "component") & (pl.col("sealed") != TIED)), on=["task", "service"])
     several = sealed.group_by("service", "kind", "value").agg(pl.col("sealed").n_unique().alias("n")).filter(pl.col("n") > 1)
-    marked = ties.join(several, on=["service", "kind", "value"], how="left", maintain_order="left")
-    return marked.with_columns(pl.col("shared") | pl.col("n").is_not_null()).drop("n")
+    late = ~pl.col("shared") & pl.col("n").is_not_null()
+    marked = ties.join(several, on=["service", "kind", "value"], how="left", maintain_order="left").with_columns(late=late)
+    return marked.with_columns(pl.col("shared") | pl.col("late")).drop("n")
 
 
 def _keep_alike(
@@ -369,11 +382,12 @@ def report(sides: Sides, goals: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """Report per service: method, sizes by split, near-duplicates, shared names by kind, likeness of the splits.
 
     `goals`: task, goal, words (id of the group of near-duplicates), n_sessions. `leaks` counts users, entities and groups of
-    near-duplicates that tie tasks of several splits; it is 0 where the split goes by components."""
+    near-duplicates that tie tasks of several splits; it is 0 where the split goes by components. `late_ties`: those of tasks
+    that were sealed before they tied."""
     tasks = sides.tasks.join(goals, on="task", how="left")
     both = (
         sides.ties.join(tasks.select("task", "split"), on="task").group_by("service", "kind", "value")
-        .agg(pl.col("shared").any(), pl.col("split").n_unique().alias("n_sides")).filter(pl.col("n_sides") > 1)
+        .agg(pl.col("shared", "late").any(), pl.col("split").n_unique().alias("n_sides")).filter(pl.col("n_sides") > 1)
         .sort("service", "kind", "value"))
     return {
         str(service): _of_service(part, both.filter(pl.col("service") == service))
@@ -391,6 +405,7 @@ def _of_service(tasks: pl.DataFrame, both: pl.DataFrame) -> dict[str, Any]:
         "n_tasks": {side: sizes.get(side, (0, 0))[0] for side in SPLITS},
         "n_sessions": {side: sizes.get(side, (0, 0))[1] for side in SPLITS}, "n_near_duplicates": int(alike["n"].sum()),
         "shared": {kind: {"n": n, "examples": examples} for kind, n, examples in kinds.iter_rows()},
+        "late_ties": int(both["late"].sum()),
         "leaks": both.filter(~pl.col("shared")).height + alike.filter(pl.col("n_sides") > 1).height,
         "highest_jaccard": _highest_jaccard(tasks), "told_apart": split_auroc(tasks)}
 

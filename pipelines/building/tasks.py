@@ -99,7 +99,7 @@ def tasks(store: Store, settings: Settings) -> Counts:
         mined = find(sessions, turns, store.table("mart.outcomes"), effects, starts_of(store), gate,
                      store.table("mart.goals"), memoize, ledger)
     seal_sides(store, mined.sides)
-    shared = leakage(mined.tasks, sessions, turns, effects, ledger)
+    shared = leakage(mined.tasks, sessions, turns, effects, ledger, mined.sides)
     reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in sorted(shared.items())]
     store.replace("mart.leakage", frame(Leakage, reports))
     grouped = mined.tasks["session_ids"].explode()

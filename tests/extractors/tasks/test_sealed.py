@@ -49,7 +49,7 @@ class Desk:
 
     def report(self, made: Tasks) -> dict[str, Any]:
         sessions, turns = self.logs
-        return leakage(made.tasks, sessions, turns, EFFECTS, self.ledger)["shop"]
+        return leakage(made.tasks, sessions, turns, EFFECTS, self.ledger, made.sides)["shop"]
 
     @property
     def logs(self) -> tuple[pl.DataFrame, pl.DataFrame]:
