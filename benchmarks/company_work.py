@@ -9,6 +9,7 @@ The folder holds `exports/`, which alone the product sees, and `truth/`, which a
 `false_accept`, `false_reject`: items that stayed wrong, and good or corrected ones, by the same replay.
 `kinds_ari`, `success_auroc`: kinds and success over the items that were found; under `true_items` the same of the truth's own
 items, which tells errors of these from errors of the items.
+`in_environment`: how many of the tasks an agent could earn (`company_earned.py`).
 `demonstrations_replay` and what belongs to it: `company_demonstrations.py`, over the found items, and `on_true_items`.
 Prints one JSON object on the last line.
 """
@@ -24,6 +25,7 @@ from typing import Any
 
 from company import load_scorer
 from company_demonstrations import demonstration_figures
+from company_earned import earned_figures
 from company_refs import truth_ref
 from company_tasks import TrueWork, tasks_score
 
@@ -87,12 +89,14 @@ def main(folder: Path, scorer_path: Path) -> None:
     true = describe_items(true_items(truth, work.events), work.events, roles_of(company.versions))
     room = WorkRoom(CompanyWorld(company.versions), work.events, record_kinds(), accounts)
     known = TrueWork(truth, work.events)
-    tasks = {name: tasks_score(room, room.publish(items), items, known, truth)
-             for name, items in (("tasks", work.items), ("tasks_of_true_items", true.items))}
+    published = room.publish(work.items)
+    tasks = {"tasks": tasks_score(room, published, work.items, known, truth),
+             "tasks_of_true_items": tasks_score(room, room.publish(true.items), true.items, known, truth)}
     content = company_content(company.versions, recorded_calls_of(settings, company), accounts, {})
     score |= demonstration_figures(content, work.events, [item for item in work.items if not item.reason])
     print(json.dumps({
-        **tasks, "baseline": {name: baseline[name] for name in ("b3_f1", "items_found")},
+        **tasks, "in_environment": earned_figures(room, published.verified, content),
+        "baseline": {name: baseline[name] for name in ("b3_f1", "items_found")},
         "items_cpu_s": round(seconds, 2), **score,
         **figures(score), "true_items": figures(scorer.items(str(truth), predicted(true.items, true.events))),
         "on_true_items": demonstration_figures(content, work.events, true.items[::EVERY])}))

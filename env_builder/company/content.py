@@ -20,6 +20,7 @@ from env_builder.company.inhouse import induce
 from env_builder.runtime.apps.identities import SessionUsers
 from env_builder.runtime.company import CompanyWorld, FieldVersion, VersionLike
 from env_builder.runtime.company.following import ACROSS
+from env_builder.runtime.office.colleagues import COLLEAGUES, DESCRIPTOR, WAIT, Colleagues
 from env_builder.runtime.office.company import (
     CONVENTIONS,
     PEOPLE,
@@ -60,6 +61,8 @@ class CompanyContent(NamedTuple):
     """The company's own tools, as calls teach them; None: there are none."""
     identities: Mapping[str, str] = {}
     """Session -> address of the person whom its agent worked for."""
+    colleagues: Sequence[Mapping[str, Any]] = ()
+    """Who answers in which task: rows as `runtime/office/colleagues.py` reads them."""
 
 
 def company_content(versions: Sequence[VersionLike], calls: Sequence[RecordedCall], accounts: Mapping[str, Mapping[str, str]],
@@ -79,7 +82,8 @@ def company_app(content: CompanyContent) -> CompanySuite:
     """Open a content without writing it; who acts is asked for at each start."""
     schemas = {tool["name"]: tool["inputSchema"] for tool in descriptors(content)}
     return CompanySuite(NAME, CompanySetup(CompanyWorld(content.versions), content.accounts, SessionUsers(content.identities),
-                                           content.products, content.conventions, content.induced, schemas))
+                                           content.products, content.conventions, content.induced, schemas,
+                                           colleagues={row["task_id"]: Colleagues(row) for row in content.colleagues}))
 
 
 def write_content(folder: Path, content: CompanyContent) -> None:
@@ -90,6 +94,8 @@ def write_content(folder: Path, content: CompanyContent) -> None:
                                   for address, own in sorted(content.accounts.items())))
     write_json(folder / CONVENTIONS, dict(content.conventions))
     write_lines(folder / SCHEMAS, descriptors(content))
+    if content.colleagues:
+        write_lines(folder / COLLEAGUES, sorted(map(dict, content.colleagues), key=lambda row: str(row["task_id"])))
     if content.induced is not None:
         write_json(folder / INHOUSE, dict(content.induced))
 
@@ -104,7 +110,8 @@ def descriptors(content: CompanyContent) -> list[dict[str, Any]]:
         declared |= {row["name"]: row for row in rows[1:]}   # the first line says where they are from
     public = tools_of(content.products)
     own = [tool for tool in (content.induced or {}).get("descriptors", ()) if tool["name"] not in public]
-    return sorted([*(declared[name] for name in public), *own], key=lambda tool: str(tool["name"]))
+    waiting = [dict(DESCRIPTOR)] if content.colleagues else []
+    return sorted([*(declared[name] for name in public), *own, *waiting], key=lambda tool: str(tool["name"]))
 
 
 def endpoints(content: CompanyContent) -> dict[str, list[str]]:
@@ -112,5 +119,5 @@ def endpoints(content: CompanyContent) -> dict[str, list[str]]:
     company's own together."""
     own = {tool["name"] for tool in (content.induced or {}).get("descriptors", ())}
     named = {_ENDPOINTS.get(product, product): sorted(tools_of((product,))) for product in content.products}
-    rest = sorted(own.difference(*named.values()))
+    rest = sorted(own.difference(*named.values()) | ({WAIT} if content.colleagues else set()))
     return {**named, **({OWN: rest} if rest else {})}

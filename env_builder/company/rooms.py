@@ -47,6 +47,8 @@ class CompanyTask(NamedTuple):
     user: Mapping[str, Any] = {"turns": ()}
     """The script of who asked (runtime/user.py)."""
     slots: Mapping[str, Any] = {}
+    colleagues: Mapping[str, Any] | None = None
+    """Who answers what in it, without the task's id (runtime/office/colleagues.py); None: nobody answers."""
 
     @property
     def is_graded(self) -> bool:
@@ -70,19 +72,20 @@ def shortened(environment: Environment, task: CompanyTask) -> CompanyTask:
 
     People take steps that nothing is left of, such as a status on the way to another; an audit leaves out each."""
     rubric, steps = ParsedRubric.read(dict(task.rubric or {})), list(task.solution)
-    if _worth(environment, task.task_id, rubric, steps) != 1.0:
+    if worth(environment, task.task_id, rubric, steps) != 1.0:
         return task
     place = 0
     while place < len(steps):
         rest = steps[:place] + steps[place + 1:]
-        if _worth(environment, task.task_id, rubric, rest) == 1.0:
+        if worth(environment, task.task_id, rubric, rest) == 1.0:
             steps = rest
         else:
             place += 1
     return task._replace(solution=tuple(steps))
 
 
-def _worth(environment: Environment, task_id: str, rubric: ParsedRubric, steps: Sequence[Row]) -> float | None:
+def worth(environment: Environment, task_id: str, rubric: ParsedRubric, steps: Sequence[Row]) -> float | None:
+    """Return the reward of steps in a task."""
     environment.reset(task_id)
     for step in steps:
         environment.call(step["tool"], step["arguments"])
@@ -97,6 +100,8 @@ def write_company(
     """Write the environment with these tasks, and its rewards. Errors: InputError for a rubric that is none."""
     n_steps = max((len(task.solution) for task in tasks), default=0)
     graded = [task for task in tasks if task.rubric is not None]
+    content = content._replace(colleagues=[
+        {**task.colleagues, "task_id": task.task_id} for task in tasks if task.colleagues is not None])
     return assemble(
         name, [company_source(content)], [_row(task, n_steps) for task in tasks], [dict(task.rubric or {}) for task in graded],
         environment, rewards, [{"task_id": task.task_id, "steps": list(task.solution)} for task in graded if task.solution],

@@ -1,4 +1,4 @@
-"""When an episode's documents changed last.
+"""When an episode's documents changed first, and last.
 
 In: a state, and how it was before each step. Out: by document the place of the step after which it was another than before.
 The order of changes is no part of any document: two episodes that reach the same end by different paths differ in nothing, and
@@ -8,7 +8,7 @@ see: a step that leaves all as it was.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .apps import AppState
@@ -19,8 +19,24 @@ def last_changes(state: AppState, marks: Sequence[tuple[Any, ...]]) -> dict[str,
 
     `marks`: of each step, first the snapshot before it.
     """
-    twin = state.fork()
     changes: dict[str, int] = {}
+    for place, names in _changed(state, marks):
+        changes.update(dict.fromkeys(names, place))
+    return changes
+
+
+def first_changes(state: AppState, marks: Sequence[tuple[Any, ...]]) -> dict[str, int]:
+    """Return by the name of a document the place of the step that changed it first, as `last_changes`."""
+    changes: dict[str, int] = {}
+    for place, names in _changed(state, marks):
+        for name in names:
+            changes.setdefault(name, place)
+    return changes
+
+
+def _changed(state: AppState, marks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the place of each step with the names of the documents that it changed."""
+    twin = state.fork()
     end = state.difference()["documents"]
     before: dict[str, Any] = {}
     for place in range(len(marks)):
@@ -29,7 +45,6 @@ def last_changes(state: AppState, marks: Sequence[tuple[Any, ...]]) -> dict[str,
             after = twin.difference()["documents"]
         else:
             after = end
-        changes.update(dict.fromkeys((name for name in {*before, *after} if before.get(name) != after.get(name)
-                                      or (name in before) != (name in after)), place))
+        yield place, [name for name in {*before, *after} if before.get(name) != after.get(name)
+                      or (name in before) != (name in after)]
         before = after
-    return changes

@@ -19,7 +19,7 @@ from .admission import MAX_EPISODE, MAX_TEXT, admitted, is_well_formed, well_for
 from .apps import App, AppState, CompositeApp, FolderState, LeavingState, ReceivingState, Start, load_app
 from .bindings import Binding, binding
 from .canonical import UNWRITABLE, canonical, digest
-from .changes import last_changes
+from .changes import first_changes, last_changes
 from .ends import same
 from .exchanges import NameClasses
 from .files import TASKS, rows_of, task_of
@@ -577,7 +577,8 @@ class Environment:
         received = cast(ReceivingState, state).received() if self._app.takes_files else ()
         return Episode(self.journal, state.difference(), may_have_worked, self.writes,
                        lambda name: state.read((name.partition("/")[0], name.partition("/")[2])), attempts,
-                       self._verifier_of(state), received, partial(last_changes, state, [*self._marks]))
+                       self._verifier_of(state), received, partial(last_changes, state, [*self._marks]),
+                       partial(first_changes, state, [*self._marks]))
 
     def _verifier_of(self, state: AppState) -> Callable[[int], Any] | None:
         """Return what the apps' own verifiers say of a state, by a seed; None where there is no grader's side, or no task."""

@@ -99,6 +99,8 @@ class Episode(NamedTuple):
     """(path, origin) of every file that one app handed to another, in order."""
     last_changes: Callable[[], dict[str, int]] | None = None
     """Gives by document the place in the journal of the step that changed it last."""
+    first_changes: Callable[[], dict[str, int]] | None = None
+    """Gives by document the place in the journal of the step that changed it first."""
 
 
 class CheckVerdict(NamedTuple):

@@ -72,10 +72,13 @@ class WorkRoom:
         for (_, key), born in world.births.items():
             self._ids[key] = min(born, self._ids.get(key, born))
 
+    def intended(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState) -> IntendedValues:
+        """Return the conditions of a task's values."""
+        return IntendedValues(task, replayed, state, self.habits, self._seldom, self._ids)
+
     def rubric_of(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState) -> dict[str, Any]:
         """Return the rubric of a task."""
-        intended = IntendedValues(task, replayed, state, self.habits, self._seldom, self._ids)
-        return RubricWriter(task, replayed, state, self.habits, intended).document()
+        return RubricWriter(task, replayed, state, self.habits, self.intended(task, replayed, state)).document()
 
     def publish(self, items: Iterable[WorkItem]) -> WorkPublished:
         """Return the tasks of pieces of work that hold, and why others do not."""

@@ -32,6 +32,8 @@ class ReplayedActs(NamedTuple):
     """(class, id, field) -> the acts that changed it, in order."""
     last: dict[str, int]
     """`class/id` -> place of the act that changed it last."""
+    first: dict[str, int]
+    """The same of the first act that changed it."""
 
     def changed(self) -> dict[RecordName, tuple[Fields | None, int]]:
         """Return the records that differ from the start: what they are, and the place of the act that changed them last."""
@@ -48,12 +50,12 @@ class ReplayedActs(NamedTuple):
             return starts.get(name), documents.get(name, starts.get(name))
 
         return Episode((), {"documents": documents, "write_calls": [], "made": made}, (), frozenset(), look,
-                       last_changes=lambda: self.last)
+                       last_changes=lambda: self.last, first_changes=lambda: self.first)
 
 
 def replay(acts: Iterable[WorkEvent], state: CompanyState) -> ReplayedActs:
     """Return what acts change on the world of a state, one after another."""
-    replayed = ReplayedActs({}, {}, {}, {})
+    replayed = ReplayedActs({}, {}, {}, {}, {})
     for place, act in enumerate(acts):
         if act.record not in replayed.before:
             at_start = state.values(*act.record) if state.exists(*act.record) else None
@@ -70,6 +72,7 @@ def replay(acts: Iterable[WorkEvent], state: CompanyState) -> ReplayedActs:
             fields[change.field] = patched(fields.get(change.field), change)
             replayed.touched.setdefault((*act.record, change.field), []).append(act)
         replayed.last[_name(act.record)] = place
+        replayed.first.setdefault(_name(act.record), place)
     return replayed
 
 

@@ -18,7 +18,7 @@ from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.company import CompanyState
 from env_builder.runtime.company.parts import Part, difference_of, is_long, is_table, parts_of
 from env_builder.runtime.rubrics import FORMAT
-from env_builder.work.intended import IntendedValues
+from env_builder.work.intended import IntendedValues, placing_fields
 from env_builder.work.replaying import Fields, RecordName, ReplayedActs
 from env_builder.work.stretches import WorkHabits, WorkTask
 from warehouse.records import RecordKind, WorkEvent
@@ -128,7 +128,8 @@ class RubricWriter:
         refs = [acts[0].ref for key, acts in self._replayed.touched.items() if key[:2] == name][:1]
         is_message = name[0] in self._habits.messages
         what = "It is told where it belongs" if is_message else "The record is there"
-        self._add("record", "gate", {"record": {"class": name[0], "where": place}, "has": {}}, f"{what}: {name[0]}.", refs)
+        self._add("record", "gate", {"record": {"class": name[0], "where": place}, "has": {}, **self._how_many(name[0], place)},
+                  f"{what}: {name[0]}.", refs)
         for field in sorted(fields):
             value = fields[field]
             if self._intended.is_text(name[0], field, value):
@@ -139,6 +140,21 @@ class RubricWriter:
                     is_chosen = len(self._replayed.touched[(*name, field)]) > 1 or self._is_a_choice(name[0], field, value)
                     self._add("record", "gate" if is_chosen else "score", {"record": selector, "has": {field: condition}},
                               f"{field} of the new {name[0]} is as it was.", self._refs(name, field))
+
+    def _how_many(self, entity_class: str, place: Mapping[str, Any]) -> dict[str, Any]:
+        """Return how many new records of a place the person made, and what two of them share: the question and the news that
+        follows in one thread, which are not both told by one of them. Of several threads nothing is said."""
+        made = [after for name, before in self._replayed.before.items() if before is None and name[0] == entity_class
+                and (after := self._replayed.after[name]) is not None and self._is_own(name)
+                and self._intended.where(name) == place]
+        if len(made) < 2:
+            return {}
+        kind = self._habits.kinds.get(entity_class, RecordKind(entity_class))
+        untold = [field for field in placing_fields(kind) if field not in place]
+        if any(each.get(field) != made[0].get(field) for each in made for field in untold):
+            return {}
+        shared = next((field for field in untold if made[0].get(field)), None)
+        return {"at_least": len(made), **({} if shared is None else {"sharing": shared})}
 
     def _is_a_choice(self, entity_class: str, field: str, value: Any) -> bool:
         """Return whether a short value is none that new records have unless somebody chooses another one."""

@@ -4,7 +4,7 @@ In: what the stage `apps` stored, calls of agents, and tasks (`CompanyTask`: an 
 Out: OUT/environments/company with the tasks whose reward holds, and OUT/unverified/company with the others: grading them gives
 no score. Without any task that one is an open environment. Written aside and renamed into place, as the environments of
 services are. Without exports the stage has nothing to do.
-Does not see: colleagues, who answer nothing in an episode yet; tasks that wait for an answer do not hold.
+Does not see: what colleagues would say to what nobody asked them on record: they say nothing.
 """
 
 from __future__ import annotations

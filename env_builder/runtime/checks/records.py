@@ -11,6 +11,7 @@ Sees: the end state, and which step changed a record last. Does not see: what a 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -161,19 +162,26 @@ class SelectingKind(CheckKind):
 class RecordCheck(SelectingKind):
     """Check the values of a record at the end."""
 
-    description = "A record that `record` selects is there at the end, and its fields meet the conditions of `has`."
-    parameters = fields("record", record=SELECTOR, has=CONDITIONS)
+    description = (
+        "A record that `record` selects is there at the end, and its fields meet the conditions of `has`; `at_least` so many, "
+        "all with one value in the field `sharing`.")
+    parameters = fields("record", record=SELECTOR, has=CONDITIONS, at_least={"type": "integer", "minimum": 1}, sharing=_NAME)
     stops = "end"
 
     def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
-        wanted = parameters.get("has", {})
+        wanted, shared = parameters.get("has", {}), parameters.get("sharing")
         missing: list[str] = ["record"]
+        counts: Counter[str] = Counter()
         for record in selected(parameters["record"], view):
             values = record.after or {}
             lacks = [name for name, condition in wanted.items() if not meets(condition, values.get(name), view)]
-            if not lacks:
+            if lacks:
+                missing = lacks
+                continue
+            group = normal(values.get(shared)) if shared else ""
+            counts[group] += 1
+            if counts[group] >= parameters.get("at_least", 1):
                 return CheckResult(True, {"record": record.key}, view.leans())
-            missing = lacks
         return CheckResult(False, {"missing": missing}, view.leans())
 
 
@@ -278,12 +286,13 @@ def _parts_permitted(permitted: Mapping[str, Any], record: ChangedRecord, name: 
 class PrecededCheck(SelectingKind):
     """Check that one record came before another."""
 
-    description = "No record that `second` selects was changed, or one that `first` selects had been changed before it."
+    description = (
+        "No record that `second` selects was changed, or one that `first` selects had been changed before that.")
     parameters = fields("first", "second", first=SELECTOR, second=SELECTOR)
     stops = "path"
 
     def judge(self, parameters: Parameters, view: EpisodeView) -> CheckResult:
-        places = view.episode.last_changes() if view.episode.last_changes else {}
+        places = view.episode.first_changes() if view.episode.first_changes else {}
         first, second = ([places[name] for record in selected(parameters[part], view)
                           if (name := f"{record.kind}/{record.key}") in places] for part in ("first", "second"))
         return CheckResult(not second or (bool(first) and min(first) < min(second)), {"first": first, "second": second},

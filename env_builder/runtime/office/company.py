@@ -2,8 +2,9 @@
 
 In: of the app's folder versions.jsonl (a row a value that a field took: `FieldVersion`), people.jsonl ({"address",
 "accounts"}), conventions.json, inhouse.json (tools learnt from recorded calls; may be absent), schemas.jsonl (descriptors of
-the tools); who acts (identities.py: a session -> the person's address); the option `products` of the manifest's row: the
-products whose tools are offered. Out: an app. Its products share one desk, so that an act in one can move another.
+the tools), colleagues.jsonl (who answers what in which task: `colleagues.py`; may be absent); who acts (identities.py: a
+session -> the person's address); the option `products` of the manifest's row: the products whose tools are offered.
+Out: an app. Its products share one desk, so that an act in one can move another.
 An answer that depends on what the exports do not tell has the tier `unknown`. What such a call may have written is open
 from then on: answers that depend on it are unknown until it is written again.
 """
@@ -38,6 +39,7 @@ from ..files import rows_of
 from ..records import Result
 from ..schemas import Schema, refusal
 from . import drive_folder
+from .colleagues import COLLEAGUES, DESCRIPTOR, NOTHING_ASKED, WAIT, AnswerProgress, Colleagues, told_time
 from .inhouse import INHOUSE, tools_from
 from .tools import OfficeTool
 
@@ -63,8 +65,10 @@ def load(folder: Path, row: Mapping[str, Any], users: SessionUsers) -> CompanySu
     conventions = json.loads((folder / CONVENTIONS).read_bytes())
     schemas = {tool["name"]: tool["inputSchema"] for tool in rows_of(folder / SCHEMAS)} if (folder / SCHEMAS).exists() else {}
     induced = json.loads((folder / INHOUSE).read_bytes()) if (folder / INHOUSE).exists() else None
-    return CompanySuite(row["name"], CompanySetup(world, accounts, users, row.get("products", PRODUCTS), conventions, induced,
-                                                  schemas, row.get("world_goes_on", {})))
+    scripts = rows_of(folder / COLLEAGUES) if (folder / COLLEAGUES).exists() else ()
+    return CompanySuite(row["name"], CompanySetup(
+        world, accounts, users, row.get("products", PRODUCTS), conventions, induced, schemas, row.get("world_goes_on", {}),
+        {script["task_id"]: Colleagues(script) for script in scripts}))
 
 
 def tools_of(products: Sequence[str]) -> dict[str, OfficeTool]:
@@ -92,6 +96,8 @@ class CompanySetup(NamedTuple):
     """Tool -> JSON Schema of its arguments; a call that breaks it is refused."""
     world_goes_on: Mapping[str, Collection[str]] = MappingProxyType({})
     """Task in whose episodes other work goes on -> what belongs to its own work: records (`class:id`), or source records."""
+    colleagues: Mapping[str, Colleagues] = MappingProxyType({})
+    """Task -> who answers in its episodes."""
 
 
 class CompanySuite(App):
@@ -104,6 +110,9 @@ class CompanySuite(App):
         self.folders = (drive_folder.FOLDER,) if "drive" in setup.products else ()
         self.tools = {**(tools_from(setup.induced) if setup.induced else {}), **tools_of(setup.products),
                       **(drive_folder.TOOLS if self.folders else {})}
+        if setup.colleagues:
+            self.tools[WAIT] = OfficeTool(_nobody_asked)   # what comes meanwhile is others' doing
+            self.schemas[WAIT] = {"additionalProperties": False, **DESCRIPTOR["inputSchema"]}
         self.answers: Collection[str] = frozenset(self.tools)
         self.writes = frozenset(tool for tool, own in self.tools.items() if own.writes)
         self.explained = self.writes
@@ -113,7 +122,8 @@ class CompanySuite(App):
         self._starts: dict[tuple[str | None, str, str | None], DeskStart] = {}
 
     def reset(self, start: Start) -> CompanyEpisode:
-        return CompanyEpisode(self, CompanyDesk(self.start_of(start.instant, self._setup.users.user_of(start), start.task_id)))
+        desk = CompanyDesk(self.start_of(start.instant, self._setup.users.user_of(start), start.task_id))
+        return CompanyEpisode(self, desk, self._setup.colleagues.get(start.task_id or ""))
 
     def start_of(self, instant: str | None, address: str, task_id: str | None = None) -> DeskStart:
         """Return the beginning of the episodes of one person at an ISO instant. Errors: LookupError, ValueError."""
@@ -131,12 +141,20 @@ class CompanySuite(App):
 class CompanyEpisode(AppState):
     """One episode at one desk."""
 
-    __slots__ = ("_app", "desk")
+    __slots__ = ("_app", "_colleagues", "_progress", "desk")
 
-    def __init__(self, company: CompanySuite, desk: CompanyDesk) -> None:
-        self._app, self.desk = company, desk
+    def __init__(self, company: CompanySuite, desk: CompanyDesk, colleagues: Colleagues | None = None,
+                 progress: AnswerProgress = NOTHING_ASKED) -> None:
+        self._app, self.desk, self._colleagues, self._progress = company, desk, colleagues, progress
 
     def call(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> Result:
+        before = self.desk.n_acts
+        result = self._call(tool, arguments)
+        if self._colleagues is not None and self.desk.n_acts != before:
+            self._progress = self._colleagues.hear(self.desk, self._progress)
+        return result
+
+    def _call(self, tool: str, arguments: dict[str, Any]) -> Result:
         own = self._app.tools.get(tool)
         if own is None:
             return Result(f"unknown tool {tool!r}; there are: {', '.join(sorted(self._app.answers))}", True, "unknown")
@@ -145,6 +163,8 @@ class CompanyEpisode(AppState):
         if wrong:
             return Result(f"Input validation error: {wrong}", True, "derived")
         self.desk.go_on()
+        if tool == WAIT:
+            return self.wait(int(arguments["minutes"]))
         before = self.desk.snapshot()
         rules = self._app.rules if own.writes else ()
         earlier = self.desk.fork() if rules else self.desk
@@ -167,14 +187,24 @@ class CompanyEpisode(AppState):
         self.desk.tick(bool(own.writes))
         return Result(answer, False, "derived")
 
+    def wait(self, minutes: int) -> Result:
+        """Let time pass until somebody answers, these minutes at most."""
+        if self._colleagues is None:
+            self.desk.pass_time(60 * minutes)
+        else:
+            self._progress = self._colleagues.wait(self.desk, self._progress, minutes)
+        self.desk.go_on()
+        return Result(told_time(self.desk), False, "derived")
+
     def snapshot(self) -> Any:
-        return self.desk.snapshot()
+        return self.desk.snapshot(), self._progress
 
     def restore(self, snapshot: Any) -> None:
-        self.desk.restore(snapshot)
+        self.desk.restore(snapshot[0])
+        self._progress = snapshot[1]
 
     def fork(self) -> CompanyEpisode:
-        return CompanyEpisode(self._app, self.desk.fork())
+        return CompanyEpisode(self._app, self.desk.fork(), self._colleagues, self._progress)
 
     def difference(self) -> dict[str, Any]:
         """Return the records that differ from the start; `made`: those that are new."""
@@ -195,6 +225,12 @@ class CompanyEpisode(AppState):
     def folder(self) -> dict[str, bytes]:
         files = drive_folder.files_of(self.desk) if self._app.folders else {}
         return {path: file.content for path, file in files.items()}
+
+
+def _nobody_asked(desk: CompanyDesk, arguments: dict[str, Any]) -> str:
+    """Answer a wait outside of an episode: time alone."""
+    del arguments
+    return told_time(desk)
 
 
 def _coerced(schema: Schema, arguments: dict[str, Any]) -> dict[str, Any]:
