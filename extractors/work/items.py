@@ -49,6 +49,8 @@ def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:
     words = act_words(acts)
     company = frozenset(person for event in acts for person in event.addressees)
     sweeps = _sweeps(acts)
+    for number in (number for sweep in sweeps for number in sweep):
+        words[number] = words[number]._replace(earlier=frozenset())   # what the records held does not speak for it either
     near = Nearness(_apart(acts, sweeps), words, act_types(acts, words, company))
     piece_of = _pieces(acts, sweeps)
     sizes = Counter(piece_of.tolist())
