@@ -19,6 +19,7 @@ from extractors.work.act_types import act_types
 from extractors.work.contrast import learnt, piece_pairs
 from extractors.work.grouping import grouped
 from extractors.work.nearness import SECOND, Ints, Nearness
+from extractors.work.rows import row_threads
 from extractors.work.words import act_words, table_of
 from warehouse.records import CREATED, WorkEvent, WorkItem
 
@@ -77,8 +78,12 @@ def _beginning(acts: Sequence[WorkEvent]) -> int:
 
 
 def _apart(acts: Sequence[WorkEvent], sweeps: Sequence[Sequence[int]]) -> list[WorkEvent]:
-    """Return the acts, those of a sweep in a thread of its own: that the records have threads does not speak for it."""
+    """Return the acts, those on a table in the threads of their rows, those of a sweep in a thread of its own.
+
+    That the records of a sweep have threads does not speak for it."""
     apart = list(acts)
+    for number, row in row_threads(acts).items():
+        apart[number] = acts[number]._replace(thread=row)
     for sweep in sweeps:
         for number in sweep:
             apart[number] = acts[number]._replace(thread=acts[sweep[0]].ref)
