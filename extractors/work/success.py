@@ -75,7 +75,7 @@ class _WorkSignal(NamedTuple):
 
 _ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 2.0, settled=True),
           "answer": _WorkSignal("answer", 1.0), "declined": _WorkSignal("declined", 3.0, settled=True)}
-_RIGHT = {"copied": _WorkSignal("copied", 3.0, settled=True), "listed": _WorkSignal("listed", 3.0, settled=True), "complaint": _WorkSignal("complaint", 2.5, settled=True),
+_RIGHT = {"copied": _WorkSignal("copied", 3.0, settled=True), "listed": _WorkSignal("copied", 3.0, settled=True), "complaint": _WorkSignal("complaint", 2.5, settled=True),
           "thanks": _WorkSignal("thanks", 0.5)}
 
 
@@ -232,7 +232,8 @@ def _votes_of_kind(courses: Sequence[_ItemCourse], shapes: ActShapes) -> dict[st
     listings = _agreeing_listings(teachers)
     outcomes = {}
     for course in courses:
-        cast = [*_copied(course, copies, shapes), *_listed(course, listings), *_state(course, departures, shapes), *_words(course)]
+        agreeing = [*_copied(course, copies, shapes), *_listed(course, listings)]
+        cast = [*([vote for vote in agreeing if vote.vote < 0] or agreeing), *_state(course, departures, shapes), *_words(course)]
         if usual:
             share = len(usual & course.steps) / len(usual)
             if share < _MISSING or share >= _ENOUGH:
