@@ -56,11 +56,14 @@ def _groups(versions: Iterable[AppVersion], kinds: Mapping[str, RecordKind]) -> 
         else:
             key = (version.at, version.sequence, version.entity_class, version.entity_id)
             first = made.setdefault(key[2:], key)
-            with_it = first[0] == version.at != BEGINNING and version.actor in (None, groups[first][0].actor) if (
-                first in groups) else False
-            groups.setdefault(first if with_it else key, []).append(version)
+            groups.setdefault(first if _is_made_so(version, first, groups.get(first)) else key, []).append(version)
     for group in groups.values():
         yield [*group, *parts.get((group[0].entity_class, group[0].at, group[0].record), [])]
+
+
+def _is_made_so(version: AppVersion, first: tuple[Any, ...], making: Sequence[AppVersion] | None) -> bool:
+    """Return whether a value belongs to the making of its record: of that instant, and by nobody else."""
+    return making is not None and first[0] == version.at != BEGINNING and version.actor in (None, making[0].actor)
 
 
 def _event(group: Sequence[AppVersion], kind: RecordKind, state: Mapping[tuple[str, str], Mapping[str, Any]],

@@ -20,17 +20,12 @@ from extractors.work.contrast import learnt, piece_pairs
 from extractors.work.grouping import grouped
 from extractors.work.nearness import SECOND, Ints, Nearness
 from extractors.work.rows import row_threads
-from extractors.work.words import act_words, table_of
+from extractors.work.sweeps import find_sweeps
+from extractors.work.words import act_words
 from warehouse.records import CREATED, WorkEvent, WorkItem
 
 _AT_ONCE = SECOND // 2
 """Acts so near in time, of one person or nobody, are one act and what follows from it."""
-_ONE_AFTER_ANOTHER = 1800 * SECOND
-"""Acts of a sweep over several records follow each other so soon."""
-_HARDLY_ELSE = 0.6
-"""Share of the acts that give a value which a sweep has."""
-_SHORT = 60
-"""Longer values are texts."""
 _ENOUGH = 1000
 """With fewer pairs of pieces nothing is learnt from the first groups."""
 _LINK = 0.3
@@ -49,7 +44,7 @@ def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:
         return []
     words = act_words(acts)
     company = frozenset(person for event in acts for person in event.addressees)
-    sweeps = _sweeps(acts)
+    sweeps = find_sweeps(acts)
     for number in (number for sweep in sweeps for number in sweep):
         words[number] = words[number]._replace(earlier=frozenset())   # what the records held does not speak for it either
     near = Nearness(_apart(acts, sweeps), words, act_types(acts, words, company))
@@ -110,37 +105,6 @@ def _pieces(acts: Sequence[WorkEvent], sweeps: Sequence[Sequence[int]]) -> Ints:
             one, other = sorted((root(group[0]), root(number)))
             joined[other] = one
     return np.array([root(number) for number in range(len(acts))], dtype=np.int64)
-
-
-def _sweeps(acts: Sequence[WorkEvent]) -> list[list[int]]:
-    """Return the acts by which one listed person, one after another, gave several records a value that hardly any act else gives."""
-    at: dict[tuple[tuple[str, str], str, str], list[int]] = defaultdict(list)
-    for number, event in enumerate(acts):
-        for field, value in sorted(_given(event)):
-            at[table_of(event.record), field, value].append(number)
-    sweeps = []
-    for numbers in at.values():
-        runs: dict[str, list[list[int]]] = defaultdict(list)
-        for number in numbers:
-            own = runs[acts[number].actor]
-            if own and acts[number].at - acts[own[-1][-1]].at < _ONE_AFTER_ANOTHER:
-                own[-1].append(number)
-            else:
-                own.append([number])
-        sweeps += [run for actor, own in runs.items() for run in own if "@" in actor and len(run) >= _HARDLY_ELSE * len(numbers)
-                   and len({acts[number].record for number in run}) > 1]
-    return sweeps
-
-
-def _given(event: WorkEvent) -> set[tuple[str, str]]:
-    """Return (field, value) of what an act gave to a record that was there: short values, new members of lists."""
-    given = set()
-    for change in event.changes if not _says(event) else ():
-        was = change.before if isinstance(change.before, list) else []
-        members = [each for each in change.after if each not in was] if isinstance(change.after, list) else [change.after]
-        given |= {(change.field, str(each)) for each in members if isinstance(each, str | int | float)
-                  and not isinstance(each, bool) and 0 < len(str(each)) <= _SHORT}
-    return given
 
 
 def _says(event: WorkEvent) -> bool:

@@ -1,7 +1,7 @@
 """Rows of tables as things that are worked on: which acts changed one row, one after another.
 
-In: acts in the order of time. Out: for each act that changed one row, or of whose rows all go back to one, the name of that row:
-the first act that wrote it. A row that took the place of another is the same one if half of their cells are alike.
+In: acts in the order of time. Out: for each act whose rows all go back to one, the name of that row, which has the first act
+that wrote it. A row that took the place of another is the same one if half of their cells are alike.
 Sees: rows by what is in them. Does not see: rows that change their place alone.
 """
 

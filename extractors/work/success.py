@@ -10,15 +10,15 @@ is worth is estimated from the others (`extractors.outcomes.combining`).
 | `copied` | the last value at a position was not written before, though the kind copies it | all such values were |
 | `state` | the last state is one that other items of the kind leave | it is one that they end in |
 | `steps` | half of what the kind's items usually have is missing | it is there |
-| `listed` | of several records that it treats alike a text leaves one out, or names another, unlike the kind's | they agree |
+| `listed` | of the records that it treats alike its texts leave one out, or name another | they agree, as the kind's do |
 | `answer` | nobody answered the one who asked, though others get an answer | – |
 | `declined` | – | usual steps are missing, and somebody said no at the end |
 | `complaint` | the last words of the one who asked complain, and nobody did anything after them | – |
 | `thanks` | – | the last words of the one who asked give thanks |
 
 An item must have come to its end (`state`, `steps`, `answer`, `declined`), and what was done must be right (`copied`,
-`listed`, `complaint`, `thanks`): the probability is the product of both. A value that was set wrong and corrected counts as what it
-became; it is a `WorkCorrection`.
+`listed`, `complaint`, `thanks`): the probability is the product of both. A value that was set wrong and corrected counts as
+what it became; it is a `WorkCorrection`.
 Abstains (None) where an item lacks its end and the exports end before other items of its kind would have moved.
 Does not see: errors that no value, word or state shows; a wrong value that was asked for.
 """
@@ -75,7 +75,8 @@ class _WorkSignal(NamedTuple):
 
 _ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 2.0, settled=True),
           "answer": _WorkSignal("answer", 1.0), "declined": _WorkSignal("declined", 3.0, settled=True)}
-_RIGHT = {"copied": _WorkSignal("copied", 3.0, settled=True), "listed": _WorkSignal("copied", 3.0, settled=True), "complaint": _WorkSignal("complaint", 2.5, settled=True),
+_RIGHT = {"copied": _WorkSignal("copied", 3.0, settled=True), "listed": _WorkSignal("copied", 3.0, settled=True),
+          "complaint": _WorkSignal("complaint", 2.5, settled=True),
           "thanks": _WorkSignal("thanks", 0.5)}
 
 
@@ -233,7 +234,8 @@ def _votes_of_kind(courses: Sequence[_ItemCourse], shapes: ActShapes) -> dict[st
     outcomes = {}
     for course in courses:
         agreeing = [*_copied(course, copies, shapes), *_listed(course, listings)]
-        cast = [*([vote for vote in agreeing if vote.vote < 0] or agreeing), *_state(course, departures, shapes), *_words(course)]
+        cast = [vote for vote in agreeing if vote.vote < 0] or agreeing
+        cast += [*_state(course, departures, shapes), *_words(course)]
         if usual:
             share = len(usual & course.steps) / len(usual)
             if share < _MISSING or share >= _ENOUGH:
@@ -275,7 +277,7 @@ def _copied(course: _ItemCourse, copies: set[Position], shapes: ActShapes) -> It
 
 
 def _agreeing_listings(courses: Sequence[_ItemCourse]) -> list[str]:
-    """Return in which ways the records that the kind's items treat alike and those that they name are nearly always the same."""
+    """Return in which ways the records that items of the kind treat alike and name are nearly always the same."""
     listed = [course.listed for course in courses if course.listed is not None]
     return [way for way in ListedRecords._fields if len(listed) >= _LEAST
             and sum(not getattr(each, way) for each in listed) >= _COPIED * len(listed)]
