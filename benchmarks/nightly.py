@@ -8,8 +8,9 @@ The sessions of LOGS (files of JSON lines that name their session) are put in or
 but the last `--nights` hundredths (`--share`); then each night brings a file with the next hundredth, and `traceroom run` goes
 over all of it, in a process of its own. The last `--measured` nights are run one by one, and what comes before them arrives
 together, as after days of rest; 0: each. Then a night without news, and a full build of the same logs into an empty folder,
-with which the grown one must agree table by table and file by file; then a night on which a file has another name, and one on
-which a person writes a rubric. With `--services N` sessions are dealt to N services by their names, each with tools of its own
+with which the grown one must agree table by table and file by file: it is given the ledger of epochs of the nights, without
+which it would be a build of one epoch (docs/decisions.md); then a night on which a file has another name, and one on which
+a person writes a rubric. With `--services N` sessions are dealt to N services by their names, each with tools of its own
 name, and on one more night the news is of one service alone. With `--first N` only the first N sessions count. With `--beside`
 the last night and the full build run at the same time: a machine on which others work slows both alike, so that the shares can
 be read, each stage's too. All with `--privacy off`: the pseudonyms of a night do not know whom the next one names.
@@ -19,6 +20,12 @@ of a full build, the mean of the measured ones, and `incremental_cpu_share` the 
 does not change; `idle_share`, `renamed_share`, `rubric_share`, `one_service_share`: of the other nights; `share_<stage>`: a
 night's seconds of the stage over the full build's; `rubric_rebuilds_world`: was anything below the rewards computed on the
 night of the rubric; `equal`: is the grown result the full build's.
+
+What stays of the base and of each night: `heldout_in_train`, how many of the base's `n_heldout` held-out tasks have a session
+in train on a later night, `train_in_heldout` of its train tasks the other way; `ids_moved`: tasks, clusters (families of
+goals) and groups (components of the split) whose id the next night has no more, though sessions of theirs are there, but for
+groups that became part of an older one, which is what tying is; `tied_across_sides`: sessions that are on no side in the end,
+since what they name is on several.
 """
 
 from __future__ import annotations
@@ -27,6 +34,7 @@ import argparse
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,6 +73,17 @@ class Night(NamedTuple):
     n_sessions: int
 
 
+class Placed(NamedTuple):
+    """Where the sessions are after a night."""
+
+    task_of: dict[str, str]
+    side_of: dict[str, str]
+    family_of: dict[str, str]
+    group_of: dict[str, str]
+    n_tied: int
+    """Sessions on no side."""
+
+
 def main() -> int:
     """Run the nights and print their figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -95,15 +114,19 @@ def measured(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     together = (given.nights - n_measured) * new
     arrivals += [rest[:together]] if together else []
     arrivals += [rest[at:at + new] for at in range(together, len(rest), new)]
-    nights = []
+    nights, placed = [], []
     with ThreadPoolExecutor(1) as other:
         for number, arrived in enumerate(arrivals):
             (inbox / f"night-{number:02}.jsonl").write_text("".join(line for lines in arrived for line in lines), "utf-8")
             is_news, is_last = number >= len(arrivals) - n_measured, number == len(arrivals) - 1
-            full_run = other.submit(run, "full", [inbox], scratch / "full") if is_last and given.beside else None
+            full_run = None
+            if is_last and given.beside:   # the night adds its epoch to what the ledger was before, and so does the full build
+                kept = shutil.copytree(out, scratch / "before", ignore=shutil.ignore_patterns("environments", "datasets"))
+                full_run = other.submit(run, "full", [inbox], scratch / "full", ledger=kept)
             nights.append(run("news" if is_news else "base", [inbox], out))
+            placed.append(placed_in(out))
     last = {"idle": run("idle", [inbox], out)}
-    full = full_run.result() if full_run else run("full", [inbox], scratch / "full")
+    full = full_run.result() if full_run else run("full", [inbox], scratch / "full", ledger=out)
     apart = different(out, scratch / "full")
     (inbox / "night-00.jsonl").rename(inbox / "renamed.jsonl")  # only now: a decision names the file that a chunk was read from
     last["renamed"] = run("renamed", [inbox], out)
@@ -116,7 +139,7 @@ def measured(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
     table([*nights, *last.values(), full])
     for name in apart:
         print(f"differs: {name}", file=sys.stderr)
-    return figures_of(news, last, full, apart)
+    return {**figures_of(news, last, full, apart), **stayed(placed)}
 
 
 def figures_of(news: list[Night], last: dict[str, Night], full: Night, apart: list[str]) -> dict[str, Any]:
@@ -134,6 +157,45 @@ def figures_of(news: list[Night], last: dict[str, Night], full: Night, apart: li
         "rubric_rebuilds_world": bool(BELOW_REWARDS & last["rubric"].stages.keys()),
         "idle_computes": len(last["idle"].stages), "equal": not apart, "n_measured": len(news),
         "seconds_full": round(full.seconds, 2), "cpu_full": round(full.cpu, 2), "n_sessions": full.n_sessions, **stages}
+
+
+def placed_in(out: Path) -> Placed:
+    """Read where the sessions are."""
+    with Store.published(out / "warehouse.duckdb") as store:
+        rows = store.read("select unnest(session_ids) as session_id, task_id, split from mart.tasks").rows()
+        families = store.read("select distinct session_id, family from mart.goals")
+        groups = store.read("select session_id, component from raw.sides")
+        n_tied = store.read("select count(*) from mart.decisions where reason = 'tied_across_sides'").item()
+    return Placed({session: task for session, task, _ in rows}, {session: side for session, _, side in rows},
+                  dict(families.iter_rows()), dict(groups.iter_rows()), n_tied)
+
+
+def stayed(placed: list[Placed]) -> dict[str, Any]:
+    """Return what moved from the base to later nights, and from each night to the next."""
+    base, later = placed[0], placed[1:]
+
+    def crossed(side: str, other: str) -> int:
+        return len({base.task_of[session] for session, was in base.side_of.items() if was == side
+                    for night in later if night.side_of.get(session) == other})
+
+    steps = list(zip(placed, later, strict=False))
+    moved = {
+        "tasks": sum(n_moved(one.task_of, two.task_of) for one, two in steps),
+        "clusters": sum(n_moved(one.family_of, two.family_of) for one, two in steps),
+        "groups": sum(n_moved(one.group_of, two.group_of, are_merged=True) for one, two in steps)}
+    held_out = {base.task_of[session] for session, side in base.side_of.items() if side == "held_out"}
+    return {"heldout_in_train": crossed("held_out", "train"), "train_in_heldout": crossed("train", "held_out"),
+            "n_heldout": len(held_out), "ids_moved": sum(moved.values()),
+            **{f"ids_moved_{kind}": n for kind, n in moved.items()}, "tied_across_sides": placed[-1].n_tied}
+
+
+def n_moved(before: dict[str, str], after: dict[str, str], are_merged: bool = False) -> int:
+    """Count the ids of `before` that are gone though sessions of theirs have one. `are_merged`: not those whose sessions have
+    ids that were there before."""
+    there, was = {*after.values()}, {*before.values()}
+    gone = {name for session, name in before.items()
+            if name not in there and session in after and not (are_merged and after[session] in was)}
+    return len(gone)
 
 
 def sessions_of(logs: list[Path], n_services: int) -> Iterator[list[str]]:
@@ -173,9 +235,10 @@ def one_more(inbox: Path, sessions: list[list[str]]) -> None:
     (inbox / "one-more.jsonl").write_text("".join(lines).replace(name, other), "utf-8")
 
 
-def run(name: str, logs: list[Path], out: Path, configuration: Path | None = None) -> Night:
-    """One run of the command, timed with its start and imports."""
+def run(name: str, logs: list[Path], out: Path, configuration: Path | None = None, ledger: Path | None = None) -> Night:
+    """One run of the command, timed with its start and imports. `ledger`: results whose ledger of epochs it takes over."""
     options = ["--config", str(configuration)] if configuration else []
+    options += ["--ledger", str(ledger)] if ledger else []
     with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
         began = time.perf_counter()
         process = subprocess.Popen(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
-def components(names: Iterable[str], ties: Iterable[Iterable[str]]) -> dict[str, str]:
-    """Return the smallest name of its component for each name."""
+def components(names: Iterable[str], ties: Iterable[Iterable[str]], epochs: Mapping[str, int] | None = None) -> dict[str, str]:
+    """Return the first name of its component for each name: of the earliest of the `epochs`, where they are given, and among
+    equals the smallest."""
     parent = {name: name for name in names}
 
     def root(name: str) -> str:
@@ -16,7 +17,7 @@ def components(names: Iterable[str], ties: Iterable[Iterable[str]]) -> dict[str,
         return name
 
     for tied in ties:
-        first, *others = sorted({root(name) for name in tied})
+        first, *others = sorted({root(name) for name in tied}, key=lambda name: ((epochs or {}).get(name, 0), name))
         for other in others:
             parent[other] = first
     return {name: root(name) for name in parent}

@@ -72,6 +72,8 @@ class Settings(BaseModel):
     """Services to build; empty: all."""
     limit: int | None = None
     """Number of sessions at most, the newest; None: all."""
+    ledger: str | None = None
+    """Folder of another run, whose ledger of epochs is taken over where OUT has none yet."""
 
     warehouse = OutPath("warehouse.duckdb")
     """The DuckDB file, or the name under which OUT remembers a lake."""
@@ -171,6 +173,8 @@ class Settings(BaseModel):
                 is_day = False
             if not is_day:
                 raise InputError(f"invalid date {self.since!r} (expected YYYY-MM-DD)", "--since", "write it as 2026-03-31")
+        if self.ledger is not None and not Path(self.ledger).is_dir():
+            raise InputError("there is no such folder", self.ledger, "give --ledger the --out of another run")
         if self.configuration:
             if not Path(self.configuration).is_file():
                 raise InputError("there is no such file", self.configuration, "give --config the path of a TOML file")

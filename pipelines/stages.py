@@ -24,7 +24,8 @@ STAGES: tuple[Stage, ...] = (
          StageTable("core.feedback", (_SESSION, ("events", "feedback_id"))),
          StageTable("core.row_changes", (("events", "change_id"),)),
          StageTable("core.corrections", (("sessions", "subject"), ("events", "correction_id"))),
-         StageTable("core.reviews", (_SESSION, ("events", "review_id"))), StageTable("core.tools")),
+         StageTable("core.reviews", (_SESSION, ("events", "review_id"))), StageTable("core.tools"),
+         StageTable("raw.epochs", (_SESSION,))),
         ("extract",), "pipelines.building.sessions:sessions", ("[sources]", "[sessions]", "since", "services", "limit")),
     Stage(
         "apps", "Read the exports of a company's apps into what every field of their records was over time.",
@@ -77,7 +78,8 @@ STAGES: tuple[Stage, ...] = (
         ("sessions", "starts", "code_rooms", "world", "goals"), "pipelines.building.tasks:outcomes", ("[outcomes]",)),
     Stage(
         "tasks", "Group sessions into tasks with goal, start and split; report what the splits share.",
-        (StageTable("mart.tasks", (_TASK,)), StageTable("mart.families"), StageTable("mart.leakage")),
+        (StageTable("mart.tasks", (_TASK,)), StageTable("mart.families"), StageTable("mart.leakage"),
+         StageTable("raw.sides", (_SESSION,))),
         ("sessions", "starts", "world", "goals", "outcomes"), "pipelines.building.tasks:tasks", ("[gates]",)),
     Stage(
         "rewards", "Mine a rubric for each task from what successful and failed sessions changed.",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.nightly import Night, figures_of, sessions_of
+from benchmarks.nightly import Night, Placed, figures_of, sessions_of, stayed
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "tests" / "logs" / "airline" / "logs"
@@ -54,6 +54,24 @@ def test_shares_are_of_the_full_build() -> None:
     last["rubric"] = night("rubric", 4.0, 3.0, world=1.0)
     worse = figures_of([last["idle"]], last, full, ["mart.tasks"])
     assert worse["rubric_rebuilds_world"] and not worse["equal"]
+
+
+def test_what_leaves_its_side_or_loses_its_id_is_counted() -> None:
+    def night(tasks: str, sides: str, groups: str) -> Placed:
+        names = "abcd"[:len(tasks)]
+        return Placed(dict(zip(names, tasks, strict=True)),
+                      {name: {"t": "train", "h": "held_out"}[side] for name, side in zip(names, sides, strict=True)},
+                      dict.fromkeys(names, "family"), dict(zip(names, groups, strict=True)), 2)
+
+    base = night("123", "thh", "123")
+    assert stayed([base, base]) == {
+        "heldout_in_train": 0, "train_in_heldout": 0, "n_heldout": 2, "ids_moved": 0, "ids_moved_tasks": 0,
+        "ids_moved_clusters": 0, "ids_moved_groups": 0, "tied_across_sides": 2}
+    worse = stayed([base, night("1234", "htht", "1134"), base])
+    assert (worse["heldout_in_train"], worse["train_in_heldout"]) == (1, 1), "on any later night"
+    assert worse["ids_moved"] == 0, "a group that became part of an older one did not move"
+    moved = stayed([base, night("5234", "thht", "6234")])
+    assert (moved["ids_moved_tasks"], moved["ids_moved_groups"], moved["ids_moved"]) == (1, 1, 2)
 
 
 def test_sessions_are_dealt_to_services_by_their_names(few: Path) -> None:

@@ -71,6 +71,29 @@ class FileLocation(Record):
     """When it was last written, in nanoseconds since 1970: with its size it tells that nothing is new."""
 
 
+class SealedSession(Record):
+    """When a session was sealed: a row of the ledger of epochs (`raw.epochs`)."""
+
+    session_id: str
+    epoch: int
+    """Number of the arrival of logs that it was first seen with, from 1; the first one ends when there are sessions enough."""
+
+
+class SealedSide(Record):
+    """What was decided of a sealed session, and stays (`raw.sides`)."""
+
+    session_id: str
+    service: str
+    first_session_id: str
+    """The session that its task is named after: of those that settled in it, the first."""
+    component: str
+    """First session of what is tied to it on its side, named so when it was sealed, or now."""
+    split: str
+    """train, validation, held_out; `tied_across_sides`: what it names is on several sides, so it is on none."""
+    method: Literal["component", "family"]
+    """By what its service was split then."""
+
+
 class RawRecord(Record):
     """Pointer to the raw record behind events (`raw.records`): where it lies and what it was."""
 

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import duckdb
 
 SCHEMA_VERSION = 3
+LEDGER = ("raw.epochs", "raw.sides")
+"""Tables of what was decided when logs arrived: not even the logs give them again."""
 KEPT = ("raw.files", "raw.locations", "raw.records", "raw.quarantine", "raw.declarations", "raw.forgotten", "raw.privacy",
-        "raw.people", "raw.new_people", "core.events")
+        "raw.people", "raw.new_people", "core.events", *LEDGER)
 """Tables of what was read, and of what is not read again: they cannot be computed again without the logs."""
 RENAMED_TABLES = {"raw.places": "raw.locations", "mart.verdicts": "mart.decisions"}
 RENAMED_COLUMNS = (("raw.files", "piece", "chunk"), ("raw.records", "left_as", "reject_reason"))

@@ -52,6 +52,11 @@ create table if not exists raw.privacy (policy varchar primary key, key_check va
 -- Who was seen, sealed with the owner's key: what is read later is cleaned of them too.
 create table if not exists raw.people (person_id varchar primary key, kind varchar not null, sealed blob not null);
 create table if not exists raw.new_people (person_id varchar primary key);
+-- The ledger of epochs: with which arrival of logs a session was first seen, and what was decided of it then, for good.
+create table if not exists raw.epochs (session_id varchar primary key, epoch bigint not null);
+create table if not exists raw.sides (
+    session_id varchar primary key, service varchar not null, first_session_id varchar not null, component varchar not null,
+    split varchar not null, method varchar not null);
 
 create table if not exists core.events (
     event_id varchar not null using compression uncompressed, record_id varchar not null using compression uncompressed,

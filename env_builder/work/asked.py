@@ -141,7 +141,8 @@ def _values(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> Itera
             elif _is_plain(now) and name[0] not in habits.messages and field not in (*kind.texts, *placing_fields(kind)):
                 is_choice = (before is None and field not in (*kind.people, habits.author_field(name[0]))
                              and not habits.has_steps(name[0], field))
-                yield (name[0], *place, field), _shown(now if before is None else _moved_by(was, now)), is_choice
+                begun = ("from nothing",) if before is not None and not was else ()   # a total may never have been counted
+                yield (name[0], *place, field, *begun), _shown(now if before is None else _moved_by(was, now)), is_choice
 
 
 def _is_plain(value: Any) -> bool:

@@ -18,6 +18,7 @@ from env_builder.runtime.rubrics import ParsedRubric
 from env_builder.work.asked import AskedValues, UsualSlots, filled_slots
 from env_builder.work.attacks import AttackField, attacks_on
 from env_builder.work.intended import IntendedValues, SeldomWords
+from env_builder.work.orders import UsualOrders
 from env_builder.work.replaying import ReplayedActs, replay
 from env_builder.work.rubrics import RubricWriter, grades_over
 from env_builder.work.stretches import WorkHabits, WorkTask, acts_between, find_tasks
@@ -67,6 +68,7 @@ class WorkRoom:
         self.world, self.events = world, events
         self.habits = WorkHabits(events, apps, accounts)
         self._seldom = SeldomWords(events)
+        self._orders = UsualOrders((), self.habits)
         self._order = {event.ref: place for place, event in enumerate(events)}
         self._ids: dict[str, int] = {}
         for (_, key), born in world.births.items():
@@ -78,7 +80,7 @@ class WorkRoom:
 
     def rubric_of(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState) -> dict[str, Any]:
         """Return the rubric of a task."""
-        return RubricWriter(task, replayed, state, self.habits, self.intended(task, replayed, state)).document()
+        return RubricWriter(task, replayed, state, self.habits, self.intended(task, replayed, state), self._orders).document()
 
     def publish(self, items: Iterable[WorkItem]) -> WorkPublished:
         """Return the tasks of pieces of work that hold, and why others do not."""
@@ -95,6 +97,7 @@ class WorkRoom:
                 published.decisions.append(WorkDecision(candidate.item_id, "", candidate.reason))
             else:
                 tasks.append((candidate.task, replay(candidate.task.acts, self.world.at(candidate.task.starts_at))))
+        self._orders = UsualOrders((task for task, _ in tasks), self.habits)
         slots = [filled_slots(task, replayed, self.habits) for task, replayed in tasks]
         words = [frozenset(words_of(task.opening)) for task, _ in tasks]
         asked_values, usual = AskedValues(slots), UsualSlots(zip(slots, words, strict=True))

@@ -19,9 +19,10 @@ from env_builder.runtime.company import CompanyState
 from env_builder.runtime.company.parts import Part, difference_of, is_long, is_table, parts_of
 from env_builder.runtime.rubrics import FORMAT
 from env_builder.work.intended import IntendedValues, placing_fields
+from env_builder.work.orders import UsualOrders, waited_for
 from env_builder.work.replaying import Fields, RecordName, ReplayedActs
 from env_builder.work.stretches import WorkHabits, WorkTask
-from warehouse.records import RecordKind, WorkEvent
+from warehouse.records import RecordKind
 
 Check = dict[str, Any]
 
@@ -30,8 +31,9 @@ class RubricWriter:
     """The rubric of one task."""
 
     def __init__(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState, habits: WorkHabits,
-                 intended: IntendedValues) -> None:
+                 intended: IntendedValues, orders: UsualOrders) -> None:
         self.task, self._replayed, self._state, self._habits, self._intended = task, replayed, state, habits, intended
+        self._orders = orders
         self._checks: dict[str, Check] = {}
         self._own = {act.ref for act in task.own}
 
@@ -178,26 +180,14 @@ class RubricWriter:
     # Order
 
     def _order(self) -> None:
-        """Add that what others said to the person's own words came before what the person changed after it."""
-        requests: list[WorkEvent] = []
-        for act in self.task.acts:
-            if act.ref in self._own:
-                requests.append(act)
-            elif self._habits.is_message(act) and any(self._answers(act, own) for own in requests):
-                self._after_reply(act)
+        """Add that what others said to the person's own words came before what the person changed after it.
 
-    def _answers(self, reply: WorkEvent, own: WorkEvent) -> bool:
-        return reply.thread == own.thread or reply.actor in own.addressees
-
-    def _after_reply(self, reply: WorkEvent) -> None:
-        if self._habits.author_field(reply.record[0]) is None:
-            return
-        first = {"class": reply.record[0], "where": self._intended.where(reply.record)}
-        later = {act.record for act in self.task.own if act.at > reply.at and not self._habits.is_message(act)}
-        earlier = {act.record for act in self.task.own if act.at <= reply.at}
-        for name in sorted(later - earlier):
-            self._add("preceded", "gate", {"first": first, "second": self._intended.selector(name, is_short=True)},
-                      f"{name[0]} is changed after the answer that it waited for.", (reply.ref, *self._refs_of(name)))
+        Only where tasks of the kind usually wait so."""
+        for reply, name in waited_for(self.task, self._habits):
+            if self._orders.is_usual(self.task, reply, name) and self._habits.author_field(reply.record[0]) is not None:
+                first = {"class": reply.record[0], "where": self._intended.where(reply.record)}
+                self._add("preceded", "gate", {"first": first, "second": self._intended.selector(name, is_short=True)},
+                          f"{name[0]} is changed after the answer that it waited for.", (reply.ref, *self._refs_of(name)))
 
     def _refs_of(self, name: RecordName) -> list[str]:
         return [acts[-1].ref for key, acts in self._replayed.touched.items() if key[:2] == name][:1]

@@ -3,6 +3,7 @@
 Sees: the states of an event that invitations carry, with the instants of their mails; the last state on record. Cancelled
 events vanish from calendars and remain in the mails alone.
 Does not see, and says so: when a guest answered, unless the answer is a mail in the export; changes without an invitation.
+A repeated event is one record with its rule; an occurrence that was changed is one of its own, "<UID>/<when it was to begin>".
 `cal_guest` ("<event>|<address>") has each guest's answer on its own: one guest's change leaves the others known.
 """
 
@@ -85,7 +86,7 @@ def _components(file: ExportFile) -> Iterator[tuple[str, _Component | Exception]
                 uid, component = _component(block, method, file)
                 yield uid, component
             except _ERRORS as error:
-                yield "", error
+                yield next((line.strip()[4:] for line in block if line.upper().startswith("UID:")), ""), error
         elif depth and upper.startswith(("BEGIN:", "END:")):
             depth += 1 if upper.startswith("BEGIN:") else -1
         elif depth == 1:
@@ -95,6 +96,7 @@ def _components(file: ExportFile) -> Iterator[tuple[str, _Component | Exception]
 def _component(lines: list[str], method: str, file: ExportFile) -> tuple[str, _Component]:
     values: dict[str, tuple[dict[str, str], str]] = {}
     answers: dict[str, str] = {}
+    left_out: list[float | None] = []
     for line in lines:
         match = _PROPERTY.match(line)
         if match is None:
@@ -103,17 +105,24 @@ def _component(lines: list[str], method: str, file: ExportFile) -> tuple[str, _C
         parameters = {key.upper(): value.strip('"') for key, value in _PARAMETER.findall(match[2])}
         if name == "ATTENDEE":
             answers[_address(match[3])] = parameters.get("PARTSTAT", "NEEDS-ACTION").upper()
+        elif name == "EXDATE":
+            left_out.extend(_seconds((parameters, each)) for each in match[3].split(","))
         else:
             values[name] = (parameters, match[3])
     uid = values["UID"][1].strip()
     if "RECURRENCE-ID" in values:
-        uid = f"{uid}/{values['RECURRENCE-ID'][1].strip()}"
+        uid = f"{uid}/{_stamp(values['RECURRENCE-ID'])}"
     fields: dict[str, Any] = {field: _text(values[name][1]) if name in values else "" for name, field in _PLAIN.items()}
     fields["start"], fields["end"] = _seconds(values.get("DTSTART")), _seconds(values.get("DTEND"))
     fields["organizer"] = _address(values["ORGANIZER"][1]) if "ORGANIZER" in values else None
     fields["status"] = values["STATUS"][1].strip().upper() if "STATUS" in values else "CONFIRMED"
-    if "RRULE" in values:
-        fields["recurrence"] = values["RRULE"][1].strip()
+    if _is_day(values.get("DTSTART")):
+        fields["whole_day"] = True
+    if "RRULE" in values or "RDATE" in values:
+        fields["recurrence"] = values["RRULE"][1].strip() if "RRULE" in values else ""
+        fields["zone"] = values["DTSTART"][0].get("TZID")
+        fields["left_out"] = left_out
+        fields["more_dates"] = "RDATE" in values
     sequence = int(values["SEQUENCE"][1]) if "SEQUENCE" in values else 0
     stamped = _micros(values.get("DTSTAMP"))
     modified = _micros(values.get("LAST-MODIFIED")) or stamped
@@ -142,8 +151,18 @@ def _seconds(value: tuple[dict[str, str], str] | None) -> float | None:
         try:
             zone = ZoneInfo(parameters["TZID"])
         except (ZoneInfoNotFoundError, ValueError):
-            zone = UTC
+            raise ValueError(f"the time zone {parameters['TZID']!r} has no IANA name; export with names of that list") from None
     return at.replace(tzinfo=zone).timestamp()
+
+
+def _is_day(value: tuple[dict[str, str], str] | None) -> bool:
+    return value is not None and len(value[1].strip()) == 8
+
+
+def _stamp(value: tuple[dict[str, str], str]) -> str:
+    """Return which occurrence of a repeated event a RECURRENCE-ID means, as ids of occurrences write it, in UTC."""
+    form = "%Y%m%d" if _is_day(value) else "%Y%m%dT%H%M%SZ"
+    return datetime.fromtimestamp(_seconds(value) or 0, UTC).strftime(form)
 
 
 def _micros(value: tuple[dict[str, str], str] | None) -> int:

@@ -292,5 +292,6 @@ APP = CompanyApp("github", claims, read, rank=25, advice=(
 ), kinds=(
     RecordKind(ISSUE, texts=("title", "body"), people=("assignee", "assignees", "reviewers"), place="gh_repo:{repo}",
                follows=("updated", "comments", "number", "created", "closed")),
+    RecordKind(USER, setting=True),
     RecordKind(COMMENT, texts=("body",), place="gh:{issue}", answers="gh:{issue}", follows=("created",)),
 ))

@@ -5,7 +5,7 @@ In: sessions and their turns, outcomes, the effects of tools, and how each servi
 
 In a service whose sessions all start from the same state, sessions that ask for the same thing are one task; where all
 share one living world every session is a task of its own. Each part says in its own text what it sees and does not see:
-`requests`, `goals`, `goal_slots`, `provenance`, `details`, `splits`."""
+`requests`, `goals`, `goal_slots`, `provenance`, `details`, `splits`, `sealed`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from extractors.tasks.goals import continued, find_goals, kinds_of
 from extractors.tasks.names import asked_by
 from extractors.tasks.provenance import trace
 from extractors.tasks.requests import find_requests, same_request, stated_requests
+from extractors.tasks.sealed import TIED, named_tasks, sealed_sides, with_ledger
 from extractors.tasks.splits import choose_sides, near_duplicates, report
 from extractors.tasks.written import filed, written
-from warehouse.records import Family, Goal, Memoize, Task, empty, frame_schema, recompute
+from warehouse.records import Decision, Family, Goal, Memoize, SealedSide, Task, empty, frame, frame_schema, recompute
 from warehouse.vocabulary import SUCCEEDED_FROM
 
 _RECKONS = ("pure", "constant")
@@ -44,16 +45,18 @@ class Tasks(NamedTuple):
     """Frame of `Goal`, by session and place."""
     families: pl.DataFrame
     """Frame of `Family`, by family."""
+    sides: pl.DataFrame
+    """Frame of `SealedSide`, by session_id: what the ledger says of each session from now on, if it is sealed."""
 
 
 def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame, starts_from: Mapping[str, str] | None = None,
-             memoize: Memoize = recompute) -> pl.DataFrame:
-    """Find the goals of each session: a frame of `Goal`, by session and place. `starts_from`: as in `find`."""
+             memoize: Memoize = recompute, ledger: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Find the goals of each session: a frame of `Goal`, by session and place. `starts_from`, `ledger`: as in `find`."""
     requests = stated_requests(sessions, turns)
     if requests.is_empty():
         return empty(Goal)
     calls = calls_of(turns, effects)
-    goals = find_goals(requests, turns, calls)
+    goals = find_goals(with_ledger(requests, ledger), turns, calls)
     ids = pl.struct("service", "session_id", "place").map_elements(lambda row: id_of(*row.values()), return_dtype=pl.String)
     kinds = pl.struct("service", "label").map_elements(
         lambda row: id_of(row["service"], [row["label"]]), return_dtype=pl.String)
@@ -67,23 +70,29 @@ def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame,
 
 def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, effects: pl.DataFrame,
          starts_from: Mapping[str, str], gate: float = GATE, goals: pl.DataFrame | None = None,
-         memoize: Memoize = recompute) -> Tasks:
+         memoize: Memoize = recompute, ledger: pl.DataFrame | None = None) -> Tasks:
     """Find the tasks in sessions: every session is in exactly one task, or in a decision with the reason.
 
     `effects`: frame of service, tool, effect. `starts_from`: service -> `reset` or `shared` (default: each session is a
-    task of its own). `goals`: of `goals_of`. `sessions` may have the column `side` (`choose_sides`). Does not depend on the
-    order of rows."""
+    task of its own). `goals`: of `goals_of`. `sessions` may have the column `side` (`choose_sides`). `ledger`: what was
+    decided before (`sealed.LEDGER`). Does not depend on the order of rows."""
     requests, decisions = find_requests(sessions, turns)
     if goals is None:
         goals = goals_of(sessions, turns, effects, starts_from, memoize)
     if requests.is_empty():
-        return Tasks(empty(Task), decisions, goals, empty(Family))
+        return Tasks(empty(Task), decisions, goals, empty(Family), empty(SealedSide))
     calls = calls_of(turns, effects)
     values = values_of(calls)
     for texts in (filed(turns), written(turns, effects)):
         requests = requests.join(texts, on="session_id", how="left")
+    requests = with_ledger(requests, ledger)
     members = _members(requests, goals.select("session_id", "family").unique(), outcomes, starts_from, gate)
-    sides = choose_sides(_with_hints(members, sessions), calls, values)
+    chosen = choose_sides(_with_hints(members, sessions), calls, values).tasks
+    sealed, apart = sealed_sides(members, chosen), chosen.filter(pl.col("split") == TIED)
+    decisions = pl.concat([decisions, _reject_tied(members.join(apart, on="task", how="semi"))])
+    members = members.join(apart, on="task", how="anti", maintain_order="left")
+    if members.is_empty():
+        return Tasks(empty(Task), decisions, goals, empty(Family), sealed)
     slots = fill_slots(requests, members, calls, values)
     reckoners = frozenset(effects.filter(pl.col("effect").is_in(_RECKONS)).select("service", "tool").iter_rows())
     traced = trace(members, turns, calls, values, reckoners, memoize)
@@ -91,11 +100,20 @@ def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, ef
     task_details = (
         details(members, calls, traced, reckoners).join(of_tasks.rename({"name": "task"}), on="task", how="left")
         .join(signatures(_best(members, "task"), calls, effects, traced).rename({"group": "task"}), on="task", how="left"))
-    tasks = _tasks(members, sides.tasks, slots.join(task_details, on="task", how="full", coalesce=True), starts_from)
+    tasks = _tasks(members, chosen, slots.join(task_details, on="task", how="full", coalesce=True), starts_from)
     kinds = kinds_of(goals.rename({"asks": "label"})).drop("family").join(
         goals.select("session_id", "family").unique(), on="session_id")
     signed = signatures(_best(members, "family"), calls, effects, traced)
-    return Tasks(tasks, decisions, goals, family_table(members, kinds, of_families, signed))
+    return Tasks(tasks, decisions, goals, family_table(members, kinds, of_families, signed), sealed)
+
+
+def _reject_tied(members: pl.DataFrame) -> pl.DataFrame:
+    """Decisions on the sessions of tasks that would tie sides together."""
+    return frame(Decision, [
+        Decision(stage="tasks", subject=session, kept=False, reason=TIED,
+                 detail=f"What session {session} names is on several sides of the split already: on any of them it would give "
+                        "the others away; no action needed.")
+        for session in members["session_id"].sort()])
 
 
 def _is_reset(starts_from: Mapping[str, str]) -> pl.Expr:
@@ -108,18 +126,25 @@ def _best(members: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def leakage(tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame,
-            effects: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return what the sides of the tasks' split still share, per service, as JSON values (`splits.report` lists them)."""
+            effects: pl.DataFrame, ledger: pl.DataFrame | None = None,
+            decided: pl.DataFrame | None = None) -> dict[str, dict[str, Any]]:
+    """Return what the sides of the tasks' split still share, per service, as JSON values (`splits.report` lists them).
+    `ledger`: as it was for `find`; `decided`: the sides that `find` gave. Sessions on no side name things too: what many name
+    ties nothing."""
     if tasks.is_empty():
         return {}
     requests, _ = find_requests(sessions, turns)
     of_task = tasks.select(pl.col("task_id").alias("task"), "family", "session_ids").explode("session_ids")
-    members = (
-        of_task.rename({"session_ids": "session_id"}).join(requests, on="session_id")
-        .join(near_duplicates(requests), on="session_id").sort("task", "session_id"))
+    of_task = of_task.rename({"session_ids": "session_id"})
+    alike = near_duplicates(with_ledger(requests.join(of_task, on="session_id", how="semi"), ledger))
+    apart = (empty(SealedSide) if decided is None else decided.filter(pl.col("split") == TIED)).select(
+        pl.lit(TIED + "\0").add(pl.col("first_session_id")).alias("task"), pl.lit("").alias("family"), "session_id")
+    members = with_ledger(pl.concat([of_task, apart]).join(requests, on="session_id"), ledger).with_columns(
+        pl.when(pl.col("task").str.starts_with(TIED)).then(pl.lit(TIED)).otherwise("sealed_split").alias("sealed_split"))
+    members = members.join(alike, on="session_id", how="left").sort("task", "session_id")
     calls = calls_of(turns, effects)
     ties = choose_sides(_with_hints(members, sessions), calls, values_of(calls))
-    split = tasks.select(pl.col("task_id").alias("task"), "split")
+    split = tasks.select(pl.col("task_id").alias("task"), "split")   # of those on a side
     sides = ties._replace(tasks=ties.tasks.drop("split").join(split, on="task"))
     n_sessions = pl.col("session_ids").list.len().cast(pl.Int64).alias("n_sessions")
     words = members.group_by("task").agg(pl.col("words").min())
@@ -143,17 +168,13 @@ def _members(requests: pl.DataFrame, kinds: pl.DataFrame, outcomes: pl.DataFrame
         .join(outcomes.select("session_id", "probability"), on="session_id", how="left")
         .with_columns(pl.when(reset).then("request").otherwise("session_id").alias("group"))
         .with_columns(pl.when("worded").then("group").otherwise(pl.concat_str("group", "written", ignore_nulls=True))))
-    ids = (
-        joined.group_by("service", "group").agg(pl.col("session_id").sort())
-        .with_columns(pl.struct("service", "session_id").map_elements(
-            lambda row: id_of(row["service"], *row["session_id"]), return_dtype=pl.String).alias("task")))
+    named = named_tasks(joined)
     families = (
-        joined.group_by("group", "service", "family").agg(pl.len().alias("n"))
-        .sort("group", "service", "n", "family", descending=[False, False, True, False])
-        .group_by("group", "service", maintain_order=True).agg(pl.col("family").first()))
+        named.group_by("task", "family").agg(pl.len().alias("n")).sort("task", "n", "family", descending=[False, True, False])
+        .group_by("task", maintain_order=True).agg(pl.col("family").first()))
     return (
-        joined.drop("family").join(ids.select("service", "group", "task"), on=["service", "group"])
-        .join(families, on=["service", "group"]).with_columns((pl.col("probability") >= gate).fill_null(False).alias("good"))
+        named.drop("family").join(families, on="task")
+        .with_columns((pl.col("probability") >= gate).fill_null(False).alias("good"))
         .join(near_duplicates(requests), on="session_id").sort("task", "session_id"))
 
 

@@ -37,14 +37,14 @@ _FEW = 30
 
 
 def find_goals(requests: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Frame of `GOALS`, at least one for each session of `requests`, by session and place."""
+    """Frame of `GOALS`, at least one for each session of `requests` (of which `epoch` may be given), by session and place."""
     parts = [pl.DataFrame(schema=GOALS)]
     openings = []
     for (service,), sessions in requests.sort("service").group_by("service", maintain_order=True):
         spoken = sessions.filter("spoken")
         own = turns.join(spoken.select("session_id"), on="session_id", how="semi")
         talks = spoken.height >= 2 * _SUPPORT and not own.is_empty()
-        course = _course(own, calls.filter(pl.col("service") == service)) if talks else None
+        course = _course(own, calls.filter(pl.col("service") == service), spoken) if talks else None
         if course is None:
             openings.append(sessions)
             continue
@@ -73,8 +73,9 @@ def kinds_of(goals: pl.DataFrame) -> pl.DataFrame:
         .select("session_id", "service", "kinds", "family"))
 
 
-def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
-    """Goals along each session; None where neither calls nor words tell kinds."""
+def _course(turns: pl.DataFrame, calls: pl.DataFrame, requests: pl.DataFrame) -> pl.DataFrame | None:
+    """Goals along each session; None where neither calls nor words tell kinds. A kind that words alone tell is named after its
+    session that settled first."""
     own = calls.join(turns.select("session_id").unique(), on="session_id", how="semi")
     named = _naming(own)
     if named is None and not own.is_empty():
@@ -84,8 +85,10 @@ def _course(turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
         return None
     if named is None:
         groups = group_sessions(cut)
-        first = cut.frame.select("session_id", pl.Series("group", groups)).filter(pl.col("group") >= 0).group_by("group").agg(
-            pl.col("session_id").min()).sort("group")
+        epoch = "epoch" if "epoch" in requests.columns else pl.lit(0).alias("epoch")
+        grouped = cut.frame.select("session_id", pl.Series("group", groups)).filter(pl.col("group") >= 0)
+        first = grouped.join(requests.select("session_id", epoch), on="session_id").sort("epoch", "session_id").group_by(
+            "group", maintain_order=True).agg(pl.col("session_id").first()).sort("group")
         labels = ["words of " + name for name in first["session_id"]]
         called = np.zeros((cut.frame.height, len(labels)), dtype=bool)
         return _runs(cut, read_kinds(cut, groups, called, len(labels), LOOSE), labels)

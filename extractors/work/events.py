@@ -1,8 +1,9 @@
 """Acts: what people and machines did in a company's apps, one for each change of a record that an export shows.
 
 In: the versions of every field, in order (`extractors.apps`), and whose accounts are whose. Out: `WorkEvent`s in the order of
-time. The changes of one record with one number of the product (or, without numbers, of one instant) are one act; a record that
-is part of another (the mailbox of a mail) belongs to that one's act.
+time. The changes of one record with one number of the product (or, without numbers, of one instant) are one act; what a new
+record got from who made it at the instant of its making (a label) belongs to its making, and a record that is part of another
+(the mailbox of a mail) to that one's act.
 Sees: what was new in a text, a table or a file against the version before. Does not see: who changed a row of a table whose
 stream does not say; acts that no export holds (deleted messages, reactions, labels without a history).
 """
@@ -46,6 +47,7 @@ def _groups(versions: Iterable[AppVersion], kinds: Mapping[str, RecordKind]) -> 
 
     What a company set up has no acts, but its fields count as values before."""
     groups: dict[tuple[Any, ...], list[AppVersion]] = {}
+    made: dict[tuple[str, str], tuple[Any, ...]] = {}
     parts: dict[tuple[str, int, str], list[AppVersion]] = defaultdict(list)
     for version in versions:
         kind = kinds.get(version.entity_class)
@@ -53,9 +55,15 @@ def _groups(versions: Iterable[AppVersion], kinds: Mapping[str, RecordKind]) -> 
             parts[kind.part_of, version.at, version.record].append(version)
         else:
             key = (version.at, version.sequence, version.entity_class, version.entity_id)
-            groups.setdefault(key, []).append(version)
+            first = made.setdefault(key[2:], key)
+            groups.setdefault(first if _is_made_so(version, first, groups.get(first)) else key, []).append(version)
     for group in groups.values():
         yield [*group, *parts.get((group[0].entity_class, group[0].at, group[0].record), [])]
+
+
+def _is_made_so(version: AppVersion, first: tuple[Any, ...], making: Sequence[AppVersion] | None) -> bool:
+    """Return whether a value belongs to the making of its record: of that instant, and by nobody else."""
+    return making is not None and first[0] == version.at != BEGINNING and version.actor in (None, making[0].actor)
 
 
 def _event(group: Sequence[AppVersion], kind: RecordKind, state: Mapping[tuple[str, str], Mapping[str, Any]],

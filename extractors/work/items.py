@@ -19,6 +19,8 @@ from extractors.work.act_types import act_types
 from extractors.work.contrast import learnt, piece_pairs
 from extractors.work.grouping import grouped
 from extractors.work.nearness import SECOND, Ints, Nearness
+from extractors.work.rows import row_threads
+from extractors.work.sweeps import find_sweeps
 from extractors.work.words import act_words
 from warehouse.records import CREATED, WorkEvent, WorkItem
 
@@ -42,8 +44,11 @@ def find_items(events: Sequence[WorkEvent]) -> list[WorkItem]:
         return []
     words = act_words(acts)
     company = frozenset(person for event in acts for person in event.addressees)
-    near = Nearness(acts, words, act_types(acts, words, company))
-    piece_of = _pieces(acts)
+    sweeps = find_sweeps(acts)
+    for number in (number for sweep in sweeps for number in sweep):
+        words[number] = words[number]._replace(earlier=frozenset())   # what the records held does not speak for it either
+    near = Nearness(_apart(acts, sweeps), words, act_types(acts, words, company))
+    piece_of = _pieces(acts, sweeps)
     sizes = Counter(piece_of.tolist())
     candidates, probability = piece_pairs(near, piece_of)
     first = grouped(sizes, zip(candidates.one.tolist(), candidates.other.tolist(), probability.tolist(), strict=True))
@@ -67,7 +72,20 @@ def _beginning(acts: Sequence[WorkEvent]) -> int:
     return first if first > len(acts) ** 0.5 else 0
 
 
-def _pieces(acts: Sequence[WorkEvent]) -> Ints:
+def _apart(acts: Sequence[WorkEvent], sweeps: Sequence[Sequence[int]]) -> list[WorkEvent]:
+    """Return the acts, those on a table in the threads of their rows, those of a sweep in a thread of its own.
+
+    That the records of a sweep have threads does not speak for it."""
+    apart = list(acts)
+    for number, row in row_threads(acts).items():
+        apart[number] = acts[number]._replace(thread=row)
+    for sweep in sweeps:
+        for number in sweep:
+            apart[number] = acts[number]._replace(thread=acts[sweep[0]].ref)
+    return apart
+
+
+def _pieces(acts: Sequence[WorkEvent], sweeps: Sequence[Sequence[int]]) -> Ints:
     """Return for each act the number of the first act of its piece."""
     joined = list(range(len(acts)))
 
@@ -82,7 +100,7 @@ def _pieces(acts: Sequence[WorkEvent]) -> Ints:
     talks = [group for group in threads.values() if all(_says(acts[number]) for number in group)]
     at_once = [[number - 1, number] for number in range(1, len(acts)) if acts[number].at - acts[number - 1].at < _AT_ONCE
                and acts[number].actor in ("", acts[number - 1].actor)]
-    for group in talks + at_once:
+    for group in [*talks, *at_once, *sweeps]:
         for number in group[1:]:
             one, other = sorted((root(group[0]), root(number)))
             joined[other] = one

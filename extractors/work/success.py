@@ -10,14 +10,15 @@ is worth is estimated from the others (`extractors.outcomes.combining`).
 | `copied` | the last value at a position was not written before, though the kind copies it | all such values were |
 | `state` | the last state is one that other items of the kind leave | it is one that they end in |
 | `steps` | half of what the kind's items usually have is missing | it is there |
+| `listed` | of the records that it treats alike its texts leave one out, or name another | they agree, as the kind's do |
 | `answer` | nobody answered the one who asked, though others get an answer | – |
 | `declined` | – | usual steps are missing, and somebody said no at the end |
 | `complaint` | the last words of the one who asked complain, and nobody did anything after them | – |
 | `thanks` | – | the last words of the one who asked give thanks |
 
 An item must have come to its end (`state`, `steps`, `answer`, `declined`), and what was done must be right (`copied`,
-`complaint`, `thanks`): the probability is the product of both. A value that was set wrong and corrected counts as what it
-became; it is a `WorkCorrection`.
+`listed`, `complaint`, `thanks`): the probability is the product of both. A value that was set wrong and corrected counts as
+what it became; it is a `WorkCorrection`.
 Abstains (None) where an item lacks its end and the exports end before other items of its kind would have moved.
 Does not see: errors that no value, word or state shows; a wrong value that was asked for.
 """
@@ -33,6 +34,7 @@ import polars as pl
 
 from extractors.outcomes.combining import combine
 from extractors.outcomes.endings import COMPLAINT, THANKS
+from extractors.work.listed import ListedRecords, ids_by_class, listed_records
 from extractors.work.shapes import ActShapes, EarlierTexts, Position
 from warehouse.records import CREATED, WorkEvent, WorkItem
 
@@ -73,7 +75,8 @@ class _WorkSignal(NamedTuple):
 
 _ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 2.0, settled=True),
           "answer": _WorkSignal("answer", 1.0), "declined": _WorkSignal("declined", 3.0, settled=True)}
-_RIGHT = {"copied": _WorkSignal("copied", 3.0, settled=True), "complaint": _WorkSignal("complaint", 2.5, settled=True),
+_RIGHT = {"copied": _WorkSignal("copied", 3.0, settled=True), "listed": _WorkSignal("copied", 3.0, settled=True),
+          "complaint": _WorkSignal("complaint", 2.5, settled=True),
           "thanks": _WorkSignal("thanks", 0.5)}
 
 
@@ -108,12 +111,13 @@ def judge_items(items: Sequence[WorkItem], events: Sequence[WorkEvent]) -> dict[
     acts = {event.ref: event for event in events}
     shapes = ActShapes(events)
     threads = _ThreadActs(events, shapes)
+    ids = ids_by_class(events)
     until = max((event.at for event in events), default=0)
     kinds: dict[str, list[_ItemCourse]] = defaultdict(list)
     for item in items:
         if item.kind:
             course = [acts[ref] for ref in item.refs]
-            kinds[item.kind].append(_ItemCourse(item, course, threads.around(course), shapes))
+            kinds[item.kind].append(_ItemCourse(item, course, threads.around(course), shapes, listed_records(course, ids)))
     outcomes: dict[str, WorkOutcome] = {}
     still_open: set[str] = set()
     for courses in kinds.values():
@@ -160,8 +164,10 @@ class _ThreadActs:
 class _ItemCourse:
     """An item's acts, by time, as its kind's others can be compared with them."""
 
-    def __init__(self, item: WorkItem, acts: Sequence[WorkEvent], around: Sequence[WorkEvent], shapes: ActShapes) -> None:
+    def __init__(self, item: WorkItem, acts: Sequence[WorkEvent], around: Sequence[WorkEvent], shapes: ActShapes,
+                 listed: ListedRecords | None) -> None:
         self.item_id = item.item_id
+        self.listed = listed
         self.acts = acts
         self.around = around
         """The acts, and the others of their threads."""
@@ -224,9 +230,12 @@ def _votes_of_kind(courses: Sequence[_ItemCourse], shapes: ActShapes) -> dict[st
     often = Counter(step for course in teachers for step in course.steps)
     usual = {step for step, n in often.items() if n >= _USUAL * len(teachers)}
     answers = sum(course.answered for course in teachers) >= _USUAL * len(teachers)
+    listings = _agreeing_listings(teachers)
     outcomes = {}
     for course in courses:
-        cast = [*_copied(course, copies, shapes), *_state(course, departures, shapes), *_words(course)]
+        agreeing = [*_copied(course, copies, shapes), *_listed(course, listings)]
+        cast = [vote for vote in agreeing if vote.vote < 0] or agreeing
+        cast += [*_state(course, departures, shapes), *_words(course)]
         if usual:
             share = len(usual & course.steps) / len(usual)
             if share < _MISSING or share >= _ENOUGH:
@@ -265,6 +274,19 @@ def _copied(course: _ItemCourse, copies: set[Position], shapes: ActShapes) -> It
         yield WorkVote("copied", -1.0, f"nobody had written {', '.join(unlike[:3])} before")
     elif checked:
         yield WorkVote("copied", 1.0, f"{len(checked)} values agree with what was written before")
+
+
+def _agreeing_listings(courses: Sequence[_ItemCourse]) -> list[str]:
+    """Return in which ways the records that items of the kind treat alike and name are nearly always the same."""
+    listed = [course.listed for course in courses if course.listed is not None]
+    return [way for way in ListedRecords._fields if len(listed) >= _LEAST
+            and sum(not getattr(each, way) for each in listed) >= _COPIED * len(listed)]
+
+
+def _listed(course: _ItemCourse, ways: Sequence[str]) -> Iterator[WorkVote]:
+    if course.listed is not None and ways:
+        differ = sorted({name for way in ways for name in getattr(course.listed, way)})
+        yield WorkVote("listed", -1.0 if differ else 1.0, f"treated or named alone: {', '.join(differ[:3]) or 'nothing'}")
 
 
 def _left_states(courses: Sequence[_ItemCourse]) -> dict[tuple[str, str, str], float]:

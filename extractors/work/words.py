@@ -46,7 +46,7 @@ def act_words(events: Sequence[WorkEvent]) -> list[ActWords]:
         fields = records[event.record]
         earlier = set().union(*fields.values())
         for change in event.changes:
-            target = pointers.get((_table(event.record), change.field))
+            target = pointers.get((table_of(event.record), change.field))
             if target is not None and isinstance(change.after, str | int):
                 pointed = records.get((target[0], target[1] + str(change.after)), {})
                 fields[f"{change.field}."] = frozenset().union(*pointed.values())
@@ -64,11 +64,16 @@ def _own(event: WorkEvent) -> Iterator[str]:
     for change in event.changes:
         after = change.after
         if isinstance(after, int | float) or not event.texts:
-            yield from _value_words(after)
+            yield from _value_words(_new_members(change.before, after))
         elif isinstance(after, str) and "@" in after and " " not in after:
             yield from text_words(after)
         elif isinstance(after, list):
             yield from (word for each in after if isinstance(each, str) and "@" in each for word in text_words(each))
+
+
+def _new_members(before: Any, after: Any) -> Any:
+    """Return what is new in a list; any other value as it is."""
+    return [each for each in after if each not in before] if isinstance(after, list) and isinstance(before, list) else after
 
 
 def text_words(text: str) -> Iterator[str]:
@@ -102,7 +107,7 @@ def _value_words(value: Any) -> Iterator[str]:
                 yield from _value_words(each)
 
 
-def _table(record: tuple[str, str]) -> tuple[str, str]:
+def table_of(record: tuple[str, str]) -> tuple[str, str]:
     """Return a record's class and, where its id is `table/key`, its table."""
     table, slash, _ = record[1].rpartition("/")
     return record[0], table + slash
@@ -113,7 +118,7 @@ def _pointers(events: Sequence[WorkEvent]) -> dict[tuple[tuple[str, str], str], 
     ids: dict[tuple[str, str], set[str]] = defaultdict(set)
     values: dict[tuple[tuple[str, str], str], set[str]] = defaultdict(set)
     for event in events:
-        table = _table(event.record)
+        table = table_of(event.record)
         ids[table].add(event.record[1][len(table[1]):])
         for change in event.changes:
             if isinstance(change.after, str | int) and not isinstance(change.after, bool):

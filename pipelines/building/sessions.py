@@ -16,6 +16,7 @@ from extractors.drift import drift
 from extractors.sessions import AssembledSessions, assemble
 from extractors.site_events import of_sites
 from pipelines.building.decisions import replace_decisions
+from pipelines.building.sealing import seal_epoch
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.errors import InputError, Missing
@@ -36,6 +37,7 @@ def sessions(store: Store, settings: Settings) -> Counts:
         "core.row_changes": made.row_changes, "core.corrections": made.corrections, "core.reviews": made.reviews,
         "core.tools": made.tools}
     counts = {f"n_{name.split('.')[1]}": store.replace(name, frame) for name, frame in tables.items()}
+    seal_epoch(store, settings, made.sessions["session_id"])
     replace_decisions(store, "sessions", pl.concat([made.decisions, _of_sites(every.filter(is_of_site), made.sessions)]))
     changes = drift(events, made.turns)
     replace_decisions(store, "drift", changes)

@@ -18,6 +18,7 @@ from extractors.tasks.model_names import reworded
 from extractors.tasks.names import names_of, renamed
 from extractors.tasks.requests import reject_goalless
 from pipelines.building.decisions import all_of, corrections_of_kind, effects_of, replace_decisions, starts_of
+from pipelines.building.sealing import ledger_of, seal_sides, take_over_sides
 from pipelines.resources import asking
 from pipelines.running.cache import memoized
 from pipelines.running.code import code_digest
@@ -30,7 +31,8 @@ from warehouse.store import Store
 def goals(store: Store, settings: Settings) -> Counts:
     """Mine what each session was for, with the arguments that its words ask for."""
     with memoized(store, "goals", code_digest(__name__)) as memoize:
-        mined = goals_of(store.table("core.sessions"), store.table("core.turns"), effects_of(store), starts_of(store), memoize)
+        mined = goals_of(store.table("core.sessions"), store.table("core.turns"), effects_of(store), starts_of(store), memoize,
+                         ledger_of(store))
     replace_decisions(store, "goals", reject_goalless(store.table("core.sessions"), mined))
     return {"n_goals": store.replace("mart.goals", mined)}
 
@@ -91,10 +93,13 @@ def tasks(store: Store, settings: Settings) -> Counts:
     """Group sessions into tasks, with goal, start and split; and report what the split's sides still share."""
     sessions, turns, effects = _with_sides(store), store.table("core.turns"), effects_of(store)
     gate = settings.configured.gates.min_probability
+    take_over_sides(store, settings)
+    ledger = ledger_of(store)
     with memoized(store, "tasks", code_digest(__name__)) as memoize:
         mined = find(sessions, turns, store.table("mart.outcomes"), effects, starts_of(store), gate,
-                     store.table("mart.goals"), memoize)
-    shared = leakage(mined.tasks, sessions, turns, effects)
+                     store.table("mart.goals"), memoize, ledger)
+    seal_sides(store, mined.sides)
+    shared = leakage(mined.tasks, sessions, turns, effects, ledger, mined.sides)
     reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in sorted(shared.items())]
     store.replace("mart.leakage", frame(Leakage, reports))
     grouped = mined.tasks["session_ids"].explode()

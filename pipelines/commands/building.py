@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
-from pipelines.commands.options import Json, Out, RepositoryPaths, RunConfig
+from pipelines.commands.options import Json, LedgerFolder, Out, RepositoryPaths, RunConfig, SessionLimit
 from pipelines.screen import bars, console, data, many, printable, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError
@@ -44,8 +44,8 @@ def run(
         help="Build only from sessions of this day (YYYY-MM-DD) and later.", show_default=False)] = None,
     service: Annotated[list[str] | None, typer.Option(
         help="Build only this service. May be repeated.", show_default=False)] = None,
-    limit: Annotated[int | None, typer.Option(
-        help="Build from this many sessions at most, the newest.", show_default=False, min=1)] = None,
+    limit: SessionLimit = None,
+    ledger: LedgerFolder = None,
     dry_run: Annotated[bool, typer.Option(
         "--dry-run", help="Show which files would be read and why each stage would run; write nothing.")] = False,
     release: Annotated[bool, typer.Option("--release", help="Release the result, as `traceroom release` does.")] = False,
@@ -61,7 +61,7 @@ def run(
         logs=tuple(logs or ()), out=out, only=tuple(only or ()), without=tuple(without or ()), configuration=config,
         repositories=tuple(repository or ()),
         privacy=None if privacy is None else privacy == "on", image=image, base_image=base_image,
-        warehouse_url=warehouse, since=since, services=tuple(service or ()), limit=limit).checked()
+        warehouse_url=warehouse, since=since, services=tuple(service or ()), limit=limit, ledger=ledger).checked()
     unmatched = something_to_read(settings)
     if dry_run:
         _plan(settings, json)

@@ -19,6 +19,12 @@ RepositoryPaths = Annotated[list[str] | None, typer.Option(
     help="Git repository that the sessions worked on: a bundle, a bare clone, a checkout or an address. May be repeated.",
     show_default=False)]
 
+LedgerFolder = Annotated[str | None, typer.Option(
+    "--ledger", help="Take over the ledger of epochs of this other --out, if --out has none yet: its ids and its split.",
+    show_default=False)]
+SessionLimit = Annotated[int | None, typer.Option(
+    "--limit", help="Build from this many sessions at most, the newest.", show_default=False, min=1)]
+
 Directory = Annotated[Path, typer.Argument(
     help="Environment folder: OUT/environments/NAME.", autocompletion=complete_environment)]
 Rewards = Annotated[Path | None, typer.Option(help="Rewards folder. Default: OUT/rewards/NAME.", show_default=False)]

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from pipelines.building.environments import names_of
+from pipelines.building.sealing import rename_sealed
 from pipelines.erasing.accounts import erase_versions
 from pipelines.erasing.finding import Theirs, rows_with
 from pipelines.erasing.identifiers import Identifiers
@@ -48,6 +49,7 @@ def erase(store: Store, key: bytes, person: Identifiers, theirs: Theirs) -> dict
         ids = {"events": theirs.events["event_id"], "goals": goals,
                **{kind: pl.Series(values, dtype=pl.String()) for kind, values in named.items()}}
         _delete_examples(store, theirs)
+        rename_sealed(store, theirs.sessions)
         store.change(  # decisions on what was published of the services
             "delete from mart.decisions where stage in ('verify', 'environments', 'image', 'datasets') and (subject in "
             "(select unnest($places)) or subject in (select task_id from mart.tasks where service in (select "

@@ -4,18 +4,23 @@ In: a desk, arguments; events (`cal`, by UID), each guest's answer (`cal_guest`,
 calls show them: an event's line has its place and its guests.
 Effects: an event with guests sends them an invitation, its change an update, its end a cancellation, with the texts that
 exported mails have (`mails` of the conventions; without any on record no mail is sent).
-Sees: events that the person organizes or is invited to. Does not see: calendars of others, occurrences of repeated events,
-events of whole days, which are shown with their instants; whether guests may change an event.
+Repeated events are shown and changed by their occurrences ("<id>_20260408T100000Z"); a changed one becomes an event of its own.
+Sees: events that the person organizes or is invited to. Does not see: calendars of others; whether guests may change an event;
+how a new time of a whole series moves occurrences that were changed before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+import re
+from collections.abc import Container, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..company import CompanyDesk, ProductRefusal, Undecided
 from .mailboxes import MAIL, MAILBOX, NewMail, send
+from .recurrence import Recurrence
 from .tools import OfficeTool
 
 SERVER, PRODUCT = "google-workspace-mcp", "calendar_events"
@@ -23,8 +28,22 @@ EVENT, GUEST = "cal", "cal_guest"
 _GOOGLE = "@google.com"
 _MOST = 25
 _PLAIN = ("summary", "location", "description")
+_OF_SERIES = (*_PLAIN, "organizer", "status", "sequence", "created", "whole_day")
+"""What a changed occurrence has of its series."""
+_INSTANCE = re.compile(r"(.+)_(\d{8}(?:T\d{6}Z)?)")
 INVITATION, UPDATE, CANCELLATION = "invitation", "update", "cancellation"
 Arguments = dict[str, Any]
+
+
+class EventTime(NamedTuple):
+    """When an event takes place, or one occurrence of a repeated one. Instants in seconds."""
+
+    start: float
+    key: str
+    """The event's UID."""
+    end: float
+    stamp: str = ""
+    """Which occurrence it is: when it begins, as ids write it; empty for an event that is not repeated."""
 
 
 def list_calendars(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -36,15 +55,16 @@ def get_events(desk: CompanyDesk, arguments: Arguments) -> str:
     """Answer `get_events`. Errors: ProductRefusal, Undecided."""
     calendar = _own_calendar(desk, arguments)
     if arguments.get("event_id"):
-        keys = [_event(desk, str(arguments["event_id"]))]
+        times = [_time(desk, str(arguments["event_id"]))]
     else:
         begin = _seconds(arguments["time_min"]) if arguments.get("time_min") else desk.now
         end = _seconds(arguments["time_max"]) if arguments.get("time_max") else float("inf")
-        keys = _between(desk, begin, end, str(arguments.get("query") or ""))[:int(arguments.get("max_results") or _MOST)]
-    if not keys:
+        most = int(arguments.get("max_results") or _MOST)
+        times = _between(desk, (begin, end), str(arguments.get("query") or ""), most)[:most]
+    if not times:
         return f"No events found in calendar '{calendar}' for {desk.address} for the specified time range."
-    return "\n".join([f"Successfully retrieved {len(keys)} events from calendar '{calendar}' for {desk.address}:",
-                      *(_line(desk, key) for key in keys)])
+    return "\n".join([f"Successfully retrieved {len(times)} events from calendar '{calendar}' for {desk.address}:",
+                      *(_line(desk, at) for at in times)])
 
 
 def create_event(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -90,7 +110,7 @@ def modify_event(desk: CompanyDesk, arguments: Arguments) -> str:
         _notify(desk, key, UPDATE)
     desk.acted()
     summary = desk.value(EVENT, key, "summary")
-    return f"Successfully modified event '{summary}' (ID: {key.removesuffix(_GOOGLE)}) for {desk.address}."
+    return f"Successfully modified event '{summary}' (ID: {_id_of(key)}) for {desk.address}."
 
 
 def delete_event(desk: CompanyDesk, arguments: Arguments) -> str:
@@ -127,37 +147,118 @@ def _own_calendar(desk: CompanyDesk, arguments: Arguments) -> str:
     return calendar
 
 
+def _id_of(key: str, stamp: str = "") -> str:
+    """Return the id that the server shows of an event, or of one occurrence."""
+    uid, _, changed = key.partition("/")
+    return "_".join(filter(None, (uid.removesuffix(_GOOGLE), stamp or changed)))
+
+
 def event_key(event_id: str, keys: Container[str]) -> str:
     """Return the UID of the event with an id of Google's."""
     return event_id + _GOOGLE if event_id + _GOOGLE in keys else event_id
 
 
 def _event(desk: CompanyDesk, event_id: str) -> str:
-    """Return the key of an event that the person can see, by Google's id. Errors: ProductRefusal."""
-    for key in (event_id + _GOOGLE, event_id):
-        if desk.exists(EVENT, key) and desk.sees(EVENT, key) and desk.value(EVENT, key, "status") != "CANCELLED":
-            return key
-    raise ProductRefusal("Error: Not Found")
+    """Return the key of an event that the person may change, by Google's id; an occurrence becomes an event of its own.
+
+    Errors: ProductRefusal, Undecided."""
+    at = _time(desk, event_id)
+    return _apart(desk, at) if at.stamp else at.key
 
 
-def _between(desk: CompanyDesk, begin: float, end: float, query: str) -> list[str]:
-    """Return the events that overlap a stretch of time and have a text, by their beginnings, then by id."""
+def _time(desk: CompanyDesk, event_id: str) -> EventTime:
+    """Return the event that the person sees by Google's id, or the occurrence. Errors: ProductRefusal, Undecided."""
+    key = _shown_key(desk, event_id)
+    if key is not None:
+        return EventTime(desk.value(EVENT, key, "start") or 0, key, desk.value(EVENT, key, "end") or 0)
+    match = _INSTANCE.fullmatch(event_id)
+    series = _shown_key(desk, match[1]) if match else None
+    if match is None or series is None:
+        raise ProductRefusal("Error: Not Found")
+    own = f"{series}/{match[2]}"
+    if desk.exists(EVENT, own):
+        if not desk.sees(EVENT, own) or desk.value(EVENT, own, "status") == "CANCELLED":
+            raise ProductRefusal("Error: Not Found")
+        return EventTime(desk.value(EVENT, own, "start") or 0, own, desk.value(EVENT, own, "end") or 0)
+    begin = _stamp_seconds(match[2])
+    at = next(_times(desk, series, (begin, begin + 1)), None) if desk.value(EVENT, series, "recurrence") is not None else None
+    if at is None or at.stamp != match[2]:
+        raise ProductRefusal("Error: Not Found")
+    return at
+
+
+def _shown_key(desk: CompanyDesk, event_id: str) -> str | None:
+    return next((key for key in (event_id + _GOOGLE, event_id) if desk.exists(EVENT, key) and desk.sees(EVENT, key)
+                 and desk.value(EVENT, key, "status") != "CANCELLED"), None)
+
+
+def _apart(desk: CompanyDesk, at: EventTime) -> str:
+    """Write one occurrence of a repeated event as an event of its own, and return its key. Errors: Undecided."""
+    key = f"{at.key}/{at.stamp}"
+    values = {field: desk.value(EVENT, at.key, field) for field in _OF_SERIES}
+    answers = {guest: answer_of(desk, at.key, guest) for guest in guests_of(desk, at.key)}
+    desk.write(EVENT, key, **values, start=at.start, end=at.end, attendees=answers, modified=float(int(desk.now)))
+    for guest, answer in answers.items():
+        desk.write(GUEST, f"{key}|{guest}", answer=answer)
+    return key
+
+
+def _between(desk: CompanyDesk, span: tuple[float, float], query: str, most: int) -> list[EventTime]:
+    """Return the events that overlap a stretch of time and have a text, by their beginnings, then by id; of a repeated event
+    no more than `most` occurrences. Errors: Undecided."""
     own = desk.where(EVENT, "organizer", desk.address)
-    matching: list[tuple[float, str]] = []
+    matching: list[EventTime] = []
     for key in dict.fromkeys((*desk.with_member(EVENT, "attendees", desk.address), *own)):
         if not desk.sees(EVENT, key) or (key not in own and desk.address not in guests_of(desk, key)):
             continue
         start = desk.value(EVENT, key, "start")
-        if start is None or start >= end:
+        if start is None or start >= span[1] or not (times := list(islice(_times(desk, key, span), most))):
             continue
-        if desk.value(EVENT, key, "recurrence"):
-            raise Undecided(f"the occurrences of the repeated event {key} are not worked out")
-        if (desk.value(EVENT, key, "end") or start) <= begin or desk.value(EVENT, key, "status") == "CANCELLED":
+        series = key.partition("/")[0]
+        if "CANCELLED" in {desk.value(EVENT, each, "status") for each in (key, series) if desk.exists(EVENT, each)}:
             continue
         texts = " ".join(str(desk.value(EVENT, key, name) or "") for name in _PLAIN) if query else ""
         if query.casefold() in texts.casefold():
-            matching.append((start, key))
-    return [key for _, key in sorted(matching)]
+            matching += times
+    return sorted(matching)
+
+
+def _times(desk: CompanyDesk, key: str, span: tuple[float, float]) -> Iterator[EventTime]:
+    """Yield when an event takes place within a stretch of time: once, or by its rule, without the occurrences that were left
+    out or are events of their own. Errors: Undecided."""
+    start = float(desk.value(EVENT, key, "start"))
+    lasts = float(desk.value(EVENT, key, "end") or start) - start
+    rule = desk.value(EVENT, key, "recurrence")
+    if rule is None:
+        if start + lasts > span[0]:
+            yield EventTime(start, key, start + lasts)
+        return
+    if desk.value(EVENT, key, "more_dates"):
+        raise Undecided(f"the repeated event {key} has further dates, which are not worked out")
+    left_out = set(desk.value(EVENT, key, "left_out") or ())
+    first = datetime.fromtimestamp(start, _zone(desk.value(EVENT, key, "zone")))
+    form = "%Y%m%d" if desk.value(EVENT, key, "whole_day") else "%Y%m%dT%H%M%SZ"
+    for begin in Recurrence.read(rule, first).occurrences(first):
+        at = begin.timestamp()
+        if at >= span[1]:
+            return
+        stamp = begin.astimezone(UTC).strftime(form)
+        if at + lasts > span[0] and at not in left_out and not desk.exists(EVENT, f"{key}/{stamp}"):
+            yield EventTime(at, key, at + lasts, stamp)
+
+
+def _zone(name: str | None) -> ZoneInfo | Any:
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError):
+        raise Undecided(f"the time zone {name!r} of a repeated event is not known here") from None
+
+
+def _stamp_seconds(stamp: str) -> float:
+    try:
+        return datetime.strptime(stamp, "%Y%m%dT%H%M%SZ" if "T" in stamp else "%Y%m%d").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise ProductRefusal("Error: Not Found") from None
 
 
 def guests_of(desk: CompanyDesk, key: str) -> list[str]:
@@ -181,12 +282,17 @@ def answer_of(desk: CompanyDesk, key: str, address: str) -> str:
     return str(desk.value(EVENT, key, "attendees")[address] if answer is None else answer)
 
 
-def _line(desk: CompanyDesk, key: str) -> str:
-    begin, end = (instant_text(desk.value(EVENT, key, name) or 0) for name in ("start", "end"))
+def _line(desk: CompanyDesk, at: EventTime) -> str:
+    key = at.key
+    begin, end = map(_day_text if desk.value(EVENT, key, "whole_day") else instant_text, (at.start, at.end))
     summary, location = desk.value(EVENT, key, "summary"), desk.value(EVENT, key, "location") or ""
     guests = ", ".join(f"{address}: {answer_of(desk, key, address)}" for address in guests_of(desk, key))
-    return (f'- "{summary}" (Starts: {begin}, Ends: {end}) ID: {key.removesuffix(_GOOGLE)} | Location: {location} | '
+    return (f'- "{summary}" (Starts: {begin}, Ends: {end}) ID: {_id_of(key, at.stamp)} | Location: {location} | '
             f"Attendees: {guests}")
+
+
+def _day_text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
 
 
 def _notify(desk: CompanyDesk, key: str, kind: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -133,9 +134,49 @@ def test_a_cancelled_event_and_events_of_others_are_not_found() -> None:
     assert is_open(TOOLS, desk, "get_events", calendar_id=BEN)
 
 
-def test_repeated_events_are_open() -> None:
-    world = world_of(event("e1", -50, -3600, {ADA: "ACCEPTED"}, recurrence="FREQ=DAILY"))
-    assert is_open(TOOLS, desk_of(world), "get_events", **DAY)
+DAILY = {"recurrence": "FREQ=DAILY;COUNT=4", "zone": "Europe/Berlin", "left_out": [], "more_dates": False}
+WEEK = {"time_min": "2026-03-02T00:00:00Z", "time_max": "2026-03-09T00:00:00Z"}
+
+
+def daily(start: int = -3600, **more: Any) -> CompanyDesk:
+    return desk_of(world_of(event("e1", -50, start, {ADA: "ACCEPTED", BEN: "NEEDS-ACTION"}, **{**DAILY, **more})))
+
+
+def shown(desk: CompanyDesk, **arguments: Any) -> list[tuple[str, str]]:
+    """Return when the events of a week begin, and their ids."""
+    return re.findall(r"Starts: (\S+?),.*? ID: (\S+)", ask(desk, "get_events", **{**WEEK, **arguments}))
+
+
+def test_a_repeated_event_is_shown_by_its_occurrences() -> None:
+    days = [(f"2026-03-0{day}T11:00:00.000Z", f"e1_2026030{day}T110000Z") for day in (2, 3, 4, 5)]
+    assert shown(daily()) == days
+    assert shown(daily(), max_results=2) == days[:2]
+    assert shown(daily(), time_min="2026-03-04T11:15:00Z") == days[2:]
+    assert shown(daily(left_out=[NOON - 3600 + 86400])) == [days[0], *days[2:]]
+    assert shown(daily(), event_id=days[1][1]) == days[1:2]
+    assert shown(daily(-43200, whole_day=True, end=NOON + 43200, zone=None))[1] == ("2026-03-03", "e1_20260303")
+
+
+@pytest.mark.parametrize("more", [{"recurrence": "FREQ=HOURLY"}, {"more_dates": True}, {"zone": "Nowhere/Else"}])
+def test_repeated_events_that_are_not_worked_out_are_open(more: dict[str, Any]) -> None:
+    assert is_open(TOOLS, daily(**more), "get_events", **WEEK)
+
+
+def test_a_changed_occurrence_is_an_event_of_its_own() -> None:
+    desk = daily()
+    moved = {"start_time": "2026-03-06T08:00:00Z", "end_time": "2026-03-06T09:00:00Z"}
+    ask(desk, "modify_event", event_id="e1_20260303T110000Z", **moved)
+    ask(desk, "delete_event", event_id="e1_20260304T110000Z")
+    changed = ("2026-03-06T08:00:00.000Z", "e1_20260303T110000Z")
+    assert shown(desk) == [
+        *((f"2026-03-0{day}T11:00:00.000Z", f"e1_2026030{day}T110000Z") for day in (2, 5)), changed]
+    assert shown(desk, event_id=changed[1]) == [changed]
+    for gone in ("e1_20260304T110000Z", "e1_20260307T110000Z", "e1_20261399", "e1_x"):
+        with pytest.raises(ProductRefusal, match="Not Found"):
+            ask(desk, "get_events", event_id=gone)
+    ask(desk, "delete_event", event_id="e1")
+    assert shown(desk) == []
+
 
 
 @pytest.mark.parametrize("times", [("2026-03-02T15:00:00Z", "2026-03-02T14:00:00Z"), ("noon", "2026-03-02T14:00:00Z")])

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from env_builder.runtime.company import CompanyWorld
+from extractors.apps.calendar import APP as CALENDAR
 from extractors.apps.history import FieldChange, FieldSource, scalar_versions, set_versions
 from extractors.apps.mail import APP as MAIL
-from extractors.apps.version import AppVersion, ExportFile
+from extractors.apps.version import AppVersion, ExportFile, UnreadPart
 from tests.extractors.apps.exports import NAMES, all_apps, at, read_files, state_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -236,6 +237,29 @@ def test_events_move_with_their_invitations_and_answers_are_unknown() -> None:
     assert moved["start"].value == at("2026-04-02T10:00:00Z") / 1e6
     assert not first["attendees"].is_known and not moved["modified"].is_known
     assert (last["status"].value, moved["status"].value) == ("CANCELLED", "CONFIRMED")
+
+
+def test_repeated_events_keep_their_rule_and_changed_occurrences() -> None:
+    def calendar(*lines: str) -> str:
+        made = ("DTSTAMP:20260301T080000Z", "CREATED:20260301T080000Z")
+        return "\r\n".join(("BEGIN:VEVENT", "UID:e1", *lines, *made, "END:VEVENT"))
+
+    series = calendar("DTSTART;TZID=Europe/Berlin:20260302T110000", "RRULE:FREQ=WEEKLY",
+                      "EXDATE;TZID=Europe/Berlin:20260309T110000,20260316T110000")
+    moved = calendar("RECURRENCE-ID;TZID=Europe/Berlin:20260406T110000", "DTSTART:20260407T100000Z")
+    state = state_of({"c/ada@example.org.ics": f"BEGIN:VCALENDAR\r\n{series}\r\n{moved}\r\nEND:VCALENDAR".encode()},
+                     "2026-03-02T00:00:00Z")
+    fields = state.values("cal", "e1")
+    assert (fields["recurrence"], fields["zone"], fields["more_dates"]) == ("FREQ=WEEKLY", "Europe/Berlin", False)
+    assert fields["left_out"] == [at(f"2026-03-{day}T10:00:00Z") / 1e6 for day in ("09", "16")]
+    assert state.values("cal", "e1/20260406T090000Z")["start"] == at("2026-04-07T10:00:00Z") / 1e6
+
+
+def test_an_event_in_a_zone_that_nobody_knows_is_rejected() -> None:
+    text = "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:e1\r\nDTSTART;TZID=Moon/Base:20260302T110000\r\nEND:VEVENT\r\nEND:VCALENDAR"
+    unread, = CALENDAR.read([ExportFile("c/ada@example.org.ics", text.encode())])
+    assert isinstance(unread, UnreadPart)
+    assert unread.where == "e1" and "Moon/Base" in unread.detail
 
 
 def workbook(cells: str, shared: str = "") -> bytes:
