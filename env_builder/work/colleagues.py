@@ -164,7 +164,7 @@ class _Scripting:
         if self._replayed.before.get(ask.record, {}) is not None:
             return {"class": ask.record[0], "id": ask.record[1]}
         kind = self._habits.kinds.get(ask.record[0], RecordKind(ask.record[0]))
-        where = self._intended.where(ask.record)
+        where = {**self._intended.thread_at_start(ask.record), **self._intended.where(ask.record)}
         placing = set(placing_fields(kind))
         return {"class": ask.record[0], "where": {field: condition for field, condition in where.items()
                                                   if field in placing or field not in kind.people}}

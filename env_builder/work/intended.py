@@ -84,6 +84,16 @@ class IntendedValues:
             conditions[author] = {"is": fields[author]}
         return conditions
 
+    def thread_at_start(self, name: RecordName) -> dict[str, Condition]:
+        """Return the conditions by which a new record answers one that was there at the start, whatever form its id has."""
+        kind = self._habits.kinds.get(name[0], RecordKind(name[0]))
+        fields = self._replayed.after[name] or {}
+        parts = _NAMED.findall(kind.answers)
+        if not parts or not all(isinstance(fields.get(part), str) for part in parts):
+            return {}
+        answered, _, key = kind.answers.format_map({part: fields[part] for part in parts}).partition(":")
+        return {part: {"is": fields[part]} for part in parts} if self._state.exists(answered, key) else {}
+
     def condition(self, name: RecordName, field: str, value: Any) -> Condition | None:
         """Return what a field must hold; None where the value is of the moment or of chance."""
         if isinstance(value, str):
