@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from env_builder.runtime.company import CompanyWorld
 from env_builder.runtime.company.parts import difference_of, parts_of
 from env_builder.work.attacks import ATTACKS
+from env_builder.work.orders import UsualOrders, waited_for
 from env_builder.work.publishing import WorkPublished, WorkRoom
 from env_builder.work.replaying import patched
 from extractors.apps import record_kinds
@@ -113,6 +114,16 @@ def test_work_before_the_approval_is_not_paid() -> None:
         early = [*work_done.task.acts[:place], work_done.task.acts[place + 1], work_done.task.acts[place],
                  *work_done.task.acts[place + 2:]]
         assert not room.pays(work_done, early) and room.pays(work_done, work_done.task.acts)
+
+
+def test_an_order_that_a_kind_seldom_has_is_not_demanded() -> None:
+    room, _, _, published = mill()
+    tasks = [work_done.task for work_done in published.verified]
+    asked = tasks[0]
+    reply, name = waited_for(asked, room.habits)[0]
+    unasked = [task._replace(acts=task.own, replies=()) for task in tasks[1:]]
+    assert UsualOrders([asked, *unasked[:2]], room.habits).is_usual(asked, reply, name)
+    assert not UsualOrders([asked, *unasked], room.habits).is_usual(asked, reply, name)
 
 
 def test_a_bad_piece_of_work_makes_no_task() -> None:

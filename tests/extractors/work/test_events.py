@@ -33,6 +33,15 @@ def test_the_changes_of_one_number_are_one_act_and_counters_are_none() -> None:
     assert [(each.before, each.after) for each in change.changes] == [("To Do", "Done"), (None, "High")]
 
 
+def test_what_a_new_record_got_at_once_from_its_maker_belongs_to_its_making() -> None:
+    issue = list(all_of("jira", "A-1", [("summary", "mend it")], 5, actor="j1"))
+    label = AppVersion("jira", "A-1", "labels", ["mill"], 5, 7, "j1")
+    robot = AppVersion("jira", "A-1", "priority", "High", 5, 8, "robot")
+    created, ruled = find_events([*issue, label, robot], ACCOUNTS)
+    assert [change.field for change in created.changes] == ["summary", "labels"]
+    assert (created.verb, ruled.verb, ruled.actor) == ("jira created", "jira priority", "robot")
+
+
 def test_what_is_new_in_a_table_is_its_new_row() -> None:
     rows = [["Date", "What"], ["Monday", "sacks"]]
     first = AppVersion("sheet", "f", "!Orders", rows, 5, 1)
