@@ -49,6 +49,7 @@ from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.likeness import like_places
 from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
+from env_builder.site.timing import learn_times
 from env_builder.site.volatile import mask_volatile
 
 _NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
@@ -190,8 +191,9 @@ class SourceLearner:
     def _contexts(self, sessions: Sequence[Sequence[SiteVisit]]) -> list[tuple[int, SiteVisit, SourceContext]]:
         """Return each visit with its session's number and what its sources may see: earlier visits of it, others of others."""
         self.visits = sorted((visit for session in sessions for visit in session), key=lambda visit: visit.at)
-        self.ages = site_ages(sessions)
-        index = VisitIndex(self.visits, self.ages)
+        self.times = learn_times(sessions)
+        self.ages = site_ages(sessions, self.times)
+        index = VisitIndex(self.visits, self.ages, self.times)
         contexts = []
         for number, session in enumerate(sessions):
             without = frozenset(map(id, session))
@@ -362,7 +364,8 @@ class SourceLearner:
 
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
-        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust, self.fields, self.ages)
+        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust, self.fields, self.ages,
+                             self.times)
 
 
 def _judged(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> tuple[list[LearntSource], list[bool]]:
@@ -621,7 +624,7 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     _write(folder / "templates.json", [[*key, plain_template(site.templates[key])] for key in sorted(site.templates)])
     _write(folder / "sources.json", {
         "routes": names, "least_trust": learner.least_trust, "choices": learner.choices, "fields": learner.fields,
-        "ages": [learner.ages.plain(), learner.ages.zone] if learner.ages is not None else [[], 0],
+        "ages": learner.ages.plain() if learner.ages is not None else [], "times": learner.times.plain(),
         "places": [[numbers[route], kind, learner.places[route, kind]] for route, kind in sorted(learner.places)],
         "sources": [[numbers[key.route], key.kind, key.place, key.case,
                      [[trust, *source] for trust, source in sources[key]]]

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 from .aged import instants_told
 from .ages import AgeFormat
 from .sources import ABSENT, SiteSource, SourceContext, linked_rows, row_keys, rows_to
+from .times import SiteTimes
 from .visits import AS, KIND, Place, SiteVisit, Value, given_fields, greatest_numbers, path_of, words_of
 
 __all__ = ["FieldKinds", "LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
@@ -38,6 +39,7 @@ _ALIKE = frozenset({"argument", "constant", "own page", "page of the same user",
 """Sources of pages of one path whatever the query: what all have, what frames them, and what the request itself says."""
 FieldKinds: TypeAlias = Mapping[str, Sequence[str] | None]
 """Kind of a form's field, or with how it was filled in -> the kinds of answers that forms got without it; None: few gave it."""
+_NO_TIMES = SiteTimes()
 _N_MET = 30
 """Visits that are kept of those that hold a word: more than one session has."""
 
@@ -65,9 +67,9 @@ _number_of = itemgetter(0)
 class VisitIndex:
     """Recorded visits by url and by user, in order of time."""
 
-    def __init__(self, visits: Iterable[SiteVisit], ages: AgeFormat | None = None) -> None:
-        """Take visits of whole sessions, and how the site writes ages."""
-        self._ages = ages
+    def __init__(self, visits: Iterable[SiteVisit], ages: AgeFormat | None = None, times: SiteTimes = _NO_TIMES) -> None:
+        """Take visits of whole sessions, and how the site writes ages and instants."""
+        self._ages, self._times = ages, times
         self.by_url: dict[tuple[str, bool], list[SiteVisit]] = defaultdict(list)
         self.of_user: dict[tuple[str, Place], list[SiteVisit]] = defaultdict(list)
         self.writes: list[SiteVisit] = []
@@ -124,7 +126,7 @@ class VisitIndex:
         """When something happened to what a path names, and the visits that tell."""
         instants: dict[str, list[tuple[datetime, SiteVisit]]] = defaultdict(list)
         for visit in (visit for visits in self.by_url.values() for visit in visits):
-            for path, at in instants_told(visit, self._ages.zone if self._ages is not None else 0):
+            for path, at in instants_told(visit, self._times):
                 instants[path].append((at, visit))
         return instants
 
@@ -138,7 +140,7 @@ class VisitIndex:
         others = _IndexBefore(self, request, until, without)
         visits = self.by_url.get((request.url, request.is_write), ())
         before = [*others.before(visits)][::-1] if without else visits[:bisect_left(visits, until, key=_instant_of)]
-        return SourceContext(request, own, before, others, self._ages)
+        return SourceContext(request, own, before, others, self._ages, self._times)
 
     def kinds(self, route: str, until: datetime) -> Counter[str]:
         """Return how often a route was answered with each kind before an instant."""
@@ -217,16 +219,17 @@ class LearntSources:
 
     def __init__(self, places: Mapping[tuple[str, str], Sequence[Place]], sources: Mapping[SourceKey, Sequence[LearntSource]],
                  visits: Iterable[SiteVisit], choices: Mapping[str, Sequence[str]], least_trust: float = 0.0,
-                 fields: Mapping[str, FieldKinds] | None = None, ages: AgeFormat | None = None) -> None:
+                 fields: Mapping[str, FieldKinds] | None = None, ages: AgeFormat | None = None,
+                 times: SiteTimes = _NO_TIMES) -> None:
         """Take the places of each route's answers by kind, the sources of each place, the recorded visits, the fields that are
         choices by the route that they are posted to, the trust below which a place is unknown, what is known of all fields
-        by the route that they are posted to, and how ages are written."""
+        by the route that they are posted to, and how ages and instants are written."""
         self._fields = fields or {}
         self._places = places
         self._sources = sources
         self._choices = choices
         self._least_trust = least_trust
-        self._index = VisitIndex(visits, ages)
+        self._index = VisitIndex(visits, ages, times)
         self._plans: dict[tuple[str, Value, tuple[str, ...]], list[tuple[Place, Sequence[LearntSource]]]] = {}
 
     def page_kinds(self, route: str, until: datetime) -> list[str]:

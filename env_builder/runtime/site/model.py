@@ -24,6 +24,7 @@ from .learnt import LearntSource, LearntSources, LearntValues, SourceKey
 from .port import Delivery, PortAnswer, PortRequest
 from .routes import SiteRoute, SiteRoutes
 from .templates import PageTemplate
+from .times import SiteTimes
 from .visits import KIND, SiteVisit, arguments_of, local_url
 
 __all__ = ["InducedPages"]
@@ -59,10 +60,11 @@ class InducedPages:
                    for route, kind, place, case, each in plain["sources"]["sources"]}
         visits = [_visit(json.loads(line), names, plain["values"])
                   for line in (folder / "visits.jsonl").read_text("utf-8").splitlines()]
-        forms, zone = plain["sources"]["ages"]
+        times = SiteTimes.of(*plain["sources"].get("times", (0, ())))
+        forms = plain["sources"]["ages"]
         return cls(SiteRoutes(plain["routes"]), templates, LearntSources(
             places, sources, visits, plain["sources"]["choices"], plain["sources"]["least_trust"],
-            plain["sources"].get("fields"), AgeFormat.of(forms, zone) if forms else None), visits)
+            plain["sources"].get("fields"), AgeFormat.of(forms, times) if forms else None, times), visits)
 
     def path_of(self, method: str, url: str) -> tuple[str, tuple[str, ...]] | None:
         """Return the template of a request's path and what it is about (`SiteRoutes.entity`); None for no path like this."""

@@ -18,15 +18,16 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from .acted import after_acts, laws_of
 from .aged import AgedRows, RowLook, instants_told, links_of, path_from
 from .ages import AgeFormat
+from .times import SiteTimes
 from .trees import Element, decode, encode
 from .visits import (
     KIND,
@@ -53,6 +54,10 @@ MARK = "\x00"
 ABSENT = "\x01"
 """What a source gives that has no value; no page holds it."""
 _NEXT = "next "
+_WHEN = "when "
+_NO_TIMES = SiteTimes()
+_DAY, _LATE = timedelta(days=1), timedelta(seconds=3)
+"""How late after a request began the site may stamp what it writes."""
 _LAST_NUMBER = re.compile(r"((?<!%)(?<!%[0-9A-Fa-f])([A-Za-z]+)(?:%20|[^A-Za-z0-9%]){0,3})(\d{1,9})(?![\w.])")
 LOOKS = ("own route", "own url", "same user", "anybody")
 _LONGEST = 40
@@ -113,9 +118,9 @@ class SourceContext:
     """What the sources of one request may see."""
 
     def __init__(self, request: SiteVisit, own: Sequence[SiteVisit], before: Sequence[SiteVisit],
-                 others: OtherVisits, ages: AgeFormat | None = None) -> None:
+                 others: OtherVisits, ages: AgeFormat | None = None, times: SiteTimes = _NO_TIMES) -> None:
         """Take a request, its session's visits so far, visits of the same url by others before, what others did before, and how
-        ages are written."""
+        ages and instants are written."""
         self.request = request
         self.own = own
         self.before = before
@@ -124,6 +129,7 @@ class SourceContext:
         self.trusted: frozenset[str] = frozenset()
         """Names of the sources that can be relied on; empty for all."""
         self._others = others
+        self._times = times
         self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
         self._ages = AgedRows(ages, self) if ages is not None else None
         self._acted_since: dict[int, bool] = {}
@@ -134,7 +140,7 @@ class SourceContext:
     @property
     def arguments(self) -> dict[str, str]:
         """Return what a text may be made of, by name; of equal texts the first is meant."""
-        return {**self._of_look, **self._of_request, **_instant(self.request.at), **self._of_rows}
+        return {**self._of_look, **self._of_request, **self._of_instant, **self._of_rows}
 
     def argument(self, name: str) -> str | None:
         """Return what a text may be made of, None if there is nothing of this name."""
@@ -144,8 +150,8 @@ class SourceContext:
             return self._next_number(name[len(_NEXT):])
         if name.startswith("look "):
             return self._of_look.get(name)
-        if name.startswith(("day ", "time ")):
-            return _instant(self.request.at).get(name)
+        if name.startswith(("day ", "time ", _WHEN)):
+            return self._of_instant.get(name)
         return self._of_request.get(name)
 
     @cached_property
@@ -160,7 +166,8 @@ class SourceContext:
         posted = self.posted.arguments if self.posted is not None else {}
         page = next((visit for visit in reversed(self.own) if visit.is_page), None)
         user = {"user": self.request.user} if self.request.user else {}
-        return {**{f"posted {name}": text for name, text in posted.items()}, **user,
+        when = _written(self.posted.at, self._times) if self.posted is not None else {}
+        return {**{f"posted {name}": text for name, text in {**posted, **when}.items()}, **user,
                 **self.request.arguments, **written_days(self.request.arguments),
                 **({"page before": page.url} if page is not None else {})}
 
@@ -169,7 +176,13 @@ class SourceContext:
         rows = self._others.rows(self.request.url)
         for visit in self.own:
             rows |= rows_to(visit, self.request.url)
-        return {f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()}
+        own = {f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()}
+        return own | {f"{name} {when}": text for name, each in own.items() for when, text in _rewritten(each, self._times)}
+
+    @cached_property
+    def _of_instant(self) -> dict[str, str]:
+        at = self.request.at
+        return {**_written(at, self._times), **_instant(at + timedelta(seconds=self._times.zone))}
 
     @cached_property
     def _named(self) -> dict[str, str]:
@@ -182,14 +195,29 @@ class SourceContext:
         names = self._named
         if not isinstance(value, str) or not names:
             return value
-        met = tuple(text for text in names if text in value)
-        abstracted = _alternatives(met).sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value) if met else value
+        parts = self._timed(value).split(MARK)
+        for index in range(0, len(parts), 2):
+            if met := tuple(text for text in names if text in parts[index]):
+                parts[index] = _alternatives(met).sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", parts[index])
+        abstracted = MARK.join(parts)
         if self.request.is_write or self.posted is not None:
             abstracted = _numbered(abstracted, self._next_name)
         if "?" in value:   # in an address a list has other commas and spaces
             spelling = "quote" if "%20" in value else "quote_plus"
             return re.sub(rf"{MARK}(?:posted )?form (\*changed[a-z ]*){MARK}", rf"{MARK}\1 {spelling}{MARK}", abstracted)
         return abstracted
+
+    def _timed(self, value: str) -> str:
+        """Return a text with instants replaced by whose they are: of the form posted just before, or of the request.
+
+        What the site stamps, it stamps a little after the request began."""
+        whose = [*([("posted ", self.posted.at)] if self.posted is not None else []), ("", self.request.at)]
+        for number, each in enumerate(self._times.formats):
+            for found in reversed(list(each.found(value))):
+                name = next((name for name, at in whose if each.shown(at) <= found.at <= each.shown(at + _LATE)), None)
+                if name is not None and value.count(MARK, 0, found.start) % 2 == 0:
+                    value = f"{value[:found.start]}{MARK}{name}{_WHEN}{number}{MARK}{value[found.end:]}"
+        return value
 
     def _next_name(self, word: str, number: str) -> str | None:
         """Return the name of the sequence whose next number this is: of the site, or of what the request is about."""
@@ -260,7 +288,7 @@ class SourceContext:
     def _own_instants(self) -> dict[str, list[datetime]]:
         instants: dict[str, list[datetime]] = {}
         for visit in self.own:
-            for path, at in instants_told(visit, self._ages.format.zone if self._ages is not None else 0):
+            for path, at in instants_told(visit, self._times):
                 instants.setdefault(path, []).append(at)
         return instants
 
@@ -429,6 +457,23 @@ class SourceContext:
             look = self.last_look(place)
             return with_row(look, source[1], int(source[2]), write_pattern(source[3], self.argument)) if look else ABSENT
         return self.of_frame(name, place)
+
+
+@lru_cache(maxsize=256)
+def _written(at: datetime, times: SiteTimes) -> dict[str, str]:
+    """Return an instant in each format of a site, by name."""
+    return {f"{_WHEN}{number}": each.written(at) for number, each in enumerate(times.formats)}
+
+
+@lru_cache(maxsize=1 << 14)
+def _rewritten(text: str, times: SiteTimes) -> tuple[tuple[str, str], ...]:
+    """Return the one instant that a text names in other formats that are not more exact, by name."""
+    if len(text) > _LONGEST or not times.formats:
+        return ()
+    known = [(found.at, each.unit) for each in times.formats for found in each.found(text)]
+    at, unit = min(known, key=itemgetter(1), default=(None, _DAY))
+    return tuple((f"{_WHEN}{number}", written) for number, each in enumerate(times.formats)
+                 if at is not None and each.unit >= unit and (written := each.written(at)) not in text)
 
 
 @lru_cache(maxsize=1 << 12)
