@@ -22,6 +22,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from env_builder.runtime.site.evidence import SiteEvidence
 from env_builder.runtime.site.learnt import LearntSource, LearntSources, SourceKey, VisitIndex
 from env_builder.runtime.site.port import PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
@@ -51,6 +52,7 @@ from env_builder.site.selecting import SelectedRequest, page_marks, selecting_na
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.timing import learn_times
 from env_builder.site.volatile import mask_volatile
+from env_builder.site.witnessing import kept_columns
 
 _NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
           "page before acts", "row added", "rows acted", "rows renewed", "count")
@@ -158,9 +160,12 @@ def _selected(answers: Sequence[RecordedAnswer]) -> Iterator[SelectedRequest]:
 class SourceLearner:
     """Counts which source gives each place its value."""
 
-    def __init__(self, sessions: Iterable[Sequence[SiteVisit]], n_places: int = 0) -> None:
-        """Learn from visits of whole sessions, in order; their pages have this number of places and constants."""
-        self._n_places = n_places
+    def __init__(self, sessions: Iterable[Sequence[SiteVisit]], n_places: int = 0,
+                 evidence: SiteEvidence | None = None) -> None:
+        """Learn from visits of whole sessions, in order; their pages have this number of places and constants.
+
+        `evidence`: what other logs tell."""
+        self._n_places, self.evidence = n_places, evidence
         self.places: dict[tuple[str, str], tuple[Place, ...]] = {}
         self.visits: list[SiteVisit] = []
         self._texts: dict[SourceKey, _Votes] = defaultdict(_Votes)
@@ -193,7 +198,7 @@ class SourceLearner:
         self.visits = sorted((visit for session in sessions for visit in session), key=lambda visit: visit.at)
         self.times = learn_times(sessions)
         self.ages = site_ages(sessions, self.times)
-        index = VisitIndex(self.visits, self.ages, self.times)
+        index = VisitIndex(self.visits, self.ages, self.times, self.evidence)
         contexts = []
         for number, session in enumerate(sessions):
             without = frozenset(map(id, session))
@@ -228,7 +233,7 @@ class SourceLearner:
                 context.given = dict(visit.values)
                 for source in self._possible(key, session):
                     candidate = context.value(source, place, kind)
-                    if candidate != ABSENT:
+                    if candidate != ABSENT and not context.is_stale(source, place, candidate):
                         trial[source[0]] = are_same(candidate, value), candidate == value
                 self._trials[key].append(trial)
                 self._contexts_of[key].append(context)
@@ -365,7 +370,7 @@ class SourceLearner:
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
         return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust, self.fields, self.ages,
-                             self.times)
+                             self.times, self.evidence)
 
 
 def _judged(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> tuple[list[LearntSource], list[bool]]:
@@ -604,11 +609,14 @@ def _added_rows(before: Value, value: Value, context: SourceContext) -> Iterator
         yield "row added", "end", str(len(old) - at), pattern
 
 
-def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mapping[str, str]) -> SiteLearner:
-    """Learn a site and write what `InducedPages.load` reads; the same answers give the same bytes."""
+def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mapping[str, str],
+               evidence: SiteEvidence | None = None) -> SiteLearner:
+    """Learn a site and write what `InducedPages.load` reads; the same answers give the same bytes.
+
+    `evidence`: what other logs tell of rows and writes."""
     site = SiteLearner(answers, templates)
     n_places = sum(len(pages) * texts_of(site.templates[key]) for key, pages in site.pages.items())
-    learner = SourceLearner(site.sessions.values(), n_places)
+    learner = SourceLearner(site.sessions.values(), n_places, evidence)
     names = sorted({visit.route for visit in learner.visits})
     numbers = {name: number for number, name in enumerate(names)}
     sources = learner.sources
@@ -630,6 +638,11 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
                      [[trust, *source] for trust, source in sources[key]]]
                     for key in sorted(sources, key=lambda key: [each or "" for each in key])]})
     _write(folder / "values.json", list(texts))
+    if evidence:
+        used = {name for each in sources.values() for _, source in each for text in source[1:]
+                for name in (text or "").split(MARK)[1::2]}
+        if kept := kept_columns(evidence, used):
+            _write(folder / "evidence.json", kept.plain())
     (folder / "visits.jsonl").write_text("".join(f"{_text(visit)}\n" for visit in visits), "utf-8")
     return site
 

@@ -27,6 +27,7 @@ from urllib.parse import urljoin, urlsplit
 from .acted import after_acts, laws_of
 from .aged import AgedRows, RowLook, instants_told, links_of, path_from
 from .ages import AgeFormat
+from .evidence import SiteEvidence
 from .times import SiteTimes
 from .trees import Element, decode, encode
 from .visits import (
@@ -55,6 +56,11 @@ ABSENT = "\x01"
 """What a source gives that has no value; no page holds it."""
 _NEXT = "next "
 _WHEN = "when "
+_RECORD = "record "
+_WHOLE = frozenset({"path", "query", "url"})
+_LOOKED = frozenset({"own route", "own url", "same user", "anybody", "same", "page of the path", "page before acts",
+                     "rows acted", "rows renewed", "row added"})
+"""Sources that give what an earlier page of the request's path had."""
 _NO_TIMES = SiteTimes()
 _DAY, _LATE = timedelta(days=1), timedelta(seconds=3)
 """How late after a request began the site may stamp what it writes."""
@@ -105,6 +111,9 @@ class OtherVisits(Protocol):
     def writes_since(self, at: datetime) -> Iterator[SiteVisit]:
         """Yield what was posted after an instant."""
 
+    def is_changing(self, route: str, place: Place) -> bool:
+        """Return whether a place was something else when an address of the route was looked at again."""
+
     def row_looks(self, path: str, name: str) -> Iterator[SiteVisit]:
         """Yield the pages whose list of this name (route and place) has a row that links to a path, the last first."""
 
@@ -118,9 +127,10 @@ class SourceContext:
     """What the sources of one request may see."""
 
     def __init__(self, request: SiteVisit, own: Sequence[SiteVisit], before: Sequence[SiteVisit],
-                 others: OtherVisits, ages: AgeFormat | None = None, times: SiteTimes = _NO_TIMES) -> None:
-        """Take a request, its session's visits so far, visits of the same url by others before, what others did before, and how
-        ages and instants are written."""
+                 others: OtherVisits, ages: AgeFormat | None = None, times: SiteTimes = _NO_TIMES,
+                 evidence: tuple[SiteEvidence, datetime] | None = None) -> None:
+        """Take a request, its session's visits so far, visits of the same url by others before, what others did before, how
+        ages and instants are written, and what other logs tell up to an instant."""
         self.request = request
         self.own = own
         self.before = before
@@ -130,6 +140,7 @@ class SourceContext:
         """Names of the sources that can be relied on; empty for all."""
         self._others = others
         self._times = times
+        self._evidence = evidence
         self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
         self._ages = AgedRows(ages, self) if ages is not None else None
         self._acted_since: dict[int, bool] = {}
@@ -140,7 +151,7 @@ class SourceContext:
     @property
     def arguments(self) -> dict[str, str]:
         """Return what a text may be made of, by name; of equal texts the first is meant."""
-        return {**self._of_look, **self._of_request, **self._of_instant, **self._of_rows}
+        return {**self._of_look, **self._of_request, **self._of_instant, **self._of_rows, **self._of_records}
 
     def argument(self, name: str) -> str | None:
         """Return what a text may be made of, None if there is nothing of this name."""
@@ -148,6 +159,8 @@ class SourceContext:
             return self._of_rows.get(name)
         if name.startswith(_NEXT):
             return self._next_number(name[len(_NEXT):])
+        if name.startswith(_RECORD):
+            return self._of_records.get(name)
         if name.startswith("look "):
             return self._of_look.get(name)
         if name.startswith(("day ", "time ", _WHEN)):
@@ -178,6 +191,15 @@ class SourceContext:
             rows |= rows_to(visit, self.request.url)
         own = {f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()}
         return own | {f"{name} {when}": text for name, each in own.items() for when, text in _rewritten(each, self._times)}
+
+    @cached_property
+    def _of_records(self) -> dict[str, str]:
+        if self._evidence is None:
+            return {}
+        evidence, until = self._evidence
+        named = {name: text for name, text in self.request.arguments.items()
+                 if text and not name.startswith("form ") and name not in _WHOLE}
+        return evidence.columns(named, until, self._times)
 
     @cached_property
     def _of_instant(self) -> dict[str, str]:
@@ -221,17 +243,43 @@ class SourceContext:
 
     def _next_name(self, word: str, number: str) -> str | None:
         """Return the name of the sequence whose next number this is: of the site, or of what the request is about."""
-        names = (f"{word}", f"{word} here")
+        names = [f"{word}", f"{word} here"]
+        if self._evidence is not None:
+            names += [f"{_RECORD}{each}" for each in self._evidence[0].sequences]
         return next((f"{_NEXT}{name}" for name in names if self._next_number(name) == number), None)
 
     def _next_number(self, name: str) -> str | None:
         """Return the number after the greatest so far behind a word; `here`: on pages of the request's path."""
+        if name.startswith(_RECORD):
+            return self._next_record(name[len(_RECORD):])
         word, _, here = name.partition(" ")
         path = path_of(self.request.url) if here else None
         own = (greatest_numbers(value).get(word, 0) for visit in self.own if path is None or path_of(visit.url) == path
                for value in visit.values.values() if value)
         greatest = max(self._others.greatest(word, path), *own, 0)
         return f"{greatest + 1}" if greatest or here else None
+
+    def _next_record(self, name: str) -> str | None:
+        """Return the number after the greatest of a table as the session began and what the session sent like this request."""
+        greatest = self._evidence[0].greatest(name, self._evidence[1]) if self._evidence is not None else None
+        act = self.request if self.request.is_write else self.posted
+        if greatest is None or act is None:
+            return None
+        n_own = sum(each.route == act.route and bool(each.values.get("location")) for each in self.own if each is not act)
+        return f"{greatest + 1 + n_own}"
+
+    def is_stale(self, source: SiteSource, place: Place, value: Value) -> bool:
+        """Return whether a value stood on a page since which something was posted there that no recorded page shows: to the
+        path of the request, or to what a row of the value leads to."""
+        if self._evidence is None or source[0] not in _LOOKED or not self._evidence[0].unseen:
+            return False
+        evidence, until = self._evidence
+        look, own = next(self.pages_of_path(), None), path_of(self.request.url)
+        if look is None:
+            return False
+        paths = [own] if self._others.is_changing(self.request.route, place) else []
+        paths += linked_rows(value or "", own) if rows_of(value) is not None else ()
+        return any(evidence.is_written(path, look.at, until) for path in paths)
 
     @cached_property
     def posted(self) -> SiteVisit | None:
