@@ -59,21 +59,21 @@ def learn_formats(sessions: Sequence[Sequence[SiteVisit]], zone: int = 0) -> lis
     """Return the formats in which a site writes instants, the most frequent first.
 
     `zone`: by how many seconds times are ahead of UTC where posts don't tell of a format."""
-    seen: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, _Written]] = defaultdict(dict)
+    texts_of: dict[tuple[tuple[str, ...], tuple[str, ...]], dict[str, _Written]] = defaultdict(dict)
     n_texts: Counter[tuple[tuple[str, ...], tuple[str, ...]]] = Counter()
     met: dict[tuple[tuple[str, ...], tuple[str, ...]], set[int]] = defaultdict(set)
     for number, session in enumerate(sessions):
         for value in dict.fromkeys(value for visit in session if visit.is_page for value in visit.values.values() if value):
             for each in _written_in(value):
                 key = each.kinds, each.signs
-                seen[key][each.text] = each
+                texts_of[key][each.text] = each
                 n_texts[key] += 1
                 met[key].add(number)
     formats = []
     for key, n in n_texts.most_common():
-        if n >= _LEAST and len(seen[key]) >= _LEAST_TEXTS and len(met[key]) >= _LEAST_SESSIONS:
-            parts = _parts(list(seen[key].values()))
-            if parts is not None and all(_is_written(TimeFormat(parts), text) for text in seen[key]):
+        if n >= _LEAST and len(texts_of[key]) >= _LEAST_TEXTS and len(met[key]) >= _LEAST_SESSIONS:
+            parts = _parts(list(texts_of[key].values()))
+            if parts is not None and all(_is_written(TimeFormat(parts), text) for text in texts_of[key]):
                 is_utc = any(sign.strip() in ("Z", "UTC", "GMT") for sign in parts[-1:])
                 ahead = 0 if is_utc else _zone_of(TimeFormat(parts), sessions)
                 formats.append(TimeFormat(parts, zone if ahead is None else ahead))
@@ -89,7 +89,7 @@ def learn_zone(sessions: Iterable[Sequence[SiteVisit]]) -> int:
 
 def _zone_of(format_: TimeFormat, sessions: Iterable[Sequence[SiteVisit]]) -> int | None:
     """Return by how many seconds a format's times are ahead of UTC; None where posts don't tell."""
-    return _told_zone(((post, {found.at for value in page.values.values() if value for found in format_.found(value)})
+    return _told_zone(((post, {match.at for value in page.values.values() if value for match in format_.instants(value)})
                        for session in sessions for post, page in pairwise(session) if post.is_write and page.is_page),
                       format_.unit) if format_.unit < timedelta(days=1) else None
 
@@ -188,4 +188,4 @@ _PADDED = {"month": ("m", "n"), "day": ("d", "e"), "hour": ("H", "k"), "hour of 
 
 
 def _is_written(format_: TimeFormat, text: str) -> bool:
-    return any((found.start, found.end) == (0, len(text)) for found in format_.found(text))
+    return any((match.start, match.end) == (0, len(text)) for match in format_.instants(text))

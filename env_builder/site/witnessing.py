@@ -50,17 +50,17 @@ def unseen_writes(accesses: Iterable[Mapping[str, Any]], recorded: Iterable[tupl
 def changed_rows(changes: Iterable[Mapping[str, Any]]) -> list[RowVersion]:
     """Return the rows of a database as they were from each change on (rows of `core.row_changes`), without secrets."""
     versions: list[RowVersion] = []
-    known: dict[tuple[str, str], dict[str, Any]] = {}
+    whole: dict[tuple[str, str], dict[str, Any]] = {}
     for row in changes:
         before, after = json.loads(row["before"] or "null"), json.loads(row["after"] or "null")
         if row["happened_at"] is None or not (before or after):
             continue
         key = row["table_name"], str(row["key"] or (after or before).get("id"))
         if after is None:
-            known.pop(key, None)
+            whole.pop(key, None)
         else:
-            known[key] = {**known.get(key, before or {}), **after}
-        kept = {name: value for name, value in known[key].items() if not _SECRET.search(name)} if after is not None else None
+            whole[key] = {**whole.get(key, before or {}), **after}
+        kept = {name: value for name, value in whole[key].items() if not _SECRET.search(name)} if after is not None else None
         versions.append(RowVersion(row["happened_at"], *key, kept))
     return versions
 

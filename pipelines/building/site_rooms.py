@@ -82,7 +82,7 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
         hosts = sorted({session.host for session in sessions})
         names = names_of(hosts)
         corrections = corrections_of(corrections_of_kind(store, "check"))
-        beside = LogsBeside(store.read(_ACCESSES), store.read(_CHANGES), len(hosts) == 1)
+        other_logs = LogsBeside(store.read(_ACCESSES), store.read(_CHANGES), len(hosts) == 1)
         for host in hosts:
             own = [session for session in sessions if session.host == host]
             sheets = {url: text for service, url, text in store.read(_SHEETS).iter_rows()
@@ -90,7 +90,7 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
             measured = perturbations_of_pages(pages.filter(of_pages == host))
             try:
                 logs = SiteLogs(host, f"site-{names[host]}", own, sheets, measured, privacy.stated(store), corrections, sites,
-                                beside.evidence(host, own))
+                                other_logs.evidence(host, own))
                 rows.add(logs, office, settings)
             except Unavailable as error:
                 progress.warn(STAGE, f"{host}: {error}")

@@ -92,16 +92,16 @@ class SiteEvidence:
         """Return what pages may show of the rows that values name before an instant, by a name for each.
 
         `names`: values of path and query by name; `times`: how the site writes instants."""
-        found: dict[str, str] = {}
+        columns: dict[str, str] = {}
         for parameter, text in names.items():
             for (table, column), keys in self._naming.items():
                 for key in keys.get(text, ()):
                     values = self._row(table, key, until)
                     if values is not None and f"{values.get(column)}" == text:
                         begin = f"record {parameter} {table}.{column}"
-                        found |= {f"{begin} {name}": each for other, value in values.items()
+                        columns |= {f"{begin} {name}": each for other, value in values.items()
                                   for name, each in _written(other, value, times)}
-        return found
+        return columns
 
     def _row(self, table: str, key: str, until: datetime) -> Mapping[str, Any] | None:
         versions = self._of_row[table, key]

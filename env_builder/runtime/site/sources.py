@@ -235,10 +235,10 @@ class SourceContext:
         What the site stamps, it stamps a little after the request began."""
         whose = [*([("posted ", self.posted.at)] if self.posted is not None else []), ("", self.request.at)]
         for number, each in enumerate(self._times.formats):
-            for found in reversed(list(each.found(value))):
-                name = next((name for name, at in whose if each.shown(at) <= found.at <= each.shown(at + _LATE)), None)
-                if name is not None and value.count(MARK, 0, found.start) % 2 == 0:
-                    value = f"{value[:found.start]}{MARK}{name}{_WHEN}{number}{MARK}{value[found.end:]}"
+            for match in reversed(list(each.instants(value))):
+                name = next((name for name, at in whose if each.shown(at) <= match.at <= each.shown(at + _LATE)), None)
+                if name is not None and value.count(MARK, 0, match.start) % 2 == 0:
+                    value = f"{value[:match.start]}{MARK}{name}{_WHEN}{number}{MARK}{value[match.end:]}"
         return value
 
     def _next_name(self, word: str, number: str) -> str | None:
@@ -518,8 +518,8 @@ def _rewritten(text: str, times: SiteTimes) -> tuple[tuple[str, str], ...]:
     """Return the one instant that a text names in other formats that are not more exact, by name."""
     if len(text) > _LONGEST or not times.formats:
         return ()
-    known = [(found.at, each.unit) for each in times.formats for found in each.found(text)]
-    at, unit = min(known, key=itemgetter(1), default=(None, _DAY))
+    named = [(match.at, each.unit) for each in times.formats for match in each.instants(text)]
+    at, unit = min(named, key=itemgetter(1), default=(None, _DAY))
     return tuple((f"{_WHEN}{number}", written) for number, each in enumerate(times.formats)
                  if at is not None and each.unit >= unit and (written := each.written(at)) not in text)
 

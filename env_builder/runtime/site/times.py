@@ -91,7 +91,7 @@ class TimeFormat(NamedTuple):
         """Return the instant that stands there for another: without what the format leaves out."""
         return _floor(at + timedelta(seconds=self.zone), self.unit) - timedelta(seconds=self.zone)
 
-    def found(self, text: str) -> Iterator[FoundInstant]:
+    def instants(self, text: str) -> Iterator[FoundInstant]:
         """Yield the instants of this format in a text."""
         for match in _compiled(self.parts).finditer(text):
             local = _read(self.parts[::2], match.groups())
@@ -166,5 +166,5 @@ def instants_in(text: str, times: SiteTimes) -> tuple[datetime, ...]:
             instants.append(local - timedelta(seconds=times.zone))
     for each in times.formats:
         if each.unit < timedelta(days=1):
-            instants += [found.at for found in each.found(text) if found.at not in instants]
+            instants += [match.at for match in each.instants(text) if match.at not in instants]
     return tuple(instants)

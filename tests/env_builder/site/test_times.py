@@ -61,10 +61,10 @@ def test_a_format_is_learnt_of_its_texts(parts: tuple[str, ...]) -> None:
 def test_what_is_written_is_read_as_exactly_as_it_says(parts: tuple[str, ...], at: datetime, quarters: int) -> None:
     format_ = TimeFormat(parts, quarters * 900)
     at = at.replace(tzinfo=UTC)
-    [found] = format_.found(f"by ann, {format_.written(at)}; closed")
-    assert found.at == format_.shown(at)
-    assert timedelta() <= at - found.at < format_.unit
-    assert format_.written(found.at) == format_.written(at)
+    [read] = format_.instants(f"by ann, {format_.written(at)}; closed")
+    assert read.at == format_.shown(at)
+    assert timedelta() <= at - read.at < format_.unit
+    assert format_.written(read.at) == format_.written(at)
 
 
 def test_numbers_that_may_both_be_the_day_are_no_format() -> None:
