@@ -134,9 +134,9 @@ def score_steps(sessions: Sequence[Sequence[SiteRequest]], answer: Answering, kn
 def probe_figures(data: Path, site: InducedSite, requests: Sequence[SiteRequest]) -> Figures:
     """Return which share of the requests of unrecorded walks is answered right, and which has right links and forms.
 
-    A walk begins logged in: the site is asked first what the same user's last session before it asked until its first page
-    after a form. `probes_ceiling`: as `ceiling`, of requests of recorded routes those whose page's every word
-    was recorded before or is in the walk."""
+    A walk begins logged in: the site is asked first what the user's nearest session asked before its first page after a form.
+    `probes_ceiling`: as `ceiling`, of requests of recorded routes those whose page's every word was recorded before or is in
+    the walk."""
     words = _Words(requests)
     n_all = n_right = n_offers = n_known = n_status = 0
     for walk in probes_of(data):

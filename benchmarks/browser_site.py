@@ -101,17 +101,17 @@ class InducedSite:
 
 
     def log_in(self, user: str, at: datetime, recorded: Sequence[SiteRequest]) -> list[SiteVisit]:
-        """Return visits that log a user in: what the user's session nearest to the instant asked until the first page after a
-        form."""
+        """Return visits that log a user in: what the user's session nearest to the instant asked before the first page after a
+        form. That page is the walk's first, which greets who came in."""
         last = min((each for each in recorded if each.user == user), key=lambda each: abs(each.at - at), default=None)
         own: list[SiteVisit] = []
         has_posted = False
         session = [each for each in recorded if last is not None and each.session == last.session]
         for request in sorted(session, key=lambda each: each.at):
-            answered = self._pages.answer(request.recorded.request, user, at, own)
-            own += [answered[1]] if answered is not None else []
             if has_posted and request.is_page:
                 break
+            answered = self._pages.answer(request.recorded.request, user, at, own)
+            own += [answered[1]] if answered is not None else []
             has_posted |= request.method == "POST"
         return own
 

@@ -48,13 +48,14 @@ from env_builder.site.ageing import site_ages
 from env_builder.site.echoes import open_echoes, repeated_values
 from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.likeness import like_places
+from env_builder.site.messages import MessageBox, after_forms, box_value, boxes_by_kind, open_boxes
 from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
 from env_builder.site.timing import learn_times
 from env_builder.site.volatile import mask_volatile
 from env_builder.site.witnessing import kept_columns
 
-_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
+_NAMES = ("message", "pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
           "page before acts", "row added", "rows acted", "rows renewed", "count")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
@@ -104,9 +105,21 @@ class SiteLearner:
         self.templates: dict[tuple[str, int], ElementShape] = {key: learn_template(pages) for key, pages in self.pages.items()}
         for key, template in self.templates.items():
             self._open(template, requests[key])
-        self.sessions: dict[str, list[SiteVisit]] = defaultdict(list)
+        ordered: dict[str, list[RecordedAnswer]] = defaultdict(list)
         for each in sorted(answers, key=lambda each: (each.at, each.session)):
-            self.sessions[each.session].append(self.visit(each))
+            ordered[each.session].append(each)
+        self.boxes = open_boxes(self.templates, self._pages_after_forms(ordered.values()))
+        self.sessions = {name: [self.visit(each) for each in session] for name, session in ordered.items()}
+
+    def _pages_after_forms(self, sessions: Iterable[Sequence[RecordedAnswer]]) -> Iterator[
+            tuple[tuple[str, int], Element, bool]]:
+        sessions = list(sessions)
+        marks = after_forms([(each.request.method == "POST", each.answer.page is not None) for each in session]
+                            for session in sessions)
+        for session, own in zip(sessions, marks, strict=True):
+            for each, is_after in zip(session, own, strict=True):
+                if each.answer.page is not None:
+                    yield (self.route(each.request), each.answer.status), each.answer.page, is_after
 
     def route(self, request: PortRequest) -> str:
         """Return the name of a request's route, or an empty text without one."""
@@ -161,11 +174,14 @@ class SourceLearner:
     """Counts which source gives each place its value."""
 
     def __init__(self, sessions: Iterable[Sequence[SiteVisit]], n_places: int = 0,
-                 evidence: SiteEvidence | None = None) -> None:
+                 evidence: SiteEvidence | None = None,
+                 boxes: Mapping[tuple[str, Value], MessageBox] | None = None) -> None:
         """Learn from visits of whole sessions, in order; their pages have this number of places and constants.
 
-        `evidence`: what other logs tell."""
-        self._n_places, self.evidence = n_places, evidence
+        `evidence`: what other logs tell. `boxes`: where pages say what a form did, by route and kind."""
+        self._n_places, self.evidence, self._boxes = n_places, evidence, boxes or {}
+        self._messages: dict[str, _Votes] = defaultdict(_Votes)
+        self._messages_without: dict[int | None, SiteSource] = {}
         self.places: dict[tuple[str, str], tuple[Place, ...]] = {}
         self.visits: list[SiteVisit] = []
         self._texts: dict[SourceKey, _Votes] = defaultdict(_Votes)
@@ -207,6 +223,9 @@ class SourceLearner:
         return contexts
 
     def _count_texts(self, session: int, visit: SiteVisit, context: SourceContext) -> None:
+        box, form = self._boxes.get((visit.route, visit.kind)), context.act
+        if box is not None and form is not None and (message := box_value(visit, box)) is not None:
+            self._messages[form.route].add(session, ("message", context.abstracted(message)))
         self.places.setdefault((visit.route, visit.kind or ""), tuple(place for place in visit.values if place != KIND))
         for place, value in visit.values.items():
             rows = list(_added_rows(context.last_look(place), value, context))
@@ -298,6 +317,9 @@ class SourceLearner:
     def _possible(self, key: SourceKey, without: int | None = None) -> Iterator[SiteSource]:
         """Yield the sources that a place may have; `without`: the session that must not vouch for itself."""
         for name in _NAMES:
+            if name == "message":
+                yield from [self._message(without)] if self._is_box(key) else []
+                continue
             if name == "rows renewed":
                 cells = self._renewing(key)
                 yield from [(name, json.dumps(cells))] if cells else []
@@ -316,6 +338,18 @@ class SourceLearner:
                 yield source
         if without is None:
             yield from (("same", place) for place in self._partners.get(key._replace(case=None), ()))
+
+    def _is_box(self, key: SourceKey) -> bool:
+        box = self._boxes.get((key.route, key.kind))
+        return box is not None and box.is_open and key.place == f"{box.path}0"
+
+    def _message(self, without: int | None) -> SiteSource:
+        """Return the source of what a box says: by the route of the form before, what boxes of all pages say most often."""
+        if without not in self._messages_without:
+            first = {route: source[1] for route, votes in sorted(self._messages.items())
+                     if (source := votes.first(without)) is not None}
+            self._messages_without[without] = "message", json.dumps(first, ensure_ascii=False)
+        return self._messages_without[without]
 
     @cached_property
     def sources(self) -> dict[SourceKey, list[LearntSource]]:
@@ -616,7 +650,7 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     `evidence`: what other logs tell of rows and writes."""
     site = SiteLearner(answers, templates)
     n_places = sum(len(pages) * texts_of(site.templates[key]) for key, pages in site.pages.items())
-    learner = SourceLearner(site.sessions.values(), n_places, evidence)
+    learner = SourceLearner(site.sessions.values(), n_places, evidence, boxes_by_kind(site.boxes))
     names = sorted({visit.route for visit in learner.visits})
     numbers = {name: number for number, name in enumerate(names)}
     sources = learner.sources

@@ -37,7 +37,7 @@ class SourceKey(NamedTuple):
     """A case (`SourceContext.case`); None: all cases."""
 
 
-_ALIKE = frozenset({"argument", "constant", "own page", "page of the same user", "pattern"})
+_ALIKE = frozenset({"argument", "constant", "message", "own page", "page of the same user", "pattern"})
 """Sources of pages of one path whatever the query: what all have, what frames them, and what the request itself says."""
 FieldKinds: TypeAlias = Mapping[str, Sequence[str] | None]
 """Kind of a form's field, or with how it was filled in -> the kinds of answers that forms got without it; None: few gave it."""

@@ -7,8 +7,9 @@ place the last time (`same`), the number of rows of the page (`count`), the own 
 the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
 last look at a list with a row more (`row added`), with texts that the rows' own pages have since (`rows renewed`) or as posts
 since then leave it (`rows acted`), or the like place of the path's last page, whatever its query: one since which nothing was
-posted there (`page of the path`), or one before that (`page before acts`). What is taken from an earlier page has its ages in
-words as of now (`aged`).
+posted there (`page of the path`), or one before that (`page before acts`); of a box of messages, what it says after a form of
+this route, on whatever page (`message`), else nothing. What is taken from an earlier page has its ages in words as of now
+(`aged`).
 Sees: visits before the request. Does not see: sums, which rows a search finds, ids that are no numbers.
 """
 
@@ -57,6 +58,7 @@ ABSENT = "\x01"
 _NEXT = "next "
 _WHEN = "when "
 _RECORD = "record "
+_NOTHING = "[]"
 _WHOLE = frozenset({"path", "query", "url"})
 _LOOKED = frozenset({"own route", "own url", "same user", "anybody", "same", "page of the path", "page before acts",
                      "rows acted", "rows renewed", "row added"})
@@ -259,10 +261,15 @@ class SourceContext:
         greatest = max(self._others.greatest(word, path), *own, 0)
         return f"{greatest + 1}" if greatest or here else None
 
+    @property
+    def act(self) -> SiteVisit | None:
+        """Return the form that the request is, or that was posted since the session's last page."""
+        return self.request if self.request.is_write else self.posted
+
     def _next_record(self, name: str) -> str | None:
         """Return the number after the greatest of a table as the session began and what the session sent like this request."""
         greatest = self._evidence[0].greatest(name, self._evidence[1]) if self._evidence is not None else None
-        act = self.request if self.request.is_write else self.posted
+        act = self.act
         if greatest is None or act is None:
             return None
         n_own = sum(each.route == act.route and bool(each.values.get("location")) for each in self.own if each is not act)
@@ -300,7 +307,7 @@ class SourceContext:
 
         Narrower than `case`: with the values of the fields that are choices (`choices`: fields by route), of what was posted
         or is, all of them or one; for an answer's kind, whether the request names an entity without a record."""
-        visit = self.request if self.request.is_write else self.posted
+        visit = self.act
         case = f"{self.case} new" if place == KIND and self._is_new else self.case
         fields = choices.get(visit.route, ()) if visit is not None else ()
         values = [f"{case} {name}={chosen(visit.arguments, name)}" for name in fields] if visit is not None else []
@@ -491,6 +498,9 @@ class SourceContext:
             return self._of_path(_plain(source[1]), is_acted=name == "page before acts")
         if name == "rows acted":
             return self._acted(place, source[1], source[2])
+        if name == "message":
+            pattern = _plain(source[1]).get(self.act.route, ABSENT) if self.act is not None else _NOTHING
+            return write_pattern(pattern, self.argument)
         if name == "rows renewed":
             return self._renewed(place, json.loads(source[1]))
         if name == "count":
