@@ -182,9 +182,10 @@ class SourceContext:
         page = next((visit for visit in reversed(self.own) if visit.is_page), None)
         user = {"user": self.request.user} if self.request.user else {}
         when = _written(self.posted.at, self._times) if self.posted is not None else {}
-        return {**{f"posted {name}": text for name, text in {**posted, **when}.items()}, **user,
+        return {**{f"posted {name}": text for name, text in posted.items()}, **user,
                 **self.request.arguments, **written_days(self.request.arguments),
-                **({"page before": page.url} if page is not None else {})}
+                **({"page before": page.url} if page is not None else {}),
+                **{f"posted {name}": text for name, text in when.items()}}
 
     @cached_property
     def _of_rows(self) -> dict[str, str]:
@@ -232,12 +233,12 @@ class SourceContext:
         return abstracted
 
     def _timed(self, value: str) -> str:
-        """Return a text with instants replaced by whose they are: of the form posted just before, or of the request.
+        """Return a text with times of day replaced by whose they are: of the form posted just before, or of the request.
 
         What the site stamps, it stamps a little after the request began."""
         whose = [*([("posted ", self.posted.at)] if self.posted is not None else []), ("", self.request.at)]
         for number, each in enumerate(self._times.formats):
-            for match in reversed(list(each.instants(value))):
+            for match in () if each.unit >= _DAY else reversed(list(each.instants(value))):
                 name = next((name for name, at in whose if each.shown(at) <= match.at <= each.shown(at + _LATE)), None)
                 if name is not None and value.count(MARK, 0, match.start) % 2 == 0:
                     value = f"{value[:match.start]}{MARK}{name}{_WHEN}{number}{MARK}{value[match.end:]}"
