@@ -56,6 +56,8 @@ class SiteContent(NamedTuple):
     """Names of folders and channels, whose words stay."""
     values_of_asks: Mapping[str, Iterable[str]] = {}
     """By field of a form, the values that asks gave and people sent."""
+    evidence: SiteEvidence | None = None
+    """What other logs tell of the site."""
 
 
 class LearntSite:
@@ -208,7 +210,7 @@ def answers_of(session: PageSession) -> Iterator[RecordedAnswer]:
 
 def write_app(folder: Path, content: SiteContent) -> None:
     """Write the folder of an app."""
-    site = LearntSite(content.sessions, content.templates)
+    site = LearntSite(content.sessions, content.templates, content.evidence)
     learner = site.write(folder)
     templates = json.loads((folder / "templates.json").read_text("utf-8"))
     fixed = [*content.fixed, *site.templates.values(), *(session.host for session in site.sessions)]

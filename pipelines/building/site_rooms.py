@@ -217,7 +217,7 @@ class _SiteRows:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         paths = templates([request.path for session in sessions for request in session.requests])
-        site = LearntSite(sessions, {path: template for path, (template, _) in paths.items()}, evidence)
+        site = LearntSite(sessions, {path: template for path, (template, _) in paths.items()})
         chat = chat_history(office.chat) if office.chat.height else None
         messages, events = office.messages(chat.content) if chat else [], list(office.file_events())
         work = SiteWork(site.routes, site.laws, messages, events)
@@ -233,7 +233,8 @@ class _SiteRows:
         write_app(draft / "site", SiteContent(
             site.sessions, site.templates, tasks, hashes, office.stored, sheets, [each.text for each in messages],
             sorted({each.channel for each in messages if each.channel} | {
-                path.rpartition("/")[0] for event in events for path in (event.path, event.to) if path}), asked_values(pieces)))
+                path.rpartition("/")[0] for event in events for path in (event.path, event.to) if path}), asked_values(pieces),
+            evidence))
         room = SiteRoom(SiteRoomSource(name, sessions[0].origin, draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None, corrections), draft)
         played = room.played()
