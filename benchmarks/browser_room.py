@@ -1,6 +1,6 @@
 """How far a site's recorded pages carry, on held-out sessions: replay, the ceiling of logs, templates and what fills them.
 
-    python benchmarks/browser_room.py ../shared/data/portal [--part pages] [--part hosts [--application PYTHON]]
+    python benchmarks/browser_room.py ../shared/data/portal [--part pages] [--part logs] [--part hosts [--application PYTHON]]
 
 DATA holds `logs/har/*.har`, a session each, and `truth/sessions.jsonl`, of which `held_out` alone is read. Everything is learnt
 of the other sessions. Requests that got 502 or 503 are left out. Prints one JSON object on its last line.
@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from browser_application import application
 from browser_hosts import hosts
+from browser_logs import access_evidence, row_evidence
 from browser_pages import BROKEN, SiteAnswer, site_answer, values_of, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
 from browser_site import InducedSite, masked, probe_of, recorded_answer, with_changes
@@ -133,9 +134,9 @@ def score_steps(sessions: Sequence[Sequence[SiteRequest]], answer: Answering, kn
 def probe_figures(data: Path, site: InducedSite, requests: Sequence[SiteRequest]) -> Figures:
     """Return which share of the requests of unrecorded walks is answered right, and which has right links and forms.
 
-    A walk begins logged in: the site is asked first what the same user's last session before it asked until its first page
-    after a form. `probes_ceiling`: as `ceiling`, of requests of recorded routes those whose page's every word
-    was recorded before or is in the walk."""
+    A walk begins logged in: the site is asked first what the user's nearest session asked before its first page after a form.
+    `probes_ceiling`: as `ceiling`, of requests of recorded routes those whose page's every word was recorded before or is in
+    the walk."""
     words = _Words(requests)
     n_all = n_right = n_offers = n_known = n_status = 0
     for walk in probes_of(data):
@@ -291,7 +292,22 @@ def _recorded(request: SiteRequest | None) -> SiteAnswer | None:
     return request.answer if request is not None else None
 
 
-PARTS = {"pages": pages, "hosts": hosts, "tasks": tasks}
+def logs_beside(data: Path) -> Figures:
+    """Return the figures of the induced site where it reads the server's log too (`with_access_*`), and where it reads changes
+    of rows (`with_rows_*`): those of `truth`, as a change stream has them, since the logs hold none."""
+    training, held_out = sessions_of(data)
+    requests = [request for session in training for request in session]
+    known = {number for request in requests for word in request.answer.words for number in re.findall(r"\d{2,}", word)}
+    figures: Figures = {}
+    for name, evidence in (("access", access_evidence(data, requests)), ("rows", row_evidence(data))):
+        site = InducedSite(requests, evidence)
+        measured = score(held_out, site.answer) | score_steps(held_out, site.answer, known)
+        figures |= {f"with_{name}_{figure}": value for figure, value in measured.items()}
+        figures[f"with_{name}_known"] = len(evidence.unseen) + len(evidence.versions)
+    return figures
+
+
+PARTS = {"pages": pages, "logs": logs_beside, "hosts": hosts, "tasks": tasks}
 
 
 def main(arguments: Sequence[str]) -> None:

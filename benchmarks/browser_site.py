@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from browser_pages import Download, SiteAnswer, mask_page, mask_text, site_answer
 from browser_replay import SiteRequest
 
+from env_builder.runtime.site.evidence import SiteEvidence
 from env_builder.runtime.site.form_ledger import changed_fields, shown_form
 from env_builder.runtime.site.model import InducedPages
 from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
@@ -63,12 +64,12 @@ def with_changes(requests: Sequence[SiteRequest]) -> list[SiteRequest]:
 class InducedSite:
     """What answers out of the files of a site, learnt from the requests of whole sessions."""
 
-    def __init__(self, requests: Sequence[SiteRequest]) -> None:
-        """Learn, write, and load what was written."""
+    def __init__(self, requests: Sequence[SiteRequest], evidence: SiteEvidence | None = None) -> None:
+        """Learn, write, and load what was written; `evidence`: what other logs tell."""
         paths = templates([urlsplit(request.url).path or "/" for request in requests])
         with tempfile.TemporaryDirectory() as folder:
             self.learnt = write_site(Path(folder), [request.recorded for request in requests],
-                                     {path: template for path, (template, _) in paths.items()})
+                                     {path: template for path, (template, _) in paths.items()}, evidence)
             self.n_bytes = sum(file.stat().st_size for file in Path(folder).iterdir())
             self._pages = InducedPages.load(Path(folder))
             self.trust = json.loads((Path(folder) / "sources.json").read_text("utf-8"))["least_trust"]
@@ -100,17 +101,17 @@ class InducedSite:
 
 
     def log_in(self, user: str, at: datetime, recorded: Sequence[SiteRequest]) -> list[SiteVisit]:
-        """Return visits that log a user in: what the user's session nearest to the instant asked until the first page after a
-        form."""
+        """Return visits that log a user in: what the user's session nearest to the instant asked before the first page after a
+        form. That page is the walk's first, which greets who came in."""
         last = min((each for each in recorded if each.user == user), key=lambda each: abs(each.at - at), default=None)
         own: list[SiteVisit] = []
         has_posted = False
         session = [each for each in recorded if last is not None and each.session == last.session]
         for request in sorted(session, key=lambda each: each.at):
-            answered = self._pages.answer(request.recorded.request, user, at, own)
-            own += [answered[1]] if answered is not None else []
             if has_posted and request.is_page:
                 break
+            answered = self._pages.answer(request.recorded.request, user, at, own)
+            own += [answered[1]] if answered is not None else []
             has_posted |= request.method == "POST"
         return own
 

@@ -17,11 +17,12 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from env_builder.runtime.site.aged import instants_told, named_instants, row_paths
-from env_builder.runtime.site.ages import NUMBER, AgeForm, AgeFormat, instants_in, numbers_of
+from env_builder.runtime.site.ages import NUMBER, AgeForm, AgeFormat, numbers_of
+from env_builder.runtime.site.times import SiteTimes, instants_in
 from env_builder.runtime.site.trees import Element, decode
 from env_builder.runtime.site.visits import Place, SiteVisit, path_of, rows_of
 
-__all__ = ["AgeExample", "learn_ages", "learn_zone", "site_ages"]
+__all__ = ["AgeExample", "learn_ages", "site_ages"]
 
 Cell: TypeAlias = tuple[str, Place, int]
 UNITS = (1, 60, 3_600, 86_400, 604_800, 2_592_000, 2_629_800, 31_536_000, 31_557_600)
@@ -36,7 +37,6 @@ _MOST_EXAMPLES = 400
 """Examples of a form that are looked at."""
 _SLACK = 2.0
 """Seconds that pass between an act and the time that is written of it."""
-_QUARTER = 900
 
 
 class AgeExample(NamedTuple):
@@ -193,47 +193,26 @@ def _threshold(below: Sequence[float], above: Sequence[float]) -> float:
     return (low + high) / 2
 
 
-def learn_zone(sessions: Iterable[Sequence[SiteVisit]]) -> int:
-    """Return by how many seconds times on pages are ahead of UTC: by what posts differ from times that pages show next."""
-    votes: Counter[int] = Counter()
-    n_posts = 0
-    for session in sessions:
-        for post, page in pairwise(session):
-            if post.is_write and page.is_page:
-                shifts = {shift for value in page.values.values() if value for at in instants_in(value, 0)
-                          if (shift := _shift(at, post.at)) is not None}
-                votes.update(shifts)
-                n_posts += bool(shifts)
-    best = max(votes, key=lambda shift: (votes[shift], -abs(shift)), default=0)
-    return best if votes[best] >= max(_LEAST, n_posts / 2) else 0
-
-
-def _shift(at: datetime, post: datetime) -> int | None:
-    seconds = (at - post).total_seconds()
-    shift = round(seconds / _QUARTER) * _QUARTER
-    return shift if abs(seconds - shift) <= 5 and abs(shift) <= 14 * 3_600 else None
-
-
-def site_ages(sessions: Sequence[Sequence[SiteVisit]]) -> AgeFormat | None:
-    """Return how a site writes ages, None where its pages do not show it."""
-    zone = learn_zone(sessions)
+def site_ages(sessions: Sequence[Sequence[SiteVisit]], times: SiteTimes) -> AgeFormat | None:
+    """Return how a site writes ages, None where its pages do not show it; `times`: how it writes instants."""
     begins: dict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
     visits = sorted((visit for session in sessions for visit in session), key=lambda visit: visit.at)
     examples: list[AgeExample] = []
     n_of_form: Counter[tuple[str, Cell]] = Counter()
     for visit in visits:
-        for example in _examples(visit, begins, zone):
+        for example in _examples(visit, begins, times):
             key = numbers_of(example.text)[0], example.cell
             n_of_form[key] += 1
             if n_of_form[key] <= _MOST_EXAMPLES:
                 examples.append(example)
-        for path, instant in instants_told(visit, zone):
+        for path, instant in instants_told(visit, times):
             begins[path].append((visit.at, instant))
     learnt = learn_ages(examples)
-    return AgeFormat(learnt.forms, zone) if learnt is not None else None
+    return AgeFormat(learnt.forms, times) if learnt is not None else None
 
 
-def _examples(visit: SiteVisit, begins: Mapping[str, Sequence[tuple[datetime, datetime]]], zone: int) -> Iterator[AgeExample]:
+def _examples(visit: SiteVisit, begins: Mapping[str, Sequence[tuple[datetime, datetime]]],
+              times: SiteTimes) -> Iterator[AgeExample]:
     for place, value in visit.values.items() if visit.is_page else ():
         if not value:
             continue
@@ -245,19 +224,19 @@ def _examples(visit: SiteVisit, begins: Mapping[str, Sequence[tuple[datetime, da
         nodes = decode(value)
         for node, path in zip(nodes, row_paths(nodes, visit.url), strict=True):
             if isinstance(node, Element) and (path or len(nodes) == 1):
-                near = list(named_instants(node, zone))
+                near = list(named_instants(node, times))
                 own = begins.get(path or path_of(visit.url), ())
-                yield from _of_row(node, visit, place, _ages(visit, own, near), zone)
+                yield from _of_row(node, visit, place, _ages(visit, own, near), times)
 
 
-def _of_row(row: Element, visit: SiteVisit, place: Place, ages: tuple[float, ...], zone: int) -> Iterator[AgeExample]:
+def _of_row(row: Element, visit: SiteVisit, place: Place, ages: tuple[float, ...], times: SiteTimes) -> Iterator[AgeExample]:
     ordinal = 0
     for element in row.elements():
-        own = [each for value in element.attributes.values() for each in instants_in(value, zone)]
+        own = [each for value in element.attributes.values() for each in instants_in(value, times)]
         for child in element.children:
             if isinstance(child, str):
                 text = child.strip()
-                if text and numbers_of(text)[0] and not text.isdigit() and not any(instants_in(text, zone)):
+                if text and numbers_of(text)[0] and not text.isdigit() and not any(instants_in(text, times)):
                     yield AgeExample(text, (visit.route, place, ordinal), _ages(visit, (), own) if own else ages)
                 ordinal += 1
 

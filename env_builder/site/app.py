@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from env_builder import bundle
 from env_builder.runtime.canonical import digest
+from env_builder.runtime.site.evidence import SiteEvidence
 from env_builder.runtime.site.form_ledger import SESSION, FormLaws, Post, changed_fields
 from env_builder.runtime.site.port import Delivery, PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
@@ -55,12 +56,17 @@ class SiteContent(NamedTuple):
     """Names of folders and channels, whose words stay."""
     values_of_asks: Mapping[str, Iterable[str]] = {}
     """By field of a form, the values that asks gave and people sent."""
+    evidence: SiteEvidence | None = None
+    """What other logs tell of the site."""
 
 
 class LearntSite:
     """What sessions teach of a site."""
 
-    def __init__(self, sessions: Sequence[PageSession], templates: Mapping[str, str]) -> None:
+    def __init__(self, sessions: Sequence[PageSession], templates: Mapping[str, str],
+                 evidence: SiteEvidence | None = None) -> None:
+        """Take the sessions of a site, a template for each path, and what other logs tell of it."""
+        self.evidence = evidence
         self.sessions = sorted(sessions, key=lambda each: (each.requests[0].at, each.session_id))
         self.templates = dict(templates) | selecting_names(dict(templates), _selected(self.sessions))
         self.routes = SiteRoutes(self.templates)
@@ -73,7 +79,8 @@ class LearntSite:
 
     def write(self, folder: Path) -> SiteLearner:
         """Write what answers requests, and the laws of forms."""
-        learner = write_site(folder, [each for session in self.sessions for each in answers_of(session)], self.templates)
+        learner = write_site(folder, [each for session in self.sessions for each in answers_of(session)], self.templates,
+                             self.evidence)
         bundle.write_lines(folder / "form_laws.jsonl", self.law_rows)
         return learner
 
@@ -203,7 +210,7 @@ def answers_of(session: PageSession) -> Iterator[RecordedAnswer]:
 
 def write_app(folder: Path, content: SiteContent) -> None:
     """Write the folder of an app."""
-    site = LearntSite(content.sessions, content.templates)
+    site = LearntSite(content.sessions, content.templates, content.evidence)
     learner = site.write(folder)
     templates = json.loads((folder / "templates.json").read_text("utf-8"))
     fixed = [*content.fixed, *site.templates.values(), *(session.host for session in site.sessions)]

@@ -22,6 +22,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from env_builder.runtime.site.evidence import SiteEvidence
 from env_builder.runtime.site.learnt import LearntSource, LearntSources, SourceKey, VisitIndex
 from env_builder.runtime.site.port import PortAnswer, PortRequest
 from env_builder.runtime.site.routes import SiteRoutes
@@ -47,11 +48,14 @@ from env_builder.site.ageing import site_ages
 from env_builder.site.echoes import open_echoes, repeated_values
 from env_builder.site.filling import Filling, extract, plain_template
 from env_builder.site.likeness import like_places
+from env_builder.site.messages import MessageBox, after_forms, box_value, boxes_by_kind, open_boxes
 from env_builder.site.selecting import SelectedRequest, page_marks, selecting_names
 from env_builder.site.shapes import ElementShape, learn_template, texts_of
+from env_builder.site.timing import learn_times
 from env_builder.site.volatile import mask_volatile
+from env_builder.site.witnessing import kept_columns
 
-_NAMES = ("pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
+_NAMES = ("message", "pattern", "argument", "constant", *LOOKS, "own page", "page of the same user", "page of the path",
           "page before acts", "row added", "rows acted", "rows renewed", "count")
 """Sources, of equals the first: that a text holds a value of its request is rarely chance."""
 _WRONG = .002
@@ -101,9 +105,21 @@ class SiteLearner:
         self.templates: dict[tuple[str, int], ElementShape] = {key: learn_template(pages) for key, pages in self.pages.items()}
         for key, template in self.templates.items():
             self._open(template, requests[key])
-        self.sessions: dict[str, list[SiteVisit]] = defaultdict(list)
+        ordered: dict[str, list[RecordedAnswer]] = defaultdict(list)
         for each in sorted(answers, key=lambda each: (each.at, each.session)):
-            self.sessions[each.session].append(self.visit(each))
+            ordered[each.session].append(each)
+        self.boxes = open_boxes(self.templates, self._pages_after_forms(ordered.values()))
+        self.sessions = {name: [self.visit(each) for each in session] for name, session in ordered.items()}
+
+    def _pages_after_forms(self, sessions: Iterable[Sequence[RecordedAnswer]]) -> Iterator[
+            tuple[tuple[str, int], Element, bool]]:
+        sessions = list(sessions)
+        marks = after_forms([(each.request.method == "POST", each.answer.page is not None) for each in session]
+                            for session in sessions)
+        for session, own in zip(sessions, marks, strict=True):
+            for each, is_after in zip(session, own, strict=True):
+                if each.answer.page is not None:
+                    yield (self.route(each.request), each.answer.status), each.answer.page, is_after
 
     def route(self, request: PortRequest) -> str:
         """Return the name of a request's route, or an empty text without one."""
@@ -157,9 +173,15 @@ def _selected(answers: Sequence[RecordedAnswer]) -> Iterator[SelectedRequest]:
 class SourceLearner:
     """Counts which source gives each place its value."""
 
-    def __init__(self, sessions: Iterable[Sequence[SiteVisit]], n_places: int = 0) -> None:
-        """Learn from visits of whole sessions, in order; their pages have this number of places and constants."""
-        self._n_places = n_places
+    def __init__(self, sessions: Iterable[Sequence[SiteVisit]], n_places: int = 0,
+                 evidence: SiteEvidence | None = None,
+                 boxes: Mapping[tuple[str, Value], MessageBox] | None = None) -> None:
+        """Learn from visits of whole sessions, in order; their pages have this number of places and constants.
+
+        `evidence`: what other logs tell. `boxes`: where pages say what a form did, by route and kind."""
+        self._n_places, self.evidence, self._boxes = n_places, evidence, boxes or {}
+        self._messages: dict[str, _Votes] = defaultdict(_Votes)
+        self._messages_without: dict[int | None, SiteSource] = {}
         self.places: dict[tuple[str, str], tuple[Place, ...]] = {}
         self.visits: list[SiteVisit] = []
         self._texts: dict[SourceKey, _Votes] = defaultdict(_Votes)
@@ -190,8 +212,9 @@ class SourceLearner:
     def _contexts(self, sessions: Sequence[Sequence[SiteVisit]]) -> list[tuple[int, SiteVisit, SourceContext]]:
         """Return each visit with its session's number and what its sources may see: earlier visits of it, others of others."""
         self.visits = sorted((visit for session in sessions for visit in session), key=lambda visit: visit.at)
-        self.ages = site_ages(sessions)
-        index = VisitIndex(self.visits, self.ages)
+        self.times = learn_times(sessions)
+        self.ages = site_ages(sessions, self.times)
+        index = VisitIndex(self.visits, self.ages, self.times, self.evidence)
         contexts = []
         for number, session in enumerate(sessions):
             without = frozenset(map(id, session))
@@ -200,6 +223,9 @@ class SourceLearner:
         return contexts
 
     def _count_texts(self, session: int, visit: SiteVisit, context: SourceContext) -> None:
+        box, form = self._boxes.get((visit.route, visit.kind)), context.act
+        if box is not None and form is not None and (message := box_value(visit, box)) is not None:
+            self._messages[form.route].add(session, ("message", context.abstracted(message)))
         self.places.setdefault((visit.route, visit.kind or ""), tuple(place for place in visit.values if place != KIND))
         for place, value in visit.values.items():
             rows = list(_added_rows(context.last_look(place), value, context))
@@ -226,7 +252,7 @@ class SourceLearner:
                 context.given = dict(visit.values)
                 for source in self._possible(key, session):
                     candidate = context.value(source, place, kind)
-                    if candidate != ABSENT:
+                    if candidate != ABSENT and not context.is_stale(source, place, candidate):
                         trial[source[0]] = are_same(candidate, value), candidate == value
                 self._trials[key].append(trial)
                 self._contexts_of[key].append(context)
@@ -291,6 +317,9 @@ class SourceLearner:
     def _possible(self, key: SourceKey, without: int | None = None) -> Iterator[SiteSource]:
         """Yield the sources that a place may have; `without`: the session that must not vouch for itself."""
         for name in _NAMES:
+            if name == "message":
+                yield from [self._message(without)] if self._is_box(key) else []
+                continue
             if name == "rows renewed":
                 cells = self._renewing(key)
                 yield from [(name, json.dumps(cells))] if cells else []
@@ -309,6 +338,18 @@ class SourceLearner:
                 yield source
         if without is None:
             yield from (("same", place) for place in self._partners.get(key._replace(case=None), ()))
+
+    def _is_box(self, key: SourceKey) -> bool:
+        box = self._boxes.get((key.route, key.kind))
+        return box is not None and box.is_open and key.place == f"{box.path}0"
+
+    def _message(self, without: int | None) -> SiteSource:
+        """Return the source of what a box says: by the route of the form before, what boxes of all pages say most often."""
+        if without not in self._messages_without:
+            first = {route: source[1] for route, votes in sorted(self._messages.items())
+                     if (source := votes.first(without)) is not None}
+            self._messages_without[without] = "message", json.dumps(first, ensure_ascii=False)
+        return self._messages_without[without]
 
     @cached_property
     def sources(self) -> dict[SourceKey, list[LearntSource]]:
@@ -362,7 +403,8 @@ class SourceLearner:
 
     def learnt(self) -> LearntSources:
         """Return what answers requests."""
-        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust, self.fields, self.ages)
+        return LearntSources(self.places, self.sources, self.visits, self.choices, self.least_trust, self.fields, self.ages,
+                             self.times, self.evidence)
 
 
 def _judged(sources: Sequence[SiteSource], trials: Sequence[_Trial]) -> tuple[list[LearntSource], list[bool]]:
@@ -601,11 +643,14 @@ def _added_rows(before: Value, value: Value, context: SourceContext) -> Iterator
         yield "row added", "end", str(len(old) - at), pattern
 
 
-def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mapping[str, str]) -> SiteLearner:
-    """Learn a site and write what `InducedPages.load` reads; the same answers give the same bytes."""
+def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mapping[str, str],
+               evidence: SiteEvidence | None = None) -> SiteLearner:
+    """Learn a site and write what `InducedPages.load` reads; the same answers give the same bytes.
+
+    `evidence`: what other logs tell of rows and writes."""
     site = SiteLearner(answers, templates)
     n_places = sum(len(pages) * texts_of(site.templates[key]) for key, pages in site.pages.items())
-    learner = SourceLearner(site.sessions.values(), n_places)
+    learner = SourceLearner(site.sessions.values(), n_places, evidence, boxes_by_kind(site.boxes))
     names = sorted({visit.route for visit in learner.visits})
     numbers = {name: number for number, name in enumerate(names)}
     sources = learner.sources
@@ -621,12 +666,17 @@ def write_site(folder: Path, answers: Sequence[RecordedAnswer], templates: Mappi
     _write(folder / "templates.json", [[*key, plain_template(site.templates[key])] for key in sorted(site.templates)])
     _write(folder / "sources.json", {
         "routes": names, "least_trust": learner.least_trust, "choices": learner.choices, "fields": learner.fields,
-        "ages": [learner.ages.plain(), learner.ages.zone] if learner.ages is not None else [[], 0],
+        "ages": learner.ages.plain() if learner.ages is not None else [], "times": learner.times.plain(),
         "places": [[numbers[route], kind, learner.places[route, kind]] for route, kind in sorted(learner.places)],
         "sources": [[numbers[key.route], key.kind, key.place, key.case,
                      [[trust, *source] for trust, source in sources[key]]]
                     for key in sorted(sources, key=lambda key: [each or "" for each in key])]})
     _write(folder / "values.json", list(texts))
+    if evidence:
+        used = {name for each in sources.values() for _, source in each for text in source[1:]
+                for name in (text or "").split(MARK)[1::2]}
+        if kept := kept_columns(evidence, used):
+            _write(folder / "evidence.json", kept.plain())
     (folder / "visits.jsonl").write_text("".join(f"{_text(visit)}\n" for visit in visits), "utf-8")
     return site
 

@@ -20,6 +20,8 @@ Signature: TypeAlias = tuple[str, str]
 """Tag and class of an element; of a text the empty tag."""
 Number: TypeAlias = Literal["one", "maybe", "rows"]
 _TEXT: Signature = ("", "")
+ANY: Signature = ("*", "")
+"""Of a child that takes every node."""
 
 
 @dataclass(slots=True)
@@ -260,14 +262,14 @@ def assign(children: Sequence[ChildShape], nodes: Sequence[Node]) -> list[ChildS
             value = (below[0], below[1] + skipped)
             if column < n_nodes:
                 value = max(value, best[row][column + 1])
-                if signatures[column] == child.signature:
+                if child.signature in (signatures[column], ANY):
                     value = max(value, _taken(best, row, column, child))
             best[row][column] = value
     assigned: list[ChildShape | None] = [None] * n_nodes
     row = column = 0
     while row < n_children and column < n_nodes:
         child = children[row]
-        if signatures[column] == child.signature and best[row][column] == _taken(best, row, column, child):
+        if child.signature in (signatures[column], ANY) and best[row][column] == _taken(best, row, column, child):
             assigned[column] = child
             row, column = (row if child.number == "rows" else row + 1), column + 1
         elif best[row][column] == best[row][column + 1]:

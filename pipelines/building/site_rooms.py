@@ -24,6 +24,7 @@ from env_builder.office.chats import chat_history
 from env_builder.rewards.corrections import Corrections, corrections_of, decisions_on
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.office.chat import MESSAGE
+from env_builder.runtime.site.evidence import SiteEvidence
 from env_builder.site.agreement import WorkKinds, WorkVerdict
 from env_builder.site.app import LearntSite, SiteContent, write_app
 from env_builder.site.perturbing import perturbations_of_pages
@@ -32,6 +33,7 @@ from env_builder.site.ports import SitePorts, port_of
 from env_builder.site.recorded import PageSession, page_sessions
 from env_builder.site.rooms import SiteRoom, SiteRoomSource
 from env_builder.site.ui_elements import UiElements, ui_events
+from env_builder.site.witnessing import changed_rows, unseen_writes
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork, asked_values
 from env_builder.verify import Verified, verify
 from extractors.routes import templates
@@ -58,6 +60,11 @@ _SHEETS = """
 _INTERFACE = """
     select happened_at, tool, name, arguments from core.events
     where kind = 'business' and json_extract_string(arguments, '$.xpath') is not null order by happened_at, event_id"""
+_ACCESSES = """
+    select happened_at, tool, value, service from core.events
+    where kind = 'request' and format in ('access_log', 'aws_elb') order by happened_at, event_id"""
+_CHANGES = """
+    select happened_at, table_name, key, before, after from core.row_changes order by happened_at, change_id"""
 _OF_FORMAT = "select * from core.events where format = $format order by happened_at, position, event_id"
 
 
@@ -75,13 +82,15 @@ def site_rooms(store: Store, settings: Settings) -> Counts:
         hosts = sorted({session.host for session in sessions})
         names = names_of(hosts)
         corrections = corrections_of(corrections_of_kind(store, "check"))
+        other_logs = LogsBeside(store.read(_ACCESSES), store.read(_CHANGES), len(hosts) == 1)
         for host in hosts:
             own = [session for session in sessions if session.host == host]
             sheets = {url: text for service, url, text in store.read(_SHEETS).iter_rows()
                       if sites.named(service, port_of(url)) == host}
             measured = perturbations_of_pages(pages.filter(of_pages == host))
             try:
-                logs = SiteLogs(host, f"site-{names[host]}", own, sheets, measured, privacy.stated(store), corrections, sites)
+                logs = SiteLogs(host, f"site-{names[host]}", own, sheets, measured, privacy.stated(store), corrections, sites,
+                                other_logs.evidence(host, own))
                 rows.add(logs, office, settings)
             except Unavailable as error:
                 progress.warn(STAGE, f"{host}: {error}")
@@ -167,6 +176,26 @@ class SiteLogs(NamedTuple):
     """What persons changed of checks."""
     sites: SitePorts
     """Which ports of the host are this site."""
+    evidence: SiteEvidence | None = None
+    """What other logs tell of it."""
+
+
+class LogsBeside(NamedTuple):
+    """Logs of servers and databases that lie beside recorded pages."""
+
+    accesses: pl.DataFrame
+    changes: pl.DataFrame
+    is_one_site: bool
+    """Whether there is one site alone, so that logs that name no host are its own; changes of rows never name one."""
+
+    def evidence(self, host: str, sessions: list[PageSession]) -> SiteEvidence | None:
+        """Return what the logs tell of a site, None for nothing."""
+        accesses = [row for row in self.accesses.iter_rows(named=True)
+                    if row["service"] == host or (self.is_one_site and row["service"] is None)]
+        recorded = [(each.at, each.method, each.url) for session in sessions for each in session.requests]
+        changes = changed_rows(self.changes.iter_rows(named=True)) if self.is_one_site else []
+        evidence = SiteEvidence(changes, unseen_writes(accesses, recorded))
+        return evidence or None
 
 
 class _SiteRows:
@@ -182,7 +211,7 @@ class _SiteRows:
 
     def add(self, logs: SiteLogs, office: OfficeLogs, settings: Settings) -> None:
         """Add a site with its sessions. Errors: Unavailable where pages cannot be parsed here."""
-        host, name, sessions, sheets, measured, policy, corrections, sites = logs
+        host, name, sessions, sheets, measured, policy, corrections, sites, evidence = logs
         progress.tell(STAGE, 0, len(sessions), host)
         draft = Path(settings.out) / ".drafts" / name
         shutil.rmtree(draft, ignore_errors=True)
@@ -204,7 +233,8 @@ class _SiteRows:
         write_app(draft / "site", SiteContent(
             site.sessions, site.templates, tasks, hashes, office.stored, sheets, [each.text for each in messages],
             sorted({each.channel for each in messages if each.channel} | {
-                path.rpartition("/")[0] for event in events for path in (event.path, event.to) if path}), asked_values(pieces)))
+                path.rpartition("/")[0] for event in events for path in (event.path, event.to) if path}), asked_values(pieces),
+            evidence))
         room = SiteRoom(SiteRoomSource(name, sessions[0].origin, draft / "site", pieces, verdicts, files,
                                        chat.content if chat is not None else None, corrections), draft)
         played = room.played()

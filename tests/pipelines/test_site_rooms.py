@@ -39,9 +39,25 @@ def record() -> Recorder:
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    record().write_logs(folder / "logs")
+    recorder = record()
+    recorder.write_logs(folder / "logs")
+    write_server_log(folder / "logs" / "access.log", recorder)
     run(Settings(logs=(str(folder / "logs"),), out=str(folder / "out"), image=False))
     return folder / "out"
+
+
+def write_server_log(file: Path, recorder: Recorder) -> None:
+    """Write what the server logged: all that was recorded, and a form of somebody whose pages were not."""
+    lines = [(event["happened_at"], event["tool"], json.loads(event["value"])["status"]) for event in recorder.events]
+    lines.append((lines[-1][0], "POST /cards/999/", 302))
+    file.write_text("".join(f'10.0.0.1 - - [{at:%d/%b/%Y:%H:%M:%S} +0000] "{tool} HTTP/1.1" {status} 10 "-" "Mozilla"\n'
+                            for at, tool, status in lines))
+
+
+def test_a_form_that_the_server_alone_logged_is_known_to_the_environment(out: Path) -> None:
+    [evidence] = [json.loads(file.read_text("utf-8")) for file in (out / "environments" / NAME).rglob("evidence.json")]
+    versions, unseen = evidence
+    assert versions == [] and [path for _, path in unseen] == ["/cards/999/"]
 
 
 def steps(out: Path, task_id: str) -> list[dict[str, object]]:

@@ -14,7 +14,8 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 from urllib.parse import urljoin
 
-from .ages import AgeFormat, instants_in
+from .ages import AgeFormat
+from .times import SiteTimes, instants_in
 from .trees import Element, Node, decode, encode
 from .visits import Place, SiteVisit, Value, path_of, rows_of
 
@@ -45,17 +46,17 @@ class Witnesses(Protocol):
         """Return the looks before an instant at the row of a list that links to a path, the last first."""
 
 
-def named_instants(node: Node, zone: int) -> Iterator[datetime]:
+def named_instants(node: Node, times: SiteTimes) -> Iterator[datetime]:
     """Yield the times that an element's attributes and texts name, or a text."""
     if isinstance(node, str):
-        yield from instants_in(node, zone)
+        yield from instants_in(node, times)
         return
     for element in node.elements():
         for text in (*element.attributes.values(), *(each for each in element.children if isinstance(each, str))):
-            yield from instants_in(text, zone)
+            yield from instants_in(text, times)
 
 
-def instants_told(visit: SiteVisit, zone: int) -> Iterator[tuple[str, datetime]]:
+def instants_told(visit: SiteVisit, times: SiteTimes) -> Iterator[tuple[str, datetime]]:
     """Yield what a visit tells of when something happened: the path of what it happened to, and the instant.
 
     A post that leads on happened to what it was sent to and to where it leads; a page names times of what it is about."""
@@ -63,7 +64,7 @@ def instants_told(visit: SiteVisit, zone: int) -> Iterator[tuple[str, datetime]]
         yield from dict.fromkeys(((path_of(visit.url), visit.at), (path_of(location), visit.at)))
     elif visit.is_page:
         path = path_of(visit.url)
-        instants = {each for value in visit.values.values() if value for each in instants_in(value, zone)}
+        instants = {each for value in visit.values.values() if value for each in instants_in(value, times)}
         yield from ((path, each) for each in sorted(instants) if each <= visit.at + _FUTURE)
 
 
@@ -106,8 +107,8 @@ class AgedRows:
                 text = child.strip()
                 meant = self.format.meant(text)
                 if meant is not None:
-                    near = (*(each for value in element.attributes.values() for each in instants_in(value, self.format.zone)),
-                            *named_instants(row, self.format.zone))
+                    near = (*(each for value in element.attributes.values() for each in instants_in(value, self.format.times)),
+                            *named_instants(row, self.format.times))
                     anchor = self._anchor(meant, at, now, near, path, name, ordinal)
                     element.children[index] = child.replace(text, self._written(now, anchor))
                 ordinal += 1

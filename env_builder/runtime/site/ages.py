@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import unquote
 
-__all__ = ["NUMBER", "AgeForm", "AgeFormat", "instants_in", "numbers_of"]
+from .times import SiteTimes
+
+__all__ = ["NUMBER", "AgeForm", "AgeFormat", "numbers_of"]
 
 NUMBER = "\x02"
 """Stands in a form's text for a number."""
 _DIGITS = re.compile(r"\d+")
-_INSTANT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ,.]|\s+)+(\d\d):(\d\d)(?::(\d\d))?")
 _LONGEST = 60
 _ENDLESS = 1e12
+_NO_TIMES = SiteTimes()
 
 
 class AgeForm(NamedTuple):
@@ -58,20 +58,20 @@ class AgeForm(NamedTuple):
 class AgeFormat:
     """The forms of a site, which follow each other as ages grow."""
 
-    def __init__(self, forms: Iterable[AgeForm], zone: int = 0) -> None:
-        """Take the forms, and the seconds by which times on pages are ahead of UTC."""
+    def __init__(self, forms: Iterable[AgeForm], times: SiteTimes = _NO_TIMES) -> None:
+        """Take the forms, and how the site writes instants."""
         self.forms = sorted(forms, key=lambda form: form.least)
-        self.zone = zone
+        self.times = times
         self._ends = {form.text: (form, end.least) for form, end in zip(
             self.forms, [*self.forms[1:], AgeForm("", (), 0, _ENDLESS)], strict=True)}
         words = [re.escape(form.text).replace(re.escape(NUMBER), r"\d+") for form in self.forms]
         self._any = re.compile("|".join(sorted(words, key=len, reverse=True)) or r"(?!)")
 
     @classmethod
-    def of(cls, plain: Sequence[Sequence[object]], zone: int) -> AgeFormat:
+    def of(cls, plain: Sequence[Sequence[object]], times: SiteTimes) -> AgeFormat:
         """Return the format that `plain` wrote."""
         return cls([AgeForm(str(text), tuple(map(int, units)), float(lead), float(least))  # type: ignore[call-overload, arg-type]
-                    for text, units, lead, least in plain], zone)
+                    for text, units, lead, least in plain], times)
 
     def plain(self) -> list[list[object]]:
         """Return the forms as JSON."""
@@ -106,17 +106,3 @@ def numbers_of(text: str) -> tuple[str, tuple[int, ...]]:
         return "", ()
     return _DIGITS.sub(NUMBER, text), tuple(int(number) for number in _DIGITS.findall(text))
 
-
-@lru_cache(maxsize=1 << 14)
-def instants_in(text: str, zone: int) -> tuple[datetime, ...]:
-    """Return the times that a text or an address names to the minute or second, in UTC."""
-    if text.count(":") + text.count("%3A") == 0:
-        return ()
-    instants = []
-    for year, month, day, hour, minute, second in _INSTANT.findall(unquote(text)):
-        try:
-            local = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second or 0), tzinfo=UTC)
-        except ValueError:
-            continue
-        instants.append(local - timedelta(seconds=zone))
-    return tuple(instants)

@@ -12,12 +12,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import pairwise
 from operator import attrgetter, itemgetter
 from typing import NamedTuple, TypeAlias
 
 from .aged import instants_told
 from .ages import AgeFormat
+from .evidence import SiteEvidence
 from .sources import ABSENT, SiteSource, SourceContext, linked_rows, row_keys, rows_to
+from .times import SiteTimes
 from .visits import AS, KIND, Place, SiteVisit, Value, given_fields, greatest_numbers, path_of, words_of
 
 __all__ = ["FieldKinds", "LearntSource", "LearntSources", "LearntValues", "SourceKey", "VisitIndex"]
@@ -34,10 +37,11 @@ class SourceKey(NamedTuple):
     """A case (`SourceContext.case`); None: all cases."""
 
 
-_ALIKE = frozenset({"argument", "constant", "own page", "page of the same user", "pattern"})
+_ALIKE = frozenset({"argument", "constant", "message", "own page", "page of the same user", "pattern"})
 """Sources of pages of one path whatever the query: what all have, what frames them, and what the request itself says."""
 FieldKinds: TypeAlias = Mapping[str, Sequence[str] | None]
 """Kind of a form's field, or with how it was filled in -> the kinds of answers that forms got without it; None: few gave it."""
+_NO_TIMES = SiteTimes()
 _N_MET = 30
 """Visits that are kept of those that hold a word: more than one session has."""
 
@@ -65,9 +69,10 @@ _number_of = itemgetter(0)
 class VisitIndex:
     """Recorded visits by url and by user, in order of time."""
 
-    def __init__(self, visits: Iterable[SiteVisit], ages: AgeFormat | None = None) -> None:
-        """Take visits of whole sessions, and how the site writes ages."""
-        self._ages = ages
+    def __init__(self, visits: Iterable[SiteVisit], ages: AgeFormat | None = None, times: SiteTimes = _NO_TIMES,
+                 evidence: SiteEvidence | None = None) -> None:
+        """Take visits of whole sessions, how the site writes ages and instants, and what other logs tell."""
+        self._ages, self._times, self._evidence = ages, times, evidence or None
         self.by_url: dict[tuple[str, bool], list[SiteVisit]] = defaultdict(list)
         self.of_user: dict[tuple[str, Place], list[SiteVisit]] = defaultdict(list)
         self.writes: list[SiteVisit] = []
@@ -124,9 +129,16 @@ class VisitIndex:
         """When something happened to what a path names, and the visits that tell."""
         instants: dict[str, list[tuple[datetime, SiteVisit]]] = defaultdict(list)
         for visit in (visit for visits in self.by_url.values() for visit in visits):
-            for path, at in instants_told(visit, self._ages.zone if self._ages is not None else 0):
+            for path, at in instants_told(visit, self._times):
                 instants[path].append((at, visit))
         return instants
+
+    @cached_property
+    def changing(self) -> frozenset[tuple[str, Place]]:
+        """Return the places of routes that were something else when an address was looked at again."""
+        return frozenset((visit.route, place) for visits in self.by_url.values() for look, visit in pairwise(visits)
+                         if look.kind == visit.kind for place, value in visit.values.items()
+                         if look.values.get(place, value) != value)
 
     def numbers(self, word: str, path: str | None) -> Sequence[tuple[int, SiteVisit]]:
         """Return the greatest number behind a word in each visit, of a path alone if one is given, the greatest first."""
@@ -138,7 +150,8 @@ class VisitIndex:
         others = _IndexBefore(self, request, until, without)
         visits = self.by_url.get((request.url, request.is_write), ())
         before = [*others.before(visits)][::-1] if without else visits[:bisect_left(visits, until, key=_instant_of)]
-        return SourceContext(request, own, before, others, self._ages)
+        evidence = (self._evidence, min(until, own[0].at if own else until)) if self._evidence is not None else None
+        return SourceContext(request, own, before, others, self._ages, self._times, evidence)
 
     def kinds(self, route: str, until: datetime) -> Counter[str]:
         """Return how often a route was answered with each kind before an instant."""
@@ -201,6 +214,9 @@ class _IndexBefore:
     def pages_of(self, path: str) -> Iterator[SiteVisit]:
         yield from self.before(self._index.of_path.get(path, ()))
 
+    def is_changing(self, route: str, place: Place) -> bool:
+        return (route, place) in self._index.changing
+
     def row_looks(self, path: str, name: str) -> Iterator[SiteVisit]:
         yield from self.before(self._index.linking.get(path, {}).get(name, ()))
 
@@ -217,16 +233,17 @@ class LearntSources:
 
     def __init__(self, places: Mapping[tuple[str, str], Sequence[Place]], sources: Mapping[SourceKey, Sequence[LearntSource]],
                  visits: Iterable[SiteVisit], choices: Mapping[str, Sequence[str]], least_trust: float = 0.0,
-                 fields: Mapping[str, FieldKinds] | None = None, ages: AgeFormat | None = None) -> None:
+                 fields: Mapping[str, FieldKinds] | None = None, ages: AgeFormat | None = None,
+                 times: SiteTimes = _NO_TIMES, evidence: SiteEvidence | None = None) -> None:
         """Take the places of each route's answers by kind, the sources of each place, the recorded visits, the fields that are
         choices by the route that they are posted to, the trust below which a place is unknown, what is known of all fields
-        by the route that they are posted to, and how ages are written."""
+        by the route that they are posted to, how ages and instants are written, and what other logs tell."""
         self._fields = fields or {}
         self._places = places
         self._sources = sources
         self._choices = choices
         self._least_trust = least_trust
-        self._index = VisitIndex(visits, ages)
+        self._index = VisitIndex(visits, ages, times, evidence)
         self._plans: dict[tuple[str, Value, tuple[str, ...]], list[tuple[Place, Sequence[LearntSource]]]] = {}
 
     def page_kinds(self, route: str, until: datetime) -> list[str]:
@@ -285,7 +302,8 @@ class LearntSources:
                 value = context.value(source, place, kind)
                 if value != ABSENT and (place != KIND or value in self.routes[route]):
                     values[place] = value
-                    is_reliable = trust >= self._least_trust and (not context.trusted or source[0] in context.trusted)
+                    is_reliable = trust >= self._least_trust and not context.is_stale(source, place, value) and (
+                        not context.trusted or source[0] in context.trusted)
                     break
             if is_reliable:
                 context.given[place] = values[place]

@@ -1,10 +1,11 @@
 """A site induced from recorded requests: a request in, the page, redirect or download out that the site would answer.
 
 Reads the files that `env_builder.site.learning.write_site` writes: `routes.json`, `templates.json`, `sources.json`,
-`visits.jsonl` and `values.json` (texts of visits, each once). Anti-forgery fields, which no recording holds, are drawn: the
-same in an episode, others in the next. A place of which nothing reliable is known is marked in the page (`templates`) and is
-no part of the visit; where that is so of the answer's kind or where it leads, the tier is `unknown`. A query with names that
-nobody requested gets the page of the path's likest query, without what that had at some time.
+`visits.jsonl`, `values.json` (texts of visits, each once) and, where other logs tell something, `evidence.json`.
+Anti-forgery fields, which no recording holds, are drawn: the same in an episode, others in the next. A place of which nothing
+reliable is known is marked in the page (`templates`) and is no part of the visit; where that is so of the answer's kind or
+where it leads, the tier is `unknown`. A query with names that nobody requested gets the page of the path's likest query,
+without what that had at some time.
 Sees: what was recorded before an instant, and what this episode was answered. Does not see: what others do meanwhile.
 """
 
@@ -20,10 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from .ages import AgeFormat
+from .evidence import SiteEvidence
 from .learnt import LearntSource, LearntSources, LearntValues, SourceKey
 from .port import Delivery, PortAnswer, PortRequest
 from .routes import SiteRoute, SiteRoutes
 from .templates import PageTemplate
+from .times import SiteTimes
 from .visits import KIND, SiteVisit, arguments_of, local_url
 
 __all__ = ["InducedPages"]
@@ -59,10 +62,13 @@ class InducedPages:
                    for route, kind, place, case, each in plain["sources"]["sources"]}
         visits = [_visit(json.loads(line), names, plain["values"])
                   for line in (folder / "visits.jsonl").read_text("utf-8").splitlines()]
-        forms, zone = plain["sources"]["ages"]
+        times = SiteTimes.of(*plain["sources"].get("times", (0, ())))
+        forms = plain["sources"]["ages"]
+        file = folder / "evidence.json"
+        evidence = SiteEvidence.of(json.loads(file.read_text("utf-8"))) if file.exists() else None
         return cls(SiteRoutes(plain["routes"]), templates, LearntSources(
             places, sources, visits, plain["sources"]["choices"], plain["sources"]["least_trust"],
-            plain["sources"].get("fields"), AgeFormat.of(forms, zone) if forms else None), visits)
+            plain["sources"].get("fields"), AgeFormat.of(forms, times) if forms else None, times, evidence), visits)
 
     def path_of(self, method: str, url: str) -> tuple[str, tuple[str, ...]] | None:
         """Return the template of a request's path and what it is about (`SiteRoutes.entity`); None for no path like this."""

@@ -7,8 +7,9 @@ place the last time (`same`), the number of rows of the page (`count`), the own 
 the last visit of the url by the same user or by anybody, the same place of another page of the session or of the user, or the
 last look at a list with a row more (`row added`), with texts that the rows' own pages have since (`rows renewed`) or as posts
 since then leave it (`rows acted`), or the like place of the path's last page, whatever its query: one since which nothing was
-posted there (`page of the path`), or one before that (`page before acts`). What is taken from an earlier page has its ages in
-words as of now (`aged`).
+posted there (`page of the path`), or one before that (`page before acts`); of a box of messages, what it says after a form of
+this route, on whatever page (`message`), else nothing. What is taken from an earlier page has its ages in words as of now
+(`aged`).
 Sees: visits before the request. Does not see: sums, which rows a search finds, ids that are no numbers.
 """
 
@@ -18,15 +19,17 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Protocol, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from .acted import after_acts, laws_of
 from .aged import AgedRows, RowLook, instants_told, links_of, path_from
 from .ages import AgeFormat
+from .evidence import SiteEvidence
+from .times import SiteTimes
 from .trees import Element, decode, encode
 from .visits import (
     KIND,
@@ -53,6 +56,16 @@ MARK = "\x00"
 ABSENT = "\x01"
 """What a source gives that has no value; no page holds it."""
 _NEXT = "next "
+_WHEN = "when "
+_RECORD = "record "
+_NOTHING = "[]"
+_WHOLE = frozenset({"path", "query", "url"})
+_LOOKED = frozenset({"own route", "own url", "same user", "anybody", "same", "page of the path", "page before acts",
+                     "rows acted", "rows renewed", "row added"})
+"""Sources that give what an earlier page of the request's path had."""
+_NO_TIMES = SiteTimes()
+_DAY, _LATE = timedelta(days=1), timedelta(seconds=3)
+"""How late after a request began the site may stamp what it writes."""
 _LAST_NUMBER = re.compile(r"((?<!%)(?<!%[0-9A-Fa-f])([A-Za-z]+)(?:%20|[^A-Za-z0-9%]){0,3})(\d{1,9})(?![\w.])")
 LOOKS = ("own route", "own url", "same user", "anybody")
 _LONGEST = 40
@@ -100,6 +113,9 @@ class OtherVisits(Protocol):
     def writes_since(self, at: datetime) -> Iterator[SiteVisit]:
         """Yield what was posted after an instant."""
 
+    def is_changing(self, route: str, place: Place) -> bool:
+        """Return whether a place was something else when an address of the route was looked at again."""
+
     def row_looks(self, path: str, name: str) -> Iterator[SiteVisit]:
         """Yield the pages whose list of this name (route and place) has a row that links to a path, the last first."""
 
@@ -113,9 +129,10 @@ class SourceContext:
     """What the sources of one request may see."""
 
     def __init__(self, request: SiteVisit, own: Sequence[SiteVisit], before: Sequence[SiteVisit],
-                 others: OtherVisits, ages: AgeFormat | None = None) -> None:
-        """Take a request, its session's visits so far, visits of the same url by others before, what others did before, and how
-        ages are written."""
+                 others: OtherVisits, ages: AgeFormat | None = None, times: SiteTimes = _NO_TIMES,
+                 evidence: tuple[SiteEvidence, datetime] | None = None) -> None:
+        """Take a request, its session's visits so far, visits of the same url by others before, what others did before, how
+        ages and instants are written, and what other logs tell up to an instant."""
         self.request = request
         self.own = own
         self.before = before
@@ -124,6 +141,8 @@ class SourceContext:
         self.trusted: frozenset[str] = frozenset()
         """Names of the sources that can be relied on; empty for all."""
         self._others = others
+        self._times = times
+        self._evidence = evidence
         self._looks: dict[tuple[str, Value], SiteVisit | None] = {}
         self._ages = AgedRows(ages, self) if ages is not None else None
         self._acted_since: dict[int, bool] = {}
@@ -134,7 +153,7 @@ class SourceContext:
     @property
     def arguments(self) -> dict[str, str]:
         """Return what a text may be made of, by name; of equal texts the first is meant."""
-        return {**self._of_look, **self._of_request, **_instant(self.request.at), **self._of_rows}
+        return {**self._of_look, **self._of_request, **self._of_instant, **self._of_rows, **self._of_records}
 
     def argument(self, name: str) -> str | None:
         """Return what a text may be made of, None if there is nothing of this name."""
@@ -142,10 +161,12 @@ class SourceContext:
             return self._of_rows.get(name)
         if name.startswith(_NEXT):
             return self._next_number(name[len(_NEXT):])
+        if name.startswith(_RECORD):
+            return self._of_records.get(name)
         if name.startswith("look "):
             return self._of_look.get(name)
-        if name.startswith(("day ", "time ")):
-            return _instant(self.request.at).get(name)
+        if name.startswith(("day ", "time ", _WHEN)):
+            return self._of_instant.get(name)
         return self._of_request.get(name)
 
     @cached_property
@@ -160,16 +181,33 @@ class SourceContext:
         posted = self.posted.arguments if self.posted is not None else {}
         page = next((visit for visit in reversed(self.own) if visit.is_page), None)
         user = {"user": self.request.user} if self.request.user else {}
+        when = _written(self.posted.at, self._times) if self.posted is not None else {}
         return {**{f"posted {name}": text for name, text in posted.items()}, **user,
                 **self.request.arguments, **written_days(self.request.arguments),
-                **({"page before": page.url} if page is not None else {})}
+                **({"page before": page.url} if page is not None else {}),
+                **{f"posted {name}": text for name, text in when.items()}}
 
     @cached_property
     def _of_rows(self) -> dict[str, str]:
         rows = self._others.rows(self.request.url)
         for visit in self.own:
             rows |= rows_to(visit, self.request.url)
-        return {f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()}
+        own = {f"row {name} {index}": text for name, texts in rows.items() for index, text in texts.items()}
+        return own | {f"{name} {when}": text for name, each in own.items() for when, text in _rewritten(each, self._times)}
+
+    @cached_property
+    def _of_records(self) -> dict[str, str]:
+        if self._evidence is None:
+            return {}
+        evidence, until = self._evidence
+        named = {name: text for name, text in self.request.arguments.items()
+                 if text and not name.startswith("form ") and name not in _WHOLE}
+        return evidence.columns(named, until, self._times)
+
+    @cached_property
+    def _of_instant(self) -> dict[str, str]:
+        at = self.request.at
+        return {**_written(at, self._times), **_instant(at + timedelta(seconds=self._times.zone))}
 
     @cached_property
     def _named(self) -> dict[str, str]:
@@ -182,8 +220,11 @@ class SourceContext:
         names = self._named
         if not isinstance(value, str) or not names:
             return value
-        met = tuple(text for text in names if text in value)
-        abstracted = _alternatives(met).sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", value) if met else value
+        parts = self._timed(value).split(MARK)
+        for index in range(0, len(parts), 2):
+            if met := tuple(text for text in names if text in parts[index]):
+                parts[index] = _alternatives(met).sub(lambda match: f"{MARK}{names[match[0]]}{MARK}", parts[index])
+        abstracted = MARK.join(parts)
         if self.request.is_write or self.posted is not None:
             abstracted = _numbered(abstracted, self._next_name)
         if "?" in value:   # in an address a list has other commas and spaces
@@ -191,19 +232,62 @@ class SourceContext:
             return re.sub(rf"{MARK}(?:posted )?form (\*changed[a-z ]*){MARK}", rf"{MARK}\1 {spelling}{MARK}", abstracted)
         return abstracted
 
+    def _timed(self, value: str) -> str:
+        """Return a text with times of day replaced by whose they are: of the form posted just before, or of the request.
+
+        What the site stamps, it stamps a little after the request began."""
+        whose = [*([("posted ", self.posted.at)] if self.posted is not None else []), ("", self.request.at)]
+        for number, each in enumerate(self._times.formats):
+            for match in () if each.unit >= _DAY else reversed(list(each.instants(value))):
+                name = next((name for name, at in whose if each.shown(at) <= match.at <= each.shown(at + _LATE)), None)
+                if name is not None and value.count(MARK, 0, match.start) % 2 == 0:
+                    value = f"{value[:match.start]}{MARK}{name}{_WHEN}{number}{MARK}{value[match.end:]}"
+        return value
+
     def _next_name(self, word: str, number: str) -> str | None:
         """Return the name of the sequence whose next number this is: of the site, or of what the request is about."""
-        names = (f"{word}", f"{word} here")
+        names = [f"{word}", f"{word} here"]
+        if self._evidence is not None:
+            names += [f"{_RECORD}{each}" for each in self._evidence[0].sequences]
         return next((f"{_NEXT}{name}" for name in names if self._next_number(name) == number), None)
 
     def _next_number(self, name: str) -> str | None:
         """Return the number after the greatest so far behind a word; `here`: on pages of the request's path."""
+        if name.startswith(_RECORD):
+            return self._next_record(name[len(_RECORD):])
         word, _, here = name.partition(" ")
         path = path_of(self.request.url) if here else None
         own = (greatest_numbers(value).get(word, 0) for visit in self.own if path is None or path_of(visit.url) == path
                for value in visit.values.values() if value)
         greatest = max(self._others.greatest(word, path), *own, 0)
         return f"{greatest + 1}" if greatest or here else None
+
+    @property
+    def act(self) -> SiteVisit | None:
+        """Return the form that the request is, or that was posted since the session's last page."""
+        return self.request if self.request.is_write else self.posted
+
+    def _next_record(self, name: str) -> str | None:
+        """Return the number after the greatest of a table as the session began and what the session sent like this request."""
+        greatest = self._evidence[0].greatest(name, self._evidence[1]) if self._evidence is not None else None
+        act = self.act
+        if greatest is None or act is None:
+            return None
+        n_own = sum(each.route == act.route and bool(each.values.get("location")) for each in self.own if each is not act)
+        return f"{greatest + 1 + n_own}"
+
+    def is_stale(self, source: SiteSource, place: Place, value: Value) -> bool:
+        """Return whether a value stood on a page since which something was posted there that no recorded page shows: to the
+        path of the request, or to what a row of the value leads to."""
+        if self._evidence is None or source[0] not in _LOOKED or not self._evidence[0].unseen:
+            return False
+        evidence, until = self._evidence
+        look, own = next(self.pages_of_path(), None), path_of(self.request.url)
+        if look is None:
+            return False
+        paths = [own] if self._others.is_changing(self.request.route, place) else []
+        paths += linked_rows(value or "", own) if rows_of(value) is not None else ()
+        return any(evidence.is_written(path, look.at, until) for path in paths)
 
     @cached_property
     def posted(self) -> SiteVisit | None:
@@ -224,7 +308,7 @@ class SourceContext:
 
         Narrower than `case`: with the values of the fields that are choices (`choices`: fields by route), of what was posted
         or is, all of them or one; for an answer's kind, whether the request names an entity without a record."""
-        visit = self.request if self.request.is_write else self.posted
+        visit = self.act
         case = f"{self.case} new" if place == KIND and self._is_new else self.case
         fields = choices.get(visit.route, ()) if visit is not None else ()
         values = [f"{case} {name}={chosen(visit.arguments, name)}" for name in fields] if visit is not None else []
@@ -260,7 +344,7 @@ class SourceContext:
     def _own_instants(self) -> dict[str, list[datetime]]:
         instants: dict[str, list[datetime]] = {}
         for visit in self.own:
-            for path, at in instants_told(visit, self._ages.format.zone if self._ages is not None else 0):
+            for path, at in instants_told(visit, self._times):
                 instants.setdefault(path, []).append(at)
         return instants
 
@@ -415,6 +499,9 @@ class SourceContext:
             return self._of_path(_plain(source[1]), is_acted=name == "page before acts")
         if name == "rows acted":
             return self._acted(place, source[1], source[2])
+        if name == "message":
+            pattern = _plain(source[1]).get(self.act.route, ABSENT) if self.act is not None else _NOTHING
+            return write_pattern(pattern, self.argument)
         if name == "rows renewed":
             return self._renewed(place, json.loads(source[1]))
         if name == "count":
@@ -429,6 +516,23 @@ class SourceContext:
             look = self.last_look(place)
             return with_row(look, source[1], int(source[2]), write_pattern(source[3], self.argument)) if look else ABSENT
         return self.of_frame(name, place)
+
+
+@lru_cache(maxsize=256)
+def _written(at: datetime, times: SiteTimes) -> dict[str, str]:
+    """Return an instant in each format of a site, by name."""
+    return {f"{_WHEN}{number}": each.written(at) for number, each in enumerate(times.formats)}
+
+
+@lru_cache(maxsize=1 << 14)
+def _rewritten(text: str, times: SiteTimes) -> tuple[tuple[str, str], ...]:
+    """Return the one instant that a text names in other formats that are not more exact, by name."""
+    if len(text) > _LONGEST or not times.formats:
+        return ()
+    named = [(match.at, each.unit) for each in times.formats for match in each.instants(text)]
+    at, unit = min(named, key=itemgetter(1), default=(None, _DAY))
+    return tuple((f"{_WHEN}{number}", written) for number, each in enumerate(times.formats)
+                 if at is not None and each.unit >= unit and (written := each.written(at)) not in text)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from env_builder.runtime.site.ages import NUMBER, AgeForm, AgeFormat, instants_in
+from env_builder.runtime.site.ages import NUMBER, AgeForm, AgeFormat
+from env_builder.runtime.site.times import SiteTimes, instants_in
 from env_builder.runtime.site.trees import Element, encode
 from env_builder.runtime.site.visits import KIND, SiteVisit, Value
-from env_builder.site.ageing import AgeExample, learn_ages, learn_zone
+from env_builder.site.ageing import AgeExample, learn_ages
 from env_builder.site.learning import SourceLearner
+from env_builder.site.timing import learn_zone
 
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 MINUTE, HOUR, DAY, WEEK = 60, 3_600, 86_400, 604_800
@@ -112,8 +114,8 @@ def test_numbers_that_are_no_ages_teach_nothing() -> None:
     ("/line?from=2026-03-02T10%3A30%3A05Z", MONDAY.replace(hour=9, minute=30, second=5)),
     ("2026-03-02.10:30", MONDAY.replace(hour=9, minute=30))])
 def test_times_are_read_with_the_zone_of_the_site(text: str, expected: datetime) -> None:
-    assert instants_in(text, HOUR) == (expected,)
-    assert instants_in("2026-13-02 10:30", 0) == ()
+    assert instants_in(text, SiteTimes(HOUR)) == (expected,)
+    assert instants_in("2026-13-02 10:30", SiteTimes()) == ()
 
 
 def test_the_zone_is_what_posts_differ_from_the_times_shown_next() -> None:
@@ -190,8 +192,8 @@ def test_a_list_is_unknown_after_an_act_with_a_value_that_was_never_posted() -> 
 
 
 def test_a_format_is_the_same_read_again() -> None:
-    format_ = AgeFormat([AgeForm(f"{NUMBER} hrs", (HOUR,), 0.5, HOUR), AgeForm("long ago", (), 0, WEEK)], HOUR)
-    again = AgeFormat.of(format_.plain(), format_.zone)
+    format_ = AgeFormat([AgeForm(f"{NUMBER} hrs", (HOUR,), 0.5, HOUR), AgeForm("long ago", (), 0, WEEK)], SiteTimes(HOUR))
+    again = AgeFormat.of(format_.plain(), format_.times)
     assert again.forms == format_.forms
     assert [again.written(age) for age in (60, 5_500, 2 * WEEK)] == [None, "2 hrs", "long ago"]
     assert again.meant("2 hrs") == (1.5 * HOUR, 2.5 * HOUR)
