@@ -158,7 +158,7 @@ def _write_manifest(bundle: Bundle, environment: Path, image: dict[str, Any]) ->
     return write_manifest(environment, {
         "apps": [_app(bundle)], "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
         "image": image, "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "coverage": bundle.coverage,
-        "privacy": bundle.privacy})
+        "support": dict(bundle.rows.support), "privacy": bundle.privacy})
 
 
 def _app(bundle: Bundle) -> dict[str, Any]:

@@ -153,17 +153,16 @@ def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[Any]:
 
 
 class ProgramDigests:
-    """What programs do, each and all of them together, without what speaks for them."""
+    """What programs do, each and all of them together."""
 
     def __init__(self, programs: Programs) -> None:
         self._programs, self._digests = programs, dict[str, str | None]()
 
     def of(self, tool: str) -> str | None:
-        """Digest of what a tool's program does, None if there is none; whether enough bears it out is part of it."""
+        """Digest of a tool's program, None if there is none."""
         if tool not in self._digests:
             program = self._programs.get(tool)
-            self._digests[tool] = None if program is None else digest(canonical(
-                [{name: value for name, value in program.items() if name != "support"}, program.is_borne_out]))
+            self._digests[tool] = None if program is None else digest(canonical(program))
         return self._digests[tool]
 
     def of_all(self, name: str) -> str | None:
@@ -258,10 +257,10 @@ class WatchedRecords(RecordsApp):
 
     def __init__(self, records: RecordsApp, watch: Watch) -> None:
         super().__init__(records.name, records.programs, WatchedWorld(watch))
-        self._asked = WatchedPrograms(records.programs, watch)
+        self._noting = WatchedPrograms(records.programs, watch)
 
     def reset(self, start: Start) -> EpisodeState:
-        return EpisodeState(self.world, self._asked, View(start.instant, start.session_ids), start.seed)
+        return EpisodeState(self.world, self._noting, View(start.instant, start.session_ids), start.seed)
 
 
 class Watch:

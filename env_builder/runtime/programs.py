@@ -96,7 +96,8 @@ class Ready(Program):
     @cached_property
     def is_borne_out(self) -> bool:
         """Is it found from enough calls for what it does not show itself? While programs are learnt nobody says so."""
-        return bool(self.get("support", {}).get("for", 0) >= FEWEST_TRANSITIONS)
+        n_calls = self.get("support", {}).get("for", 0)  # as rooms had it before they said so themselves
+        return bool(self.get("borne_out", n_calls >= FEWEST_TRANSITIONS))
 
     @cached_property
     def transitions(self) -> tuple[Transition, ...]:

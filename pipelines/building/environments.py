@@ -168,7 +168,7 @@ def _of_service(
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     memory.release()   # what the bundle was made of
     bundle.write(draft, room, rewards, _no_image("it is not published yet"))
-    in_files = rooms.Rows([], [], [])   # what the environment holds is in its files: it leaves the memory
+    in_files = rooms.Rows([], [], [], whole.rows.support)   # what the environment holds is in its files: it leaves the memory
     whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
     memory.release()
     audit = settings.configured.audit
@@ -192,7 +192,7 @@ def _of_service(
     move(rewards, settings.rewards / name)
     precision = precision_of(store, verification.task_ids, estimates, service)
     bundle.note(
-        place if stands else room, precision=precision and precision._asdict(),
+        place if stands else room, precision=precision and precision._asdict(), support=dict(published.rows.support),
         image={"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.skip_reason or ""))
     if not stands:
         move(room, place)
@@ -237,7 +237,9 @@ def _write_unverified(
     rest = whole._replace(tasks=tasks, scripts=users.scripts(tasks, turns, memoize), rubrics=whole.rubrics.clear(),
                           sessions=whole.sessions.clear())
     content_digest = bundle.copy_room(rest, room, draft, _no_image("its tasks are unverified"))
-    if not bundle.stands(place, content_digest):
+    if bundle.stands(place, content_digest):
+        bundle.note(place, support=dict(rest.rows.support))
+    else:
         move(draft, place)
 
 
