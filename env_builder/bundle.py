@@ -331,8 +331,14 @@ def validated(document: dict[str, Any], where: str = "") -> dict[str, Any]:
 
 
 def _error(kind: str, value: Any) -> ValidationError | None:
-    validator = _validator(kind)
-    return None if validator.is_valid(value) else best_match(validator.iter_errors(value))
+    is_valid = _is_valid(kind, canonical(value)) if kind else _validator(kind).is_valid(value)
+    return None if is_valid else best_match(_validator(kind).iter_errors(value))
+
+
+@lru_cache(maxsize=8192)
+def _is_valid(kind: str, parameters: str) -> bool:
+    """Return whether a kind takes these parameters, as JSON: rubrics repeat them."""
+    return bool(_validator(kind).is_valid(json.loads(parameters)))
 
 
 @cache
