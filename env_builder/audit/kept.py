@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from base64 import b85decode, b85encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import cached_property, partial
 from itertools import islice
@@ -63,12 +63,12 @@ def written(audited: Audited, questions: Mapping[str, Any]) -> str:
                                        for play in audited.plays]
     early = failure if failure is not None and failure.reason in EARLY else None
     text = canonical({"failure": early, "plays": plays, "asked": questions})
-    return b85encode(zlib.compress(text.encode(), 1)).decode()
+    return b64encode(zlib.compress(text.encode(), 1)).decode()
 
 
 def again(text: str, sessions: Sequence[RecordedSession], sources: PlaySources) -> Audited | None:
     """Restore a kept audit with today's probabilities; None where its plays would be answered otherwise today."""
-    kept = json.loads(zlib.decompress(b85decode(text)))
+    kept = json.loads(zlib.decompress(b64decode(text)))
     if _digest(kept["asked"], sources) != kept["asked"]["answers"]:
         return None
     failure, plays = kept["failure"], [GradedPlay(*play) for play in kept["plays"]]
@@ -81,6 +81,8 @@ def again(text: str, sessions: Sequence[RecordedSession], sources: PlaySources) 
 
 OF_ALL_PROGRAMS = frozenset(name for name, each in vars(Programs).items() if isinstance(each, cached_property))
 """What follows from all programs together."""
+BRIEF = 200
+"""Characters from which an answer stands for itself by its digest."""
 Question = tuple[Any, ...]
 """What is asked, and of what: plain values, lists as tuples."""
 Written = dict[str, Any]
@@ -92,8 +94,9 @@ class PlaySources(NamedTuple):
 
     world: World
     programs: Programs
-    effects: ProgramDigests
     values: Plausible
+    told: dict[str, str]
+    """What was told to questions that any task may ask."""
     user: ScriptedUser
 
 
@@ -132,45 +135,36 @@ class Notes:
 
 def _digest(written: Mapping[str, Any], sources: PlaySources) -> str:
     """Digest of what `sources` answers to the questions."""
-    return digest(canonical(list(_answers(written, sources))))
+    return digest("\n".join(_answers(written, sources)))
 
 
-def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[Any]:
+def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[str]:
+    """Yield each answer as text, a long one as its digest."""
     views = [View(instant, frozenset(sessions)) for instant, sessions in written["views"]]
     heard = dict.fromkeys(written["words"])
     for kind, *details in written["questions"]:
         if kind in OF_A_VIEW:
-            yield OF_A_VIEW[kind](sources, views[details[-1]], *details[:-1])
+            yield _brief(OF_A_VIEW[kind](sources, views[details[-1]], *details[:-1]))
         elif kind == "others":
             tool, path, value, n = details
-            yield list(islice(sources.values.others(tool, tuple(path), json.loads(value), written["shown"]), n))
+            yield _brief(list(islice(sources.values.others(tool, tuple(path), json.loads(value), written["shown"]), n)))
         elif kind == "fitting":
-            yield sources.values.fitting(details[0], tuple(details[1]), heard)
+            yield _brief(sources.values.fitting(details[0], tuple(details[1]), heard))
         elif kind == "named":
-            yield sources.values.named(written["words"])
+            yield _brief(sources.values.named(written["words"]))
+        elif kind == "reply":
+            spoken, idle, at, text = details
+            yield _brief(sources.user.reply(UserProgress(spoken, idle, at), text))
         else:
-            yield PLAIN[kind](sources, *details)
+            question = str((kind, details))
+            if question not in sources.told:
+                sources.told[question] = _brief(PLAIN[kind](sources, *details))
+            yield sources.told[question]
 
 
-class ProgramDigests:
-    """What programs do, each and all of them together."""
-
-    def __init__(self, programs: Programs) -> None:
-        self._programs, self._digests = programs, dict[str, str | None]()
-
-    def of(self, tool: str) -> str | None:
-        """Digest of a tool's program, None if there is none."""
-        if tool not in self._digests:
-            program = self._programs.get(tool)
-            self._digests[tool] = None if program is None else digest(canonical(program))
-        return self._digests[tool]
-
-    def of_all(self, name: str) -> str | None:
-        """Digest of what all programs together say."""
-        key = f"* {name}"
-        if key not in self._digests:
-            self._digests[key] = digest(canonical(_ordered(getattr(self._programs, name))))
-        return self._digests[key]
+def _brief(answer: Any) -> str:
+    text = canonical(answer)
+    return text if len(text) < BRIEF else digest(text)
 
 
 def _ordered(value: Any) -> Any:
@@ -196,8 +190,8 @@ OF_A_VIEW: dict[str, Callable[..., Any]] = {
     "answer": lambda sources, view, tool, key, after: of_row(sources.world.answer((tool, key), view, [*map(list, after)])),
 }
 PLAIN: dict[str, Callable[..., Any]] = {
-    "program": lambda sources, tool: sources.effects.of(tool),
-    "of all programs": lambda sources, name: sources.effects.of_all(name),
+    "program": lambda sources, tool: sources.programs.get(tool),
+    "of all programs": lambda sources, name: _ordered(getattr(sources.programs, name)),
     "bearing": lambda sources, acting, reading: sources.programs.bearing(acting, reading),
     "once": lambda sources, tool, key, after: [
         of_row(row) for row in sources.world.session_answers((tool, key), [*map(list, after)])],
@@ -218,7 +212,6 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "shapes": lambda sources, tool: sources.values.shapes(tool),
     "free": lambda sources, tool, place: sources.values.is_free(tool, tuple(place)),
     "optional": lambda sources, tool, name: sources.values.is_optional(tool, name),
-    "reply": lambda sources, spoken, idle, at, text: sources.user.reply(UserProgress(spoken, idle, at), text),
 }
 
 
@@ -236,7 +229,7 @@ class Watched(Environment):
         watched = WatchedRecords(records, self._watch)
         super().__init__(manifest, tasks, tools, [watched if app is records else app for app in apps], *rest)
         self._programs = records.programs
-        self._effects = ProgramDigests(records.programs)
+        self._told: dict[str, str] = {}
         self._plausible = Plausible(records.world, tools)
         self.values = WatchedValues(self._plausible, self._watch)
 
@@ -249,7 +242,7 @@ class Watched(Environment):
     def sources(self, task: Task) -> PlaySources:
         """Whom plays of the task ask, unwatched."""
         user = ScriptedUser(task.user, task.opening)
-        return PlaySources(self._watch.world, self._programs, self._effects, self._plausible, user)
+        return PlaySources(self._watch.world, self._programs, self._plausible, self._told, user)
 
 
 class WatchedRecords(RecordsApp):

@@ -62,12 +62,11 @@ def environments(store: Store, settings: Settings) -> Counts:
     decisions = dict[str, pl.DataFrame]()
     for done, service in enumerate(partitions.stale):
         progress.tell(STAGE, done, len(partitions.stale), service)
-        kept = store.read("select audit_id, audited from raw.audits where service = $service and code = $code",
-                          service=service, code=code)
+        kept = dict(store.read("select audit_id, audited from raw.audits where service = $service and code = $code",
+                               service=service, code=code).iter_rows())
         with memoized(store, f"{STAGE} {service}", code) as memoize:
-            row, decisions[service], audited = _of_service(
-                store, service, names[service], settings, memoize, dict(kept.iter_rows()))
-        _replace_audits(store, service, code, audited)
+            row, decisions[service], audited = _of_service(store, service, names[service], settings, memoize, kept)
+        _replace_audits(store, service, code, kept, audited)
         rows += [row] if row else []
     store.change("delete from raw.cache where list_contains($stages, stage)", None,
                  stages=[f"{STAGE} {service}" for service in partitions.gone if service not in names])
@@ -111,10 +110,13 @@ def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Part
     return partitions.with_stale(filter(lacks, partitions.standing))
 
 
-def _replace_audits(store: Store, service: str, code: str, audited: Mapping[str, str]) -> None:
-    """Keep the audits of a service in the place of its former ones, some at a time: their texts are long."""
-    store.change("delete from raw.audits where service = $service", None, service=service)
-    rows = [(service, key, code, audited[key]) for key in sorted(audited)]
+def _replace_audits(store: Store, service: str, code: str, kept: Mapping[str, str], audited: Mapping[str, str]) -> None:
+    """Keep the audits of a service in the place of its former ones, new ones some at a time: their texts are long."""
+    standing = [key for key, text in kept.items() if audited.get(key) == text]
+    store.change(
+        "delete from raw.audits where service = $service and (code != $code or audit_id not in (from incoming))",
+        pl.DataFrame({"audit_id": standing}, schema={"audit_id": pl.String()}), service=service, code=code)
+    rows = [(service, key, code, audited[key]) for key in sorted({*audited} - {*standing})]
     for start in range(0, len(rows), _AUDITS_AT_ONCE):
         some = rows[start:start + _AUDITS_AT_ONCE]
         store.append("raw.audits", pl.DataFrame(some, ["service", "audit_id", "code", "audited"], orient="row"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import zlib
-from base64 import b85decode
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,7 @@ def test_what_a_room_answers_otherwise_is_played_again(
 def asked_by_task(room: Path, rewards: Path) -> dict[str, set[str]]:
     """Return the tools whose programs the plays of each task ask."""
     environment, side = verification._load(room, rewards)
-    return {task.task_id: {details[0] for kind, *details in json.loads(zlib.decompress(b85decode(text)))["asked"]["questions"]
+    return {task.task_id: {details[0] for kind, *details in json.loads(zlib.decompress(b64decode(text)))["asked"]["questions"]
                            if kind == "program"}
             for task in environment.tasks
             for _, text in verification._audited(environment, side, [task.task_id], Depth()).values()}
