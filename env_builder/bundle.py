@@ -158,7 +158,7 @@ def _write_manifest(bundle: Bundle, environment: Path, image: dict[str, Any]) ->
     return write_manifest(environment, {
         "apps": [_app(bundle)], "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
         "image": image, "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "coverage": bundle.coverage,
-        "privacy": bundle.privacy})
+        "support": dict(bundle.rows.support), "privacy": bundle.privacy})
 
 
 def _app(bundle: Bundle) -> dict[str, Any]:
@@ -331,8 +331,14 @@ def validated(document: dict[str, Any], where: str = "") -> dict[str, Any]:
 
 
 def _error(kind: str, value: Any) -> ValidationError | None:
-    validator = _validator(kind)
-    return None if validator.is_valid(value) else best_match(validator.iter_errors(value))
+    is_valid = _is_valid(kind, canonical(value)) if kind else _validator(kind).is_valid(value)
+    return None if is_valid else best_match(_validator(kind).iter_errors(value))
+
+
+@lru_cache(maxsize=8192)
+def _is_valid(kind: str, parameters: str) -> bool:
+    """Return whether a kind takes these parameters, as JSON: rubrics repeat them."""
+    return bool(_validator(kind).is_valid(json.loads(parameters)))
 
 
 @cache

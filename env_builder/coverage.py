@@ -89,7 +89,7 @@ def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame) -> dict[str, 
     return {
         "n_tasks": len(chosen), "n_calls": n, "answered": round(1 - n_unknown / n, 4) if n else None,
         "by_tool": {tool: dict(sorted(counts.items())) for tool, counts in sorted(by_tool.items())},
-        "never_called": sorted(tool for tool, row in programs.items() if not row["support"]["for"]),
+        "never_called": sorted(tool for tool in programs if not rows.support[tool]["for"]),
         "advice": [_advice(reason, count, n_unknown) for reason, count in sorted(
             reasons.items(), key=lambda item: (-item[1], item[0]))[:N_ADVICE]]}
 

@@ -7,19 +7,20 @@ session its difference, null where the environment cannot tell (a write call tha
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.episode import EpisodeState
-from env_builder.runtime.programs import Program
+from env_builder.runtime.programs import FEWEST_TRANSITIONS, Program
 from env_builder.runtime.world import View, World
 
 INSTANT = "%Y-%m-%dT%H:%M:%S%.6fZ"
 DIFFERENCE = {"session_id": pl.String(), "difference": pl.String()}
 SUPPORT = ("for", "against", "held_out_exact", "held_out_abstains", "cassette_exact", "cassette_abstains")
-"""What ships with a program: calls it was found from, calls it gets wrong, and how it did on sessions it was not found from."""
+"""What ships beside a program: calls it was found from, those it gets wrong, how it did on sessions it was not found from."""
 
 Row = dict[str, Any]
 
@@ -30,6 +31,8 @@ class Rows(NamedTuple):
     facts: list[Row]
     recorded: list[Row]
     programs: list[Program]
+    support: Mapping[str, Row] = {}
+    """Tool -> what speaks for its program: no part of it, as it moves with every call."""
 
 
 def rows_of(service: str, facts: pl.DataFrame, recorded: pl.DataFrame, behaviours: pl.DataFrame) -> Rows:
@@ -52,13 +55,15 @@ def rows_of(service: str, facts: pl.DataFrame, recorded: pl.DataFrame, behaviour
     return Rows(
         fact_rows.to_dicts(),
         [row | {"after": json.loads(row["after"]), "effects": json.loads(row["effects"])} for row in recorded_rows.to_dicts()],
-        [_supported(json.loads(program), says) for program, *says in behaviour_rows.iter_rows()])
+        [_program(json.loads(program), says[0]) for program, *says in behaviour_rows.iter_rows()],
+        {row["tool"]: dict(zip(SUPPORT, says, strict=True)) | {name: row[name] for name in ("written_by",) if name in row}
+         for program, *says in behaviour_rows.iter_rows() for row in (json.loads(program),)})
 
 
-def _supported(program: Program, says: list[Any]) -> Program:
-    """Return the program with its support, and with its author where it was not induced."""
-    author = {"written_by": program.pop("written_by")} if "written_by" in program else {}
-    return program | {"support": dict(zip(SUPPORT, says, strict=True)) | author}
+def _program(program: Program, n_calls: int) -> Program:
+    """Return the program as it is played: not who wrote it, and whether enough calls bear it out instead of how many."""
+    borne_out = {"borne_out": True} if n_calls >= FEWEST_TRANSITIONS else {}
+    return {name: value for name, value in program.items() if name != "written_by"} | borne_out
 
 
 def differences(

@@ -43,6 +43,4 @@ def _program(tool: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {
         "tool": tool, "effect": "unknown", "class": None, "relation": {},
         "takes": sorted(fields) if isinstance(fields, dict) else [],
-        "rules": [] if answer is None else [{"rule": "assumed", "content": answer}],
-        "support": {"for": 0, "against": 0, "held_out_exact": None, "held_out_abstains": None, "cassette_exact": None,
-                    "cassette_abstains": None}}
+        "rules": [] if answer is None else [{"rule": "assumed", "content": answer}]}

@@ -139,7 +139,7 @@ def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list
     if [app["kind"] for app in environment.manifest["apps"]] != ["records"]:
         return {}
     rows = {row["task_id"]: row for row in rows_of(directory / TASKS)}
-    given = given_to_all(environment.tools, rows_of(directory / "behaviour.jsonl"))
+    given = given_to_all(environment)
     presumed, usual = sorted(side.targets.presumed_reads), side.targets.usual_writes
     return {
         name: key_of(given, rows[name] | {"targets": [presumed, usual.get(name)]}, json.loads(side.rubrics[name]),

@@ -1,7 +1,7 @@
 """Audits that need not be played again: while all that plays see is the same, their results are too.
 
 In: a task's files, rubric, solution and recorded sessions. Out: a key, and the audit as text. The key holds what a play is
-given: tools and programs, the task, checks without provenance, the solution, and the sessions' order, steps and side of the
+given: tools, the task, checks without provenance, the solution, and the sessions' order, steps and side of the
 depth's limits. What plays asked of a `Watched` environment is noted with one digest of all answers, and asked again before the
 audit counts (`again`), as each day's logs add facts of which a task reads few. What probabilities decide is decided each time.
 Does not see: the code (a kept audit belongs to one version of it), and questions asked past `Watched`.
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from base64 import b85decode, b85encode
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,11 +22,13 @@ from env_builder.audit.plays import GradedPlay
 from env_builder.audit.values import Path as Spot
 from env_builder.audit.values import Place, Plausible
 from env_builder.runtime import Environment
+from env_builder.runtime.apps import Start
 from env_builder.runtime.apps.records import RecordsApp
 from env_builder.runtime.apps.worlds import WorldsApp
 from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.numbering import Form
-from env_builder.runtime.programs import Programs
+from env_builder.runtime.programs import Programs, Ready
 from env_builder.runtime.records import Task
 from env_builder.runtime.tables import Row as TableRow
 from env_builder.runtime.tables import Table, Wanted
@@ -37,10 +40,9 @@ NO_PLAY_SEES = ("family", "split", "user")
 """Of a task: what no play asks for, and the user, of which it hears the words and asks for the replies."""
 
 
-def given_to_all(tools: Iterable[Mapping[str, Any]], programs: Iterable[Mapping[str, Any]]) -> str:
-    """Digest of what is given to the plays of every task: tools, and programs without what speaks for them."""
-    plain = [{name: value for name, value in program.items() if name != "support"} for program in programs]
-    return digest(canonical([list(tools), plain]))
+def given_to_all(environment: Environment) -> str:
+    """Digest of what is given to the plays of every task: tools, and which of them may write."""
+    return digest(canonical([environment.tools, sorted(environment.writes), sorted(environment.explained)]))
 
 
 def key_of(
@@ -61,12 +63,12 @@ def written(audited: Audited, questions: Mapping[str, Any]) -> str:
                                        for play in audited.plays]
     early = failure if failure is not None and failure.reason in EARLY else None
     text = canonical({"failure": early, "plays": plays, "asked": questions})
-    return b85encode(zlib.compress(text.encode(), 1)).decode()
+    return b64encode(zlib.compress(text.encode(), 1)).decode()
 
 
 def again(text: str, sessions: Sequence[RecordedSession], sources: PlaySources) -> Audited | None:
     """Restore a kept audit with today's probabilities; None where its plays would be answered otherwise today."""
-    kept = json.loads(zlib.decompress(b85decode(text)))
+    kept = json.loads(zlib.decompress(b64decode(text)))
     if _digest(kept["asked"], sources) != kept["asked"]["answers"]:
         return None
     failure, plays = kept["failure"], [GradedPlay(*play) for play in kept["plays"]]
@@ -77,6 +79,10 @@ def again(text: str, sessions: Sequence[RecordedSession], sources: PlaySources) 
     return Audited(judged(plays, sessions), plays)
 
 
+OF_ALL_PROGRAMS = frozenset(name for name, each in vars(Programs).items() if isinstance(each, cached_property))
+"""What follows from all programs together."""
+BRIEF = 200
+"""Characters from which an answer stands for itself by its digest."""
 Question = tuple[Any, ...]
 """What is asked, and of what: plain values, lists as tuples."""
 Written = dict[str, Any]
@@ -89,6 +95,8 @@ class PlaySources(NamedTuple):
     world: World
     programs: Programs
     values: Plausible
+    told: dict[str, str]
+    """What was told to questions that any task may ask."""
     user: ScriptedUser
 
 
@@ -127,24 +135,45 @@ class Notes:
 
 def _digest(written: Mapping[str, Any], sources: PlaySources) -> str:
     """Digest of what `sources` answers to the questions."""
-    return digest(canonical(list(_answers(written, sources))))
+    return digest("\n".join(_answers(written, sources)))
 
 
-def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[Any]:
+def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[str]:
+    """Yield each answer as text, a long one as its digest."""
     views = [View(instant, frozenset(sessions)) for instant, sessions in written["views"]]
     heard = dict.fromkeys(written["words"])
     for kind, *details in written["questions"]:
         if kind in OF_A_VIEW:
-            yield OF_A_VIEW[kind](sources, views[details[-1]], *details[:-1])
+            yield _brief(OF_A_VIEW[kind](sources, views[details[-1]], *details[:-1]))
         elif kind == "others":
             tool, path, value, n = details
-            yield list(islice(sources.values.others(tool, tuple(path), json.loads(value), written["shown"]), n))
+            yield _brief(list(islice(sources.values.others(tool, tuple(path), json.loads(value), written["shown"]), n)))
         elif kind == "fitting":
-            yield sources.values.fitting(details[0], tuple(details[1]), heard)
+            yield _brief(sources.values.fitting(details[0], tuple(details[1]), heard))
         elif kind == "named":
-            yield sources.values.named(written["words"])
+            yield _brief(sources.values.named(written["words"]))
+        elif kind == "reply":
+            spoken, idle, at, text = details
+            yield _brief(sources.user.reply(UserProgress(spoken, idle, at), text))
         else:
-            yield PLAIN[kind](sources, *details)
+            question = str((kind, details))
+            if question not in sources.told:
+                sources.told[question] = _brief(PLAIN[kind](sources, *details))
+            yield sources.told[question]
+
+
+def _brief(answer: Any) -> str:
+    text = canonical(answer)
+    return text if len(text) < BRIEF else digest(text)
+
+
+def _ordered(value: Any) -> Any:
+    """Return a value as JSON that is the same for equal values."""
+    if isinstance(value, Mapping):
+        return sorted(([_ordered(name), _ordered(each)] for name, each in value.items()), key=canonical)
+    if isinstance(value, frozenset):
+        return sorted(map(_ordered, value), key=canonical)
+    return list(map(_ordered, value)) if isinstance(value, list | tuple) else value
 
 
 def of_row(row: WorldRow | None) -> Any:
@@ -161,6 +190,9 @@ OF_A_VIEW: dict[str, Callable[..., Any]] = {
     "answer": lambda sources, view, tool, key, after: of_row(sources.world.answer((tool, key), view, [*map(list, after)])),
 }
 PLAIN: dict[str, Callable[..., Any]] = {
+    "program": lambda sources, tool: sources.programs.get(tool),
+    "of all programs": lambda sources, name: _ordered(getattr(sources.programs, name)),
+    "bearing": lambda sources, acting, reading: sources.programs.bearing(acting, reading),
     "once": lambda sources, tool, key, after: [
         of_row(row) for row in sources.world.session_answers((tool, key), [*map(list, after)])],
     "rows": lambda sources, kind, wanted: sources.world.table(
@@ -180,7 +212,6 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "shapes": lambda sources, tool: sources.values.shapes(tool),
     "free": lambda sources, tool, place: sources.values.is_free(tool, tuple(place)),
     "optional": lambda sources, tool, name: sources.values.is_optional(tool, name),
-    "reply": lambda sources, spoken, idle, at, text: sources.user.reply(UserProgress(spoken, idle, at), text),
 }
 
 
@@ -195,9 +226,10 @@ class Watched(Environment):
         answering = next((app for app in apps if isinstance(app, RecordsApp | WorldsApp)), RecordsApp("", {}, World([], [])))
         records = answering.common if isinstance(answering, WorldsApp) else answering
         self._watch = Watch(records.world)
-        watched = RecordsApp(records.name, records.programs, WatchedWorld(self._watch))
+        watched = WatchedRecords(records, self._watch)
         super().__init__(manifest, tasks, tools, [watched if app is records else app for app in apps], *rest)
-        self._programs = watched.programs
+        self._programs = records.programs
+        self._told: dict[str, str] = {}
         self._plausible = Plausible(records.world, tools)
         self.values = WatchedValues(self._plausible, self._watch)
 
@@ -209,7 +241,19 @@ class Watched(Environment):
 
     def sources(self, task: Task) -> PlaySources:
         """Whom plays of the task ask, unwatched."""
-        return PlaySources(self._watch.world, self._programs, self._plausible, ScriptedUser(task.user, task.opening))
+        user = ScriptedUser(task.user, task.opening)
+        return PlaySources(self._watch.world, self._programs, self._plausible, self._told, user)
+
+
+class WatchedRecords(RecordsApp):
+    """An app whose episodes note what they ask of its world and its programs."""
+
+    def __init__(self, records: RecordsApp, watch: Watch) -> None:
+        super().__init__(records.name, records.programs, WatchedWorld(watch))
+        self._noting = WatchedPrograms(records.programs, watch)
+
+    def reset(self, start: Start) -> EpisodeState:
+        return EpisodeState(self.world, self._noting, View(start.instant, start.session_ids), start.seed)
 
 
 class Watch:
@@ -271,6 +315,50 @@ class WatchedWorld(World):
     def highest(self, entity_class: str, form: Form | None, instant: str) -> int | None:
         self._watch.notes.add("highest", entity_class, form and tuple(form), instant)
         return self._watch.world.highest(entity_class, form, instant)
+
+
+class WatchedPrograms(Programs):
+    """Programs that note which of them were asked, and what was asked of all together. It has no rows of its own either."""
+
+    def __init__(self, programs: Programs, watch: Watch) -> None:
+        super().__init__({})
+        self._programs, self._watch = programs, watch
+
+    def of_all(self, name: str) -> Any:
+        """Return what follows from all programs together."""
+        self._watch.notes.add("of all programs", name)
+        return getattr(self._programs, name)
+
+    def __getitem__(self, tool: str) -> Ready:
+        self._watch.notes.add("program", tool)
+        return self._programs[tool]
+
+    def get(self, tool: str, otherwise: Any = None) -> Any:
+        self._watch.notes.add("program", tool)
+        return self._programs.get(tool, otherwise)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._programs)  # which tools there are is given to all
+
+    def __contains__(self, tool: object) -> bool:
+        return tool in self._programs
+
+    def __len__(self) -> int:
+        return len(self._programs)
+
+    def items(self) -> ItemsView[str, Ready]:  # type: ignore[override]
+        return {tool: self[tool] for tool in self}.items()
+
+    def values(self) -> ValuesView[Ready]:  # type: ignore[override]
+        return {tool: self[tool] for tool in self}.values()
+
+    def bearing(self, acting: str, reading: str) -> str | None:
+        self._watch.notes.add("bearing", acting, reading)
+        return self._programs.bearing(acting, reading)
+
+
+for _name in OF_ALL_PROGRAMS:
+    setattr(WatchedPrograms, _name, property(partial(lambda name, programs: programs.of_all(name), _name)))
 
 
 class WatchedQuestions:

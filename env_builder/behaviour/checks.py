@@ -58,7 +58,7 @@ from env_builder.runtime.refusals import Condition, holds, message_text
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.tables import Table
 from env_builder.runtime.texts import written
-from env_builder.world.features import features, is_number
+from env_builder.world.features import is_number
 
 _SLOT = re.compile(r"[\w\-.]*\d[\w\-]*(?:\.\d+)?")
 
@@ -177,7 +177,7 @@ def _choices(sample: Worked, position: Position, classes: tuple[str, ...]) -> It
     scopes = sample.at(position)
     for some in scopes[:: max(1, len(scopes) // LOOKED_AT)][:LOOKED_AT]:
         for scope in some:
-            for e, there in features(scope.before, scope.arguments, scope.look, classes, plain=True):
+            for e, there in sample.features(scope, classes):
                 holder = _holder(e) if isinstance(there, dict) else None
                 if holder is not None and (position is None or speaks_of(e, position[0])):
                     spoken.setdefault(str(e), (e, holder))
@@ -200,7 +200,7 @@ def _pairs(
     spoken: dict[str, tuple[Expression, Any]] = {}
     for scopes in sample.at(position)[:: max(1, n_worked // LOOKED_AT)][:LOOKED_AT]:
         for scope in scopes:
-            for e, given_value in features(scope.before, scope.arguments, scope.look, classes, plain=True):
+            for e, given_value in sample.features(scope, classes):
                 if given_value is not None:
                     spoken.setdefault(str(e), (e, given_value))
     given = [e for e, _ in spoken.values() if e[0] == "argument" and (position is None or speaks_of(e, position[0]))]

@@ -19,7 +19,7 @@ from env_builder.behaviour.lists import named_rows
 from env_builder.runtime.expressions import NoValue, Nowhere, Scope, compiled
 from env_builder.runtime.refusals import Condition, counted
 from env_builder.runtime.tables import Table, scalars
-from env_builder.world.features import features, is_number, together
+from env_builder.world.features import Feature, features, is_number, together
 
 NOWHERE, UNKNOWN = object(), object()
 """Stand where a path leads nowhere in what is known, and where something is not known."""
@@ -91,12 +91,20 @@ class Worked:
         self.things = [str([one for one in (scope.before or scope.arguments).values() if is_id(one)]) for scope in scopes]
         """What each call speaks of."""
         self._at: dict[str, list[list[Scope]]] = {}
+        self._features: dict[tuple[int, tuple[str, ...]], list[Feature]] = {}
         self._values: dict[str, list[list[Any]]] = {}
 
     def at(self, position: Position) -> list[list[Scope]]:
         if str(position) not in self._at:
             self._at[str(position)] = [scopes_of(scope, position) for scope in self._scopes]
         return self._at[str(position)]
+
+    def features(self, scope: Scope, classes: tuple[str, ...]) -> list[Feature]:
+        """Features of a scope of `at` that are plain."""
+        name = id(scope), classes   # it lives as long as this does
+        if name not in self._features:
+            self._features[name] = features(scope.before, scope.arguments, scope.look, classes, plain=True)
+        return self._features[name]
 
     def values(self, expression: Expression, position: Position) -> Iterator[list[Any]]:
         """Its values at each call's positions, each looked up when it is asked for: most conditions fail in the first calls."""

@@ -59,8 +59,6 @@ def kit_of(room: Path, grader: Path) -> Kit:
         manifest = json.loads((room / "manifest.json").read_text("utf-8"))
         rewards = json.loads((grader / "rewards.json").read_text("utf-8"))
         tasks, tools = list(rows_of(room / "tasks.jsonl")), list(rows_of(room / "tools.jsonl"))
-        programs = room / "behaviour.jsonl"
-        fidelity = {row["tool"]: row.get("support", {}) for row in (rows_of(programs) if programs.is_file() else ())}
         audit = grader / "audit.json"
         audited = json.loads(audit.read_text("utf-8")) if audit.is_file() else {}
     except (OSError, ValueError) as error:
@@ -70,7 +68,7 @@ def kit_of(room: Path, grader: Path) -> Kit:
         raise EnvironmentBroken("its rewards are of another room", str(grader), "build it again with traceroom run")
     figures = {
         "content_digest": content, "rewards_digest": graded, "n_tools": len(tools),
-        "n_tasks": dict(sorted(Counter(row["split"] for row in tasks).items())), "fidelity": fidelity,
+        "n_tasks": dict(sorted(Counter(row["split"] for row in tasks).items())), "fidelity": manifest.get("support", {}),
         "coverage": manifest.get("coverage", {}), "audit": audited, "privacy": manifest.get("privacy")}
     return Kit(manifest["name"], room, grader, digest(canonical([content, graded])), tasks, tools, figures)
 

@@ -22,8 +22,8 @@ from env_builder.rewards.policies import Ask, Proposed, read_policies
 from env_builder.rewards.preparation import Preparation, preparation_checks, preparations, usual_tools
 from env_builder.rewards.questions import Questions
 from env_builder.rewards.reasons import Reasons, reasons_of
-from env_builder.rewards.witness import Witness, witnesses
-from env_builder.runtime.canonical import canonical, digest
+from env_builder.rewards.witness import Witness, rubric_id, witnesses
+from env_builder.runtime.canonical import canonical
 from env_builder.runtime.words import Fact
 from env_builder.users import solutions
 from warehouse.records import Check, Decision, Memoize, Rubric, frame, recompute
@@ -233,8 +233,8 @@ def _rubrics(
     rubrics = []
     for task_id, (service, checks) in by_task.items():
         written = canonical([check.model_dump(mode="json") for check in checks])
-        rubric_id = digest(canonical([task_id, written, steps[task_id]]))
-        rubrics.append(Rubric(rubric_id=rubric_id, task_id=task_id, service=service, checks=written, solution=steps[task_id]))
+        rubrics.append(Rubric(rubric_id=rubric_id(task_id, written, steps[task_id]), task_id=task_id, service=service,
+                              checks=written, solution=steps[task_id]))
     return rubrics
 
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.rewards.persons import PersonCheck, StatedChange, StatedCheck, evidence_on, merged, problem_of
-from env_builder.rewards.witness import Witness
-from env_builder.runtime.canonical import canonical, digest
+from env_builder.rewards.witness import Witness, rubric_id
+from env_builder.runtime.canonical import canonical
 from warehouse.records import Check, Decision, frame
 
 FIELDS = ("role", "weight", "description", "parameters")
@@ -119,7 +119,7 @@ def corrected_rows(rows: pl.DataFrame, corrections: Corrections, stated: Iterabl
         after = corrected(row["task_id"], merged(before, own, *NOBODY) if own else before, corrections)
         if after != before:
             row["checks"] = canonical([check.model_dump(mode="json") for check in after])
-            row["rubric_id"] = digest(canonical([row["task_id"], row["checks"], row["solution"]]))
+            row["rubric_id"] = rubric_id(row["task_id"], row["checks"], row["solution"])
         changed.append(row)
     return pl.DataFrame(changed, schema=rows.schema) if changed else rows
 

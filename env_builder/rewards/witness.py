@@ -260,6 +260,12 @@ def check_id(kind: str, role: str, parameters: dict[str, Any]) -> str:
     return digest(canonical([kind, role, parameters]))[:16]
 
 
+def rubric_id(task_id: str, checks: str, solution: str) -> str:
+    """Id of a rubric: of what it asks for and of its solution, whatever speaks for them. `checks`, `solution`: JSON texts."""
+    bare = [{name: value for name, value in check.items() if name != "provenance"} for check in json.loads(checks)]
+    return digest(canonical([task_id, bare, json.loads(solution)]))
+
+
 def provenance(supporting: Iterable[Witness], contrary: Iterable[Witness], bears: Bears) -> dict[str, Any]:
     """Return what speaks for and against, whatever the order of the witnesses."""
     sides = {name: sorted(who, key=lambda one: one.session_id) for name, who in (

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -43,6 +44,8 @@ BEGUN = ""
 """Stands for the documents as the log began with them, among the tools that show values and the sessions that saw them."""
 MOST_WORDS = 6
 """Words of a value that names."""
+SHORT, MOST_PIECES = 200, 65536
+"""Characters below which what stands in a row is kept with its values, and how many are."""
 _WORD = re.compile(r"[^\s,;:\"'()\[\]{}<>|=]+")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d+)?")
 _BREAK = re.compile(r"[\t\r\n,;:\"'()\[\]{}<>|=]+")
@@ -205,14 +208,24 @@ def _shape(value: str) -> str:
     return _DIGIT.sub("0", _LETTER.sub("a", value))
 
 
-def values_in(text: str) -> Iterator[str]:
-    """Yield the words of a text, and what several words in a row with a digit each make together."""
-    yield from (word.strip(".") for word in _WORD.findall(text))
-    for piece in _BREAK.split(text):
-        for has_digit, run in groupby(piece.split(" ") if " " in piece else (), key=lambda word: bool(_DIGIT.search(word))):
-            words = [word.strip(".") for word in run] if has_digit else []
-            for begin in range(len(words)):
-                yield from (" ".join(words[begin:end]) for end in range(begin + 2, min(begin + MOST_WORDS, len(words)) + 1))
+def values_in(text: str) -> set[str]:
+    """Return the words of a text, and what several words in a row with a digit each make together."""
+    pieces = {*_BREAK.split(text)}
+    return set().union(*(_in_short(piece) if len(piece) < SHORT else _in_piece(piece) for piece in pieces))
+
+
+def _in_piece(piece: str) -> frozenset[str]:
+    """Return the same of words in a row."""
+    values = {word.strip(".") for word in _WORD.findall(piece)}
+    for has_digit, run in groupby(piece.split(" ") if " " in piece else (), key=lambda word: bool(_DIGIT.search(word))):
+        words = [word.strip(".") for word in run] if has_digit else []
+        for begin in range(len(words)):
+            values.update(" ".join(words[begin:end]) for end in range(begin + 2, min(begin + MOST_WORDS, len(words)) + 1))
+    return frozenset(values)
+
+
+_in_short = lru_cache(MOST_PIECES)(_in_piece)
+"""Documents repeat them."""
 
 
 def _scalars(arguments: Any) -> list[tuple[str, str]]:

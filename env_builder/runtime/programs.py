@@ -94,17 +94,22 @@ class Ready(Program):
             if rule["rule"] in ("write", "makes") or (rule["rule"] in ("shows", "create", "changes") and rule.get("also")))
 
     @cached_property
+    def is_borne_out(self) -> bool:
+        """Is it found from enough calls for what it does not show itself? While programs are learnt nobody says so."""
+        n_calls = self.get("support", {}).get("for", 0)  # as rooms had it before they said so themselves
+        return bool(self.get("borne_out", n_calls >= FEWEST_TRANSITIONS))
+
+    @cached_property
     def transitions(self) -> tuple[Transition, ...]:
         """Return its transitions, if enough calls bear it out."""
-        if self.get("support", {}).get("for", 0) < FEWEST_TRANSITIONS:
+        if not self.is_borne_out:
             return ()
         return tuple(each for _, writing, _ in self.completing if writing is not None for each in writing.transitions)
 
     @cached_property
     def keeps_all(self) -> bool:
-        """Was it seen beside what other tools show, and left all of it as it was? While programs are learnt nobody says so."""
-        is_borne_out = self.get("support", {}).get("for", 0) >= FEWEST_TRANSITIONS
-        return is_borne_out and set(self.get("relation", {}).values()) == {"keeps"}
+        """Was it seen beside what other tools show, and left all of it as it was?"""
+        return self.is_borne_out and set(self.get("relation", {}).values()) == {"keeps"}
 
     @cached_property
     def drawing(self) -> frozenset[str]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.rewards import mine
-from env_builder.rewards.witness import ends_alike
+from env_builder.rewards.witness import ends_alike, rubric_id
 from env_builder.rooms import INSTANT, rows_of
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
@@ -248,7 +248,7 @@ def _variant(made: Made, session_id: str, rubric: Row, words: Row, task_of: Mapp
     return fields | {
         "starts_at": made.task["starts_at"], "derived_from": task_of[lent], "made_from": made.made_from,
         "opening": words["opening"], "script": words["script"], "checks": checks, "solution": rubric["solution"],
-        "rubric_id": digest(canonical([made.task["task_id"], checks, rubric["solution"]]))}
+        "rubric_id": rubric_id(made.task["task_id"], checks, rubric["solution"])}
 
 
 def _decision(subject: str, kept: bool, reason: str, detail: str) -> Decision:

@@ -150,13 +150,14 @@ def build(
         began = {session_id: history.instant(at) for session_id, at in starts.items()}
         steps = list(replay.steps(service.calls, service.documents, service.programs, first, began))
         relation = {tool: program["relation"] for tool, program in service.programs.items()}
-        also = hidden.find(steps, service.documents, shared, feeds, relation)
+        links = hidden.links_of(steps, service.documents)
+        also = hidden.find(steps, links, service.documents, shared, feeds, relation)
         for tool, kind in {(tool, one["class"]) for tool, own in also.items() for one in own}:
             if kind in relation[tool]:  # it is known which of these records it changes
                 relation[tool][kind] = "changes"
         finals = changes.find_finals(steps, feeds) if shared else {}
         service = service._replace(steps=steps, also=also, feeds=feeds, finals=finals)
-        unexplained = history.unexplained(steps, also, service.documents, relation) if shared else {}
+        unexplained = history.unexplained(steps, links, also, service.documents, relation) if shared else {}
         touched = history.touches(steps, also, service.documents, unexplained)
         for place, more in history.answer_touches(steps, relation, service.documents).items() if shared else ():
             touched[place] = [*touched.get(place, ()), *more]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from datetime import timedelta
 from functools import reduce
 from itertools import product
@@ -61,12 +61,13 @@ class Sample(NamedTuple):
 
 
 def find(
-    steps: list[LoggedStep], documents: Documents, shared: bool, feeds: dict[str, Feed],
+    steps: list[LoggedStep], links: dict[str, list[Link]], documents: Documents, shared: bool, feeds: dict[str, Feed],
     relation: Mapping[str, Mapping[str, str]]
 ) -> dict[str, list[Consequence]]:
-    """Consequences of every acting tool. `feeds`: row changes, by class; `relation`: tool -> class -> keeps or changes."""
-    keys = {step.shown[:2] for step in steps if step.shown} | {(kind, key) for kind in feeds for key in feeds[kind].versions}
-    links = links_of(steps, keys, documents)
+    """Consequences of every acting tool. `links`: of `links_of`; `feeds`: row changes, by class; `relation`: tool -> class ->
+    keeps or changes."""
+    if feeds:
+        links = links_of(steps, documents, {(kind, key) for kind in feeds for key in feeds[kind].versions})
     consequences: dict[str, list[Consequence]] = {}
     classes = tuple(sorted(documents.classes))
     texts: dict[str, list[str]] = defaultdict(list)
@@ -103,8 +104,11 @@ def _base(step: LoggedStep, documents: Documents) -> Any:
     return {} if text is None else parsed(text)
 
 
-def links_of(steps: list[LoggedStep], keys: set[tuple[str, str]], documents: Documents) -> dict[str, list[Link]]:
-    """By which expressions each acting tool names records of which class."""
+def links_of(
+    steps: list[LoggedStep], documents: Documents, fed: Set[tuple[str, str]] = frozenset()
+) -> dict[str, list[Link]]:
+    """By which expressions each acting tool names records of which class: shown ones, and those that are `fed`."""
+    keys = {step.shown[:2] for step in steps if step.shown} | fed
     kinds = sorted({kind for kind, _ in keys})
     n_links: dict[str, Counter[Link]] = defaultdict(Counter)
     acts: Counter[str] = Counter()

@@ -26,7 +26,7 @@ from env_builder.world.beginnings import Beginnings, FirstLook
 from env_builder.world.births import existing_since
 from env_builder.world.changes import Feed
 from env_builder.world.documents import Documents
-from env_builder.world.hidden import QUIET, Link, differences, links_of, named, samples_of, spoken_of
+from env_builder.world.hidden import QUIET, Link, differences, named, samples_of, spoken_of
 from env_builder.world.replay import LoggedStep
 from env_builder.world.spans import ABSENT, WHOLE, DocumentRead, Drift, Event, Touch, fields_of, from_birth, pairs, spans
 from warehouse.records import Decision
@@ -36,12 +36,12 @@ CHANGING = frozenset(("changes", "answers", "reaches"))
 
 
 def unexplained(
-    steps: list[LoggedStep], also: dict[str, list[Consequence]], documents: Documents, relation: Mapping[str, Mapping[str, str]]
+    steps: list[LoggedStep], links: dict[str, list[Link]], also: dict[str, list[Consequence]], documents: Documents,
+    relation: Mapping[str, Mapping[str, str]],
 ) -> dict[tuple[str, Link], frozenset[str]]:
     """(tool, link) -> fields of the records so named that its acts were seen to change in an unknown way; in a shared world."""
-    keys = {step.shown[:2] for step in steps if step.shown}
     tools_by_link: dict[tuple[str, Link], frozenset[str]] = {}
-    for (tool, link), samples in samples_of(steps, links_of(steps, keys, documents), True, documents, relation).items():
+    for (tool, link), samples in samples_of(steps, links, True, documents, relation).items():
         if tool == QUIET:
             continue
         is_explained = any(one["class"] == link[0] for one in also.get(tool, ()))

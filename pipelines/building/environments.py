@@ -62,12 +62,11 @@ def environments(store: Store, settings: Settings) -> Counts:
     decisions = dict[str, pl.DataFrame]()
     for done, service in enumerate(partitions.stale):
         progress.tell(STAGE, done, len(partitions.stale), service)
-        kept = store.read("select audit_id, audited from raw.audits where service = $service and code = $code",
-                          service=service, code=code)
+        kept = dict(store.read("select audit_id, audited from raw.audits where service = $service and code = $code",
+                               service=service, code=code).iter_rows())
         with memoized(store, f"{STAGE} {service}", code) as memoize:
-            row, decisions[service], audited = _of_service(
-                store, service, names[service], settings, memoize, dict(kept.iter_rows()))
-        _replace_audits(store, service, code, audited)
+            row, decisions[service], audited = _of_service(store, service, names[service], settings, memoize, kept)
+        _replace_audits(store, service, code, kept, audited)
         rows += [row] if row else []
     store.change("delete from raw.cache where list_contains($stages, stage)", None,
                  stages=[f"{STAGE} {service}" for service in partitions.gone if service not in names])
@@ -111,10 +110,13 @@ def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Part
     return partitions.with_stale(filter(lacks, partitions.standing))
 
 
-def _replace_audits(store: Store, service: str, code: str, audited: Mapping[str, str]) -> None:
-    """Keep the audits of a service in the place of its former ones, some at a time: their texts are long."""
-    store.change("delete from raw.audits where service = $service", None, service=service)
-    rows = [(service, key, code, audited[key]) for key in sorted(audited)]
+def _replace_audits(store: Store, service: str, code: str, kept: Mapping[str, str], audited: Mapping[str, str]) -> None:
+    """Keep the audits of a service in the place of its former ones, new ones some at a time: their texts are long."""
+    standing = [key for key, text in kept.items() if audited.get(key) == text]
+    store.change(
+        "delete from raw.audits where service = $service and (code != $code or audit_id not in (from incoming))",
+        pl.DataFrame({"audit_id": standing}, schema={"audit_id": pl.String()}), service=service, code=code)
+    rows = [(service, key, code, audited[key]) for key in sorted({*audited} - {*standing})]
     for start in range(0, len(rows), _AUDITS_AT_ONCE):
         some = rows[start:start + _AUDITS_AT_ONCE]
         store.append("raw.audits", pl.DataFrame(some, ["service", "audit_id", "code", "audited"], orient="row"))
@@ -168,7 +170,7 @@ def _of_service(
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     memory.release()   # what the bundle was made of
     bundle.write(draft, room, rewards, _no_image("it is not published yet"))
-    in_files = rooms.Rows([], [], [])   # what the environment holds is in its files: it leaves the memory
+    in_files = rooms.Rows([], [], [], whole.rows.support)   # what the environment holds is in its files: it leaves the memory
     whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
     memory.release()
     audit = settings.configured.audit
@@ -192,7 +194,7 @@ def _of_service(
     move(rewards, settings.rewards / name)
     precision = precision_of(store, verification.task_ids, estimates, service)
     bundle.note(
-        place if stands else room, precision=precision and precision._asdict(),
+        place if stands else room, precision=precision and precision._asdict(), support=dict(published.rows.support),
         image={"base": made.base, "image_id": made.image_id} if made.image_id else _no_image(made.skip_reason or ""))
     if not stands:
         move(room, place)
@@ -237,7 +239,9 @@ def _write_unverified(
     rest = whole._replace(tasks=tasks, scripts=users.scripts(tasks, turns, memoize), rubrics=whole.rubrics.clear(),
                           sessions=whole.sessions.clear())
     content_digest = bundle.copy_room(rest, room, draft, _no_image("its tasks are unverified"))
-    if not bundle.stands(place, content_digest):
+    if bundle.stands(place, content_digest):
+        bundle.note(place, support=dict(rest.rows.support))
+    else:
         move(draft, place)
 
 

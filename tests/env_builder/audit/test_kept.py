@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+import zlib
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from env_builder import verify as verification
+from env_builder.audit import Depth
 from env_builder.runtime.canonical import canonical
 from env_builder.verify import Verified, verify
 
@@ -94,6 +97,46 @@ def test_what_a_room_answers_otherwise_is_played_again(
     changed(published[0] / file, otherwise)
     again, anew = verify(*published, kept=first.audits), verify(*published, kept={})
     assert alike(again, anew)
+
+
+def asked_by_task(room: Path, rewards: Path) -> dict[str, set[str]]:
+    """Return the tools whose programs the plays of each task ask."""
+    environment, side = verification._load(room, rewards)
+    return {task.task_id: {details[0] for kind, *details in json.loads(zlib.decompress(b64decode(text)))["asked"]["questions"]
+                           if kind == "program"}
+            for task in environment.tasks
+            for _, text in verification._audited(environment, side, [task.task_id], Depth()).values()}
+
+
+def test_a_program_is_played_again_where_it_was_asked(
+        published: tuple[Path, Path], first: Verified, played: list[str]) -> None:
+    asked = asked_by_task(*published)
+    programs = (published[0] / "behaviour.jsonl").read_text("utf-8")
+    shares = []
+    for tool in sorted({tool for tools in asked.values() for tool in tools}):
+        def noted(_: int, row: dict[str, Any], tool: str = tool) -> dict[str, Any]:
+            return row | ({"remark": "as it was"} if row["tool"] == tool else {})
+
+        changed(published[0] / "behaviour.jsonl", noted)
+        played.clear()
+        again = verify(*published, kept=first.audits)
+        assert sorted(played) == sorted(name for name, tools in asked.items() if tool in tools), tool
+        assert again.decisions.equals(first.decisions) and again.plays.equals(first.plays)
+        shares.append(len(played) / len(asked))
+        (published[0] / "behaviour.jsonl").write_text(programs, "utf-8")
+    assert 0 < min(shares) < 1, "not every task asks every tool"
+
+
+def test_more_calls_that_bear_a_program_out_count_where_there_were_too_few(
+        published: tuple[Path, Path], first: Verified) -> None:
+    rows = [json.loads(line) for line in (published[0] / "behaviour.jsonl").read_text("utf-8").splitlines()]
+    few = next(row["tool"] for row in rows if "borne_out" not in row)
+
+    def more(_: int, row: dict[str, Any]) -> dict[str, Any]:
+        return row | ({"borne_out": True} if row["tool"] == few else {})
+
+    changed(published[0] / "behaviour.jsonl", more)
+    assert alike(verify(*published, kept=first.audits), verify(*published, kept={}))
 
 
 def test_a_thing_that_nobody_looks_at_leaves_audits(

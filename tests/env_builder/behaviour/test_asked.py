@@ -45,7 +45,7 @@ def test_a_right_program_is_taken_and_says_who_wrote_it(built: Rebuilt) -> None:
     assert row["fidelity"] == 1.0 and row["abstains"] == 0.0
     assert decisions.select("subject", "kept", "reason").rows() == [("main/fare", True, "program_written")]
     rows = rows_of("main", built.facts, built.recorded, found)
-    assert next(row for row in rows.programs if row["tool"] == "fare")["support"]["written_by"] == "small"
+    assert rows.support["fare"]["written_by"] == "small"
     room = EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
     new = {"box": "B-103", "zone": 77}
     assert room.call("fare", new) == (answer("fare", new), False, "induced")

@@ -131,7 +131,7 @@ def _rebuilt(counting: bool) -> EpisodeState:
             "n_messages": 0, "n_calls": len(asked), "identity": None, "format": "test"})
     built = world.build(frame(Session, sessions), frame(Turn, turns), empty(Tool), {"main": "shared"})
     rows = rows_of("main", built.facts, built.recorded, behaviour.induce(built, empty(Tool)))
-    known = {row["tool"]: row["support"] for row in rows.programs if "volatile" in row["rules"][-1]}
+    known = {row["tool"]: rows.support[row["tool"]] for row in rows.programs if "volatile" in row["rules"][-1]}
     assert {tool: says["held_out_exact"] for tool, says in known.items()} == {"note": 1.0, "open_ticket": 1.0}
     at += timedelta(days=1)
     return EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs},
