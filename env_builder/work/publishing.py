@@ -28,6 +28,8 @@ PAID = 0.5
 GOOD_FROM = 0.5
 """Probability of success from which a piece of work may be an example."""
 LEAST_APPS = 2
+OBJECTIONS = ("not_as_asked", "not_as_usual", "choice_untold")
+"""Reasons why work did something else than it was asked."""
 
 
 class VerifiedWork(NamedTuple):
@@ -97,9 +99,8 @@ class WorkRoom:
         asked_values, usual = AskedValues(slots), UsualSlots(zip(slots, words, strict=True))
         objections: dict[str, tuple[str, str]] = {}
         for (task, _), filled, own_words in zip(tasks, slots, words, strict=True):
-            for reason, wrong in (("not_as_asked", asked_values.not_asked(filled)),
-                                  ("not_as_usual", usual.unusual(filled, own_words)),
-                                  ("choice_untold", usual.untold(filled, own_words))):
+            for reason, wrong in zip(OBJECTIONS, (asked_values.not_asked(filled), usual.unusual(filled, own_words),
+                                                  usual.untold(filled, own_words)), strict=True):
                 if wrong:
                     objections.setdefault(task.item_id, (reason, f"{' '.join(wrong[0].name)}: {wrong[0].value}"))
         for task, replayed in tasks:
