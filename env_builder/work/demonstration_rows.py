@@ -3,7 +3,7 @@
 In: demonstrations with where their replays end differently, the stretches of each piece of work with what was asked, its split.
 Out: `WorkTrajectory`s; a `DatasetSource` (a trajectory is an episode: what was asked as the user's words, then its calls); and
 rows of provenance: the events behind each step, and what could not be said in calls. A person's calls are one trajectory for
-each stretch (`stretches`): what is asked anew begins another one. Without a task of its own, a person's first one begins with
+each stretch (`stretches`): a new request begins another one. Without a task of its own, a person's first one begins with
 what others had written to the person before; later ones have no opening and are no episode.
 The reward is 1 of a published task whose item's replay reaches the end on record; another item that reaches it has its
 probability of success. Others have no label, and `sft` leaves them out.
@@ -86,25 +86,25 @@ def asked_stretches(items: Iterable[WorkItem], events: Sequence[WorkEvent], worl
     for place, event in enumerate(events):
         places[event.ref].append(place)
     openings = {each.task.task_id: each.task.opening for each in find_tasks(items, events, world, habits) if each.task}
-    found: dict[str, list[AskedStretch]] = {}
+    by_item: dict[str, list[AskedStretch]] = {}
     for item in items:
         acts = [event for place in sorted({place for ref in item.refs for place in places[ref]})
                 if not habits.is_beside(event := events[place])]
-        found[item.item_id] = []
+        by_item[item.item_id] = []
         for person, start, end in sorted(stretches(acts, habits), key=lambda span: span[1]):
             own, _ = acts_between(acts, person, acts[start].at, acts[end].at, habits)
             name = f"{item.item_id}@{acts[start].ref}"
-            found[item.item_id].append(AskedStretch(name, person, frozenset(act.ref for act in own), openings.get(name, "")))
-    return found
+            by_item[item.item_id].append(AskedStretch(name, person, frozenset(act.ref for act in own), openings.get(name, "")))
+    return by_item
 
 
 def trajectories(paths: Iterable[tuple[Demonstration, Sequence[str]]],
-                 asked: Mapping[str, Sequence[AskedStretch]] = MappingProxyType({})) -> Iterator[WorkTrajectory]:
-    """Yield the trajectories of each person of each demonstration. `asked`: item -> its stretches."""
+                 requests: Mapping[str, Sequence[AskedStretch]] = MappingProxyType({})) -> Iterator[WorkTrajectory]:
+    """Yield the trajectories of each person of each demonstration. `requests`: item -> its stretches."""
     for demonstration, differences in paths:
         missed = {act.person: f"{act.entity_class}: {act.reason}" for act in reversed(demonstration.missed)}
         for person in demonstration.people:
-            own = [each for each in asked.get(demonstration.item_id, ()) if each.person == person]
+            own = [each for each in requests.get(demonstration.item_id, ()) if each.person == person]
             parts = _parts([step for step in demonstration.steps if step.person == person], own)
             for part, steps in sorted(parts.items()):
                 goal = own[part].opening if own else ""

@@ -56,9 +56,9 @@ def demonstrations(store: Store, settings: Settings) -> Counts:
         company = stored_company(store)
         content = company_content(company.versions, company.calls, company.accounts, company.identities)
         objected = dict(store.read(_OBJECTED, reasons=list(OBJECTIONS)).iter_rows())
-        found, reasons = found_trajectories(company, content, items, objected)
+        made, reasons = found_trajectories(company, content, items, objected)
         by_id = {item.item_id: item for item in items}
-        for each in found:
+        for each in made:
             item = by_id[each.item_id]
             rows += _rows(each._replace(kind=item.kind, success=item.success, split=sides[item.item_id]))
         decisions = [Decision(stage=STAGE, subject=key, kept=reason == KEPT, reason=reason,
@@ -73,10 +73,10 @@ def found_trajectories(company: StoredCompany, content: CompanyContent, items: S
                        ) -> tuple[list[WorkTrajectory], dict[str, str]]:
     """Return the trajectories of pieces of work, and what became of each item. `objected`: stretch -> why it is no example."""
     apps, events = record_kinds(), find_events(company.versions, company.accounts)
-    asked = asked_stretches(items, events, company.world, WorkHabits(events, apps, company.accounts))
+    requests = asked_stretches(items, events, company.world, WorkHabits(events, apps, company.accounts))
     reasons: dict[str, str] = {}
     for item in items:
-        wrong = next((objected[each.name] for each in asked[item.item_id] if each.name in objected), "")
+        wrong = next((objected[each.name] for each in requests[item.item_id] if each.name in objected), "")
         if wrong or (item.success is not None and item.success < GOOD_FROM):
             reasons[item.item_id] = wrong or "not_known_good"
     tried = [item for item in items if item.item_id not in reasons]
@@ -85,13 +85,13 @@ def found_trajectories(company: StoredCompany, content: CompanyContent, items: S
     for done, path in enumerate(find_demonstrations(content, events, tried, kinds)):
         progress.tell(STAGE, done, len(tried), path[0].item_id)
         paths.append(path)
-    found = list(trajectories(paths, asked))
-    with_goal = {each.item_id for each in found if each.goal}
+    made = list(trajectories(paths, requests))
+    with_goal = {each.item_id for each in made if each.goal}
     for demonstration, differences in paths:
         reasons[demonstration.item_id] = (
             "no_tool_does_it" if demonstration.missed else "end_differs" if differences
             else KEPT if demonstration.item_id in with_goal else "no_opening")
-    return found, {item.item_id: reasons.get(item.item_id, "nobody_listed") for item in items}
+    return made, {item.item_id: reasons.get(item.item_id, "nobody_listed") for item in items}
 
 
 def work_sources(store: Store, settings: Settings) -> Iterator[DatasetSource]:
