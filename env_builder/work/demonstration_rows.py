@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.company.calls import AgentPrompt
 from env_builder.exports import DatasetSource
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.company import CompanyWorld
@@ -78,14 +79,15 @@ class WorkTrajectory(NamedTuple):
         return f"{self.item_id} {self.person}" + (f" {self.part}" if self.part else "")
 
 
-def asked_stretches(items: Iterable[WorkItem], events: Sequence[WorkEvent], world: CompanyWorld, habits: WorkHabits
-                    ) -> dict[str, list[AskedStretch]]:
+def asked_stretches(items: Iterable[WorkItem], events: Sequence[WorkEvent], world: CompanyWorld, habits: WorkHabits,
+                    prompts: Sequence[AgentPrompt] = ()) -> dict[str, list[AskedStretch]]:
     """Return the stretches of each item, by the time of their first acts."""
     items = list(items)
     places = defaultdict[str, list[int]](list)
     for place, event in enumerate(events):
         places[event.ref].append(place)
-    openings = {each.task.task_id: each.task.opening for each in find_tasks(items, events, world, habits) if each.task}
+    candidates = find_tasks(items, events, world, habits, prompts)
+    openings = {each.task.task_id: each.task.opening for each in candidates if each.task}
     by_item: dict[str, list[AskedStretch]] = {}
     for item in items:
         acts = [event for place in sorted({place for ref in item.refs for place in places[ref]})

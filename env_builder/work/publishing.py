@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from env_builder.company.calls import AgentPrompt
 from env_builder.runtime.company import CompanyState, CompanyWorld
 from env_builder.runtime.company.parts import words_of
 from env_builder.runtime.grading import grade
@@ -65,8 +66,9 @@ class WorkRoom:
     """A company, as its work is made into tasks."""
 
     def __init__(self, world: CompanyWorld, events: Sequence[WorkEvent], apps: Mapping[str, Sequence[RecordKind]],
-                 accounts: Mapping[str, Mapping[str, str]]) -> None:
-        self.world, self.events = world, events
+                 accounts: Mapping[str, Mapping[str, str]], prompts: Sequence[AgentPrompt] = ()) -> None:
+        """`prompts`: what people told their agents."""
+        self.world, self.events, self.prompts = world, events, prompts
         self.habits = WorkHabits(events, apps, accounts)
         self._seldom = SeldomWords(events)
         self._order = {event.ref: place for place, event in enumerate(events)}
@@ -89,13 +91,13 @@ class WorkRoom:
             else:
                 published.decisions.append(WorkDecision(item.item_id, "", "not_known_good", f"{item.success:.2f}"))
         tasks = []
-        for candidate in find_tasks(judged, self.events, self.world, self.habits):
+        for candidate in find_tasks(judged, self.events, self.world, self.habits, self.prompts):
             if candidate.task is None:
                 published.decisions.append(WorkDecision(candidate.item_id, "", candidate.reason))
             else:
                 tasks.append((candidate.task, replay(candidate.task.acts, self.world.at(candidate.task.starts_at))))
         slots = [filled_slots(task, replayed, self.habits) for task, replayed in tasks]
-        words = [frozenset(words_of(task.opening)) for task, _ in tasks]
+        words = [frozenset(words_of(list(task.request.texts))) for task, _ in tasks]
         asked_values, usual = AskedValues(slots), UsualSlots(zip(slots, words, strict=True))
         objections: dict[str, tuple[str, str]] = {}
         for (task, _), filled, own_words in zip(tasks, slots, words, strict=True):

@@ -30,7 +30,7 @@ def tasks_of_work(store: Store, company: StoredCompany, content: CompanyContent,
     if not items:
         return [], []
     kinds, events = record_kinds(), find_events(company.versions, company.accounts)
-    room = WorkRoom(company.world, events, kinds, company.accounts)
+    room = WorkRoom(company.world, events, kinds, company.accounts, company.prompts)
     published = room.publish(items)
     finder = DemonstrationFinder(content, events, [kind for each in kinds.values() for kind in each])
     solved = list(solved_tasks(room, finder, published.verified, sides))

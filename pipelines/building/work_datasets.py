@@ -73,7 +73,8 @@ def found_trajectories(company: StoredCompany, content: CompanyContent, items: S
                        ) -> tuple[list[WorkTrajectory], dict[str, str]]:
     """Return the trajectories of pieces of work, and what became of each item. `objected`: stretch -> why it is no example."""
     apps, events = record_kinds(), find_events(company.versions, company.accounts)
-    requests = asked_stretches(items, events, company.world, WorkHabits(events, apps, company.accounts))
+    requests = asked_stretches(items, events, company.world, WorkHabits(events, apps, company.accounts),
+                               company.prompts)
     reasons: dict[str, str] = {}
     for item in items:
         wrong = next((objected[each.name] for each in requests[item.item_id] if each.name in objected), "")
