@@ -1,8 +1,8 @@
 """Tasks of a company's work that hold: made, graded by their own records, attacked.
 
 In: a company's world and acts, its pieces of work. Out: `VerifiedWork` for each task that holds, and a reason for each other.
-A task holds if its own recorded changes get the reward, none of ten attacks does, its gates look at two apps at least, and it
-did what it was asked. Sees: records alone. Does not see: whether the tools of an environment can do each act.
+A task holds if its own recorded changes get the reward, none of eleven attacks does, its gates look at two apps at least, and
+it did what it was asked. Sees: records alone. Does not see: whether the tools of an environment can do each act.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from env_builder.runtime.grading import grade
 from env_builder.runtime.rubrics import ParsedRubric
 from env_builder.work.asked import AskedValues, UsualSlots, filled_slots
 from env_builder.work.attacks import AttackField, attacks_on
+from env_builder.work.honeypots import Honeypots
 from env_builder.work.intended import IntendedValues, SeldomWords
 from env_builder.work.replaying import ReplayedActs, replay
 from env_builder.work.rubrics import RubricWriter, grades_over
@@ -72,6 +73,7 @@ class WorkRoom:
         self.habits = WorkHabits(events, apps, accounts)
         self._seldom = SeldomWords(events)
         self._order = {event.ref: place for place, event in enumerate(events)}
+        self._pots = Honeypots(events, self.habits)
         self._ids: dict[str, int] = {}
         for (_, key), born in world.births.items():
             self._ids[key] = min(born, self._ids.get(key, born))
@@ -79,13 +81,14 @@ class WorkRoom:
     def rubric_of(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState) -> dict[str, Any]:
         """Return the rubric of a task."""
         intended = IntendedValues(task, replayed, state, self.habits, self._seldom, self._ids)
-        return RubricWriter(task, replayed, state, self.habits, intended).document()
+        return RubricWriter(task, replayed, state, self.habits, intended).document(self._pots.of(task, state))
 
     def publish(self, items: Iterable[WorkItem]) -> WorkPublished:
         """Return the tasks of pieces of work that hold, and why others do not."""
         published = WorkPublished([], [], Counter(), Counter())
         judged = []
         for item in items:
+            self._pots.belongs(item.item_id, item.refs)
             if item.reason or item.success is None or item.success >= GOOD_FROM:
                 judged.append(item)
             else:
@@ -140,7 +143,7 @@ class WorkRoom:
     def _attacks(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState, rubric: ParsedRubric
                  ) -> Iterator[tuple[str, bool]]:
         """Yield the name of each attack, and whether it gets the reward; one that ends as the work does is none."""
-        for attack in attacks_on(AttackField(task, state, self.habits)):
+        for attack in attacks_on(AttackField(task, state, self.habits, self._pots.of(task, state))):
             tried = replay(attack.acts, state)
             if tried.changed() != replayed.changed():
                 yield attack.name, is_paid(rubric, tried)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SELDOM = 0.02
 """Share of all acts that may have a word, outside a piece of work, which tells that work from others."""
-_FEW = 4
+FEW = 4
 """Acts that may have such a word in any company, however small."""
 _AFTER = 1_000_000
 """Microseconds by which the act on record of an agent's last call may come after its session: exports round to seconds."""
@@ -58,7 +58,7 @@ class WorkRequests:
         received = list(self._received(before, person))
         if not received:
             return "not_asked"
-        done = {word for act in own for word in _words_in(act)}
+        done = {word for act in own for word in words_in(act)}
         inside = Counter(word for each in (*before, *own) for word in {*_words_of_texts(each)})
         act = next((act for act in received if any(word in done and self._tells(word, inside[word])
                                                    for word in _words_of_texts(act))), None)
@@ -88,7 +88,7 @@ class WorkRequests:
 
     def _tells(self, word: str, n_inside: int) -> bool:
         """Return whether a word seldom occurs outside this work. `n_inside`: acts of the work with the word."""
-        return len(word) > 1 and self._counts[word] - n_inside <= max(_FEW, SELDOM * self._n_acts)
+        return len(word) > 1 and self._counts[word] - n_inside <= max(FEW, SELDOM * self._n_acts)
 
     def _prompt(self, since: int, own: Sequence[WorkEvent], person: str) -> AgentPrompt | None:
         """Return what the person told the one session that spans the acts."""
@@ -102,7 +102,7 @@ def _words_of_texts(act: WorkEvent) -> Iterator[str]:
     return (word for text in act.texts for word in words_of(text))
 
 
-def _words_in(act: WorkEvent) -> Iterator[str]:
+def words_in(act: WorkEvent) -> Iterator[str]:
     """Yield the words of what an act wrote or set, and of the record that it was done to."""
     yield from _words_of_texts(act)
     yield from words_of(act.record[1])
