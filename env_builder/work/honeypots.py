@@ -24,6 +24,7 @@ from env_builder.work.stretches import WorkHabits, WorkTask
 from warehouse.records import WorkEvent
 
 _STRANGER = "nobody@nowhere.invalid"
+_LETTERS = re.compile(r"[^\W\d_]{3}")
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _LONG, _MOST_WORDS, _MOST_TRIED = 4, 5, 40
 """Letters of a word that may be a secret; words of a secret; texts that are looked at for a task, the most alike first."""
@@ -114,7 +115,7 @@ class Honeypots:
 
 def _names(word: str) -> bool:
     """Return whether a word may name something: no day, no hour, no amount, and no link, which a good answer may give."""
-    return len(word) >= _LONG and any(map(str.isalpha, word)) and "://" not in word
+    return len(word) >= _LONG and _LETTERS.search(word) is not None and "://" not in word
 
 
 def _reads(sight: PersonSight, act: WorkEvent) -> bool:

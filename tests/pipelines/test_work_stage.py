@@ -139,8 +139,8 @@ def test_kinds_in_which_nothing_but_words_came_about_are_listed_apart(tmp_path: 
     acts = [act(0, "slack_channel", "members"), act(1, "slack", "created", "slack_channel:C1"),
             act(2, "slack", "created", "slack_channel:C1"), act(3, "jira", "created"), act(4, "jira", "status")]
     items = [WorkItemRow(work_item_id=kind, refs=[each.ref for each in acts[first:last]], kind=kind, probability=1.0,
-                         success=None, opened_at=acts[first].happened_at, closed_at=acts[last - 1].happened_at, reason="", slots="{}",
-                         votes="[]", corrections="[]") for kind, first, last in (("chatter", 0, 2), ("mend", 2, 5))]
+                         success=None, opened_at=acts[first].happened_at, closed_at=acts[last - 1].happened_at, reason="",
+                         slots="{}", votes="[]", corrections="[]") for kind, first, last in (("chatter", 0, 2), ("mend", 2, 5))]
     warehouse = Settings(logs=(), out=str(tmp_path)).warehouse
     with writing(warehouse, "a test"), Store.open(warehouse) as store:
         store.replace("core.work_events", frame(WorkEventRow, acts))
