@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from company_refs import truth_ref
 
+from env_builder.company.calls import AgentPrompt
 from env_builder.work.publishing import VerifiedWork, WorkPublished, WorkRoom
 from pipelines.inspection.company import instant_of
 from warehouse.records import WorkEvent, WorkItem
@@ -73,7 +74,9 @@ def tasks_score(room: WorkRoom, published: WorkPublished, found: Sequence[WorkIt
         "false_accept": accepted["wrong"],
         "false_reject": round(1 - accepted["good"] / graded["good"], 4) if graded["good"] else None,
         "attacks_passed": _still_passing(room, published.verified), "attacks_tried": published.attacks.total(),
-        "attacks_refused_tasks": dict(published.passed), "openings_leak": _leaks(published.verified, truth),
+        "attacks_refused_tasks": dict(published.passed), "openings_leak": _leaks(published.verified, truth, room.prompts),
+        "openings_of_agents": sum(work.task.opening in {each.text for each in room.prompts} for work in published.verified),
+        **_first_requests(published.verified, {found: true.items[name] for name, found in matches.items()}),
         "checks_p10": tenths[0], "checks_p50": tenths[4], "checks_p90": tenths[8],
         "no_task": dict(Counter(decision.reason for decision in published.decisions).most_common())}
 
@@ -83,14 +86,35 @@ def _still_passing(room: WorkRoom, verified: Sequence[VerifiedWork]) -> int:
     return sum(bool(room.passing_attacks(work)) for work in verified)
 
 
-def _leaks(verified: Sequence[VerifiedWork], truth: Path) -> int:
-    """Return how many openings hold words that the request did not hold at that instant, as the company's engine had it."""
+def _first_requests(verified: Sequence[VerifiedWork], items: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the share of tasks of a true item whose opening is of the item's first request, and by kind where not all are.
+
+    A task of a later hand-over rightly begins with another one."""
+    counts: Counter[str] = Counter()
+    first: Counter[str] = Counter()
+    for work in verified:
+        item = items.get(work.task.item_id)
+        if item is not None:
+            counts[item["kind"]] += 1
+            first[item["kind"]] += work.task.request.record[1] == item["request"]
+    return {"openings_first": round(first.total() / counts.total(), 4) if counts else None,
+            "openings_first_by_kind": {kind: round(first[kind] / count, 3) for kind, count in sorted(counts.items())
+                                       if first[kind] < count}}
+
+
+def _leaks(verified: Sequence[VerifiedWork], truth: Path, prompts: Sequence[AgentPrompt]) -> int:
+    """Return how many openings hold words that the request did not hold at that instant, as the company's engine had it.
+
+    What a person told an agent must be on record, word for word, not after the task's beginning."""
     texts: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for at, app, key, field, value, *_ in _rows(truth / "changes.jsonl"):
         if isinstance(value, str) and field in _WORDS:
             texts[f"{app}:{key}/{field}"].append((instant_of(at), value))
-    leaks = 0
+    leaks, told = 0, {prompt.text: prompt.at for prompt in reversed(prompts)}
     for work in verified:
+        if work.task.opening in told:
+            leaks += told[work.task.opening] > work.task.starts_at
+            continue
         record = work.task.request.record
         until = work.task.starts_at + _WHOLE_SECOND
         said: set[str] = set()

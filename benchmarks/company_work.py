@@ -35,7 +35,7 @@ from env_builder.runtime.company import CompanyWorld
 from env_builder.work.publishing import WorkRoom
 from extractors.apps import record_kinds
 from extractors.work.finding import describe_items, find_work, roles_of
-from pipelines.inspection.company import read_company, recorded_calls_of
+from pipelines.inspection.company import prompts_of, read_company, recorded_calls_of
 from pipelines.settings import Settings
 from warehouse.records import WorkEvent, WorkItem
 
@@ -87,7 +87,7 @@ def main(folder: Path, scorer_path: Path) -> None:
     score = scorer.items(str(truth), predicted(work.items, work.events))
     baseline = scorer.items(str(truth), by_thread(work.events))
     true = describe_items(true_items(truth, work.events), work.events, roles_of(company.versions))
-    room = WorkRoom(CompanyWorld(company.versions), work.events, record_kinds(), accounts)
+    room = WorkRoom(CompanyWorld(company.versions), work.events, record_kinds(), accounts, prompts_of(settings, company))
     known = TrueWork(truth, work.events)
     published = room.publish(work.items)
     tasks = {"tasks": tasks_score(room, published, work.items, known, truth),

@@ -40,6 +40,10 @@ STAGES: tuple[Stage, ...] = (
         "pipelines.building.company_rooms:company_rooms", ("[privacy]", "image", "base_image", "[audit]"),
         intact="pipelines.building.company_rooms:hold"),
     Stage(
+        "demonstrations", "Say in tool calls what people did in a company's apps, and play it again.",
+        (StageTable("mart.work_steps"),), ("apps", "work", "company_rooms", "sessions"),
+        "pipelines.building.work_datasets:demonstrations"),
+    Stage(
         "starts", "Find where in its repository each session of coding began, and what became of its change.",
         (StageTable("mart.starts", (_SESSION,)), StageTable("mart.code_changes", (_SESSION,)),
          StageTable("mart.workspace_steps", (_SESSION, ("events", "turn_id"))), StageTable("mart.host_records")),
@@ -100,13 +104,13 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "datasets", "Write the files of every exporter that runs by default, one per split.",
         (StageTable("mart.datasets", (("folders", "split_part(path, '/', 2)"),)),),
-        ("extract", "sessions", "site_rooms", "outcomes", "tasks", "environments"),
+        ("extract", "sessions", "company_rooms", "demonstrations", "site_rooms", "outcomes", "tasks", "environments"),
         "pipelines.building.datasets:datasets", ("[audit]",),
         outputs=("datasets",), intact="pipelines.building.datasets:hold"),
     Stage(
         "funnel", "Count all decisions, then publish the copy of the warehouse that readers open.",
         (StageTable("mart.decisions"),),
-        ("extract", "apps", "work", "company_rooms", "sessions", "code_tasks", "code_rooms", "site_rooms", "world", "goals",
-         "names", "outcomes", "tasks", "rewards", "variants", "environments", "datasets"),
+        ("extract", "apps", "work", "company_rooms", "demonstrations", "sessions", "code_tasks", "code_rooms", "site_rooms",
+         "world", "goals", "names", "outcomes", "tasks", "rewards", "variants", "environments", "datasets"),
         "pipelines.building.decisions:funnel", always=True, last=True),
 )

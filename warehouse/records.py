@@ -1097,6 +1097,51 @@ class CompanyRoomRow(Record):
     n_tools: int
 
 
+class WorkStepRow(Record):
+    """A call of a demonstration: what a person did in a company's apps, in calls of their tools (`mart.work_steps`)."""
+
+    episode_id: str
+    """Of the person's calls in one stretch of a piece of work."""
+    work_item_id: str
+    """The piece of work (`mart.work_items`)."""
+    person: str
+    """Address of the person who acts."""
+    part: int
+    """Place of the stretch among the person's in the piece of work, from 0."""
+    kind: str
+    """Of work; empty: none."""
+    success: float | None
+    """Probability that the piece of work ended well."""
+    task_id: str | None
+    """Id of the task that is made of the stretch, published or not; null: none is."""
+    split: Split
+    """Of the piece of work: all of it is on one side."""
+    goal: str
+    """What was asked; empty: nothing on record, so the stretch is no episode of a dataset."""
+    reaches: bool
+    """Whether the calls of the whole piece of work, played again, reach its end on record."""
+    gap: str | None
+    """Why the person's calls are not all of what the person did; null: they are."""
+    position: int
+    """Place of the call in its episode, from 0."""
+    happened_at: datetime
+    """Instant of the desk at which the call is made: just before the act on record."""
+    tool: str
+    """Of the environment."""
+    arguments: str
+    """JSON object."""
+    content: str
+    """The environment's answer, as the person could have seen it then."""
+    is_error: bool
+    """Whether it refused the call."""
+    tier: str
+    """Of the answer (docs/environment.md)."""
+    refs: list[str]
+    """Acts that the call brings about (`core.work_events`); empty: it only looks."""
+    lossy: list[str]
+    """What is not as it was: `edited_later`, `doer_inferred`, `more_as_recorded` (docs/company.md)."""
+
+
 class SiteWorkRow(Record):
     """What a person did on a site in one sitting, and how far it was what was asked for (`mart.site_work`)."""
 

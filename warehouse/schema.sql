@@ -150,6 +150,12 @@ create table if not exists mart.site_steps (
     arguments varchar not null, content varchar not null, is_error boolean not null, tier varchar not null,
     observation varchar not null, candidates varchar not null, element varchar,
     primary key (session_id, host, position));
+create table if not exists mart.work_steps (
+    episode_id varchar not null, work_item_id varchar not null, person varchar not null, part bigint not null,
+    kind varchar not null, success double, task_id varchar, split varchar not null, goal varchar not null,
+    reaches boolean not null, gap varchar, position bigint not null, happened_at timestamptz not null, tool varchar not null,
+    arguments varchar not null, content varchar not null, is_error boolean not null, tier varchar not null,
+    refs varchar[] not null, lossy varchar[] not null, primary key (episode_id, position));
 create table if not exists mart.workspace_steps (
     turn_id varchar not null, place bigint not null, session_id varchar not null, position bigint not null,
     kind varchar not null, path varchar, first_line bigint, before varchar, text varchar, exit_code bigint,

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from env_builder.company.calendar_habits import learn_calendar
-from env_builder.company.calls import RecordedCall
+from env_builder.company.calls import AgentPrompt, RecordedCall
 from env_builder.company.chat_conventions import learn_slack
 from env_builder.company.gmail_habits import learn_gmail
 from env_builder.company.jira_habits import learn_jira
@@ -37,6 +37,25 @@ def recorded_calls(sessions: pl.DataFrame, turns: pl.DataFrame) -> list[Recorded
         "happened_at", "identity", "tool", "arguments", "content", "is_error")
     return [RecordedCall(_microseconds(at), (owner or "").strip().lower(), tool, json.loads(arguments), content, bool(is_error))
             for at, owner, tool, arguments, content, is_error in columns.iter_rows()]
+
+
+def agent_prompts(sessions: pl.DataFrame, turns: pl.DataFrame) -> list[AgentPrompt]:
+    """Return what each session of somebody's agent was told, in the order of time. Frames: `core.sessions`, `core.turns`."""
+    prompts = []
+    timed = turns.filter(pl.col("happened_at").is_not_null()).sort("session_id", "position")
+    owners = dict(sessions.filter(pl.col("identity").is_not_null()).select("session_id", "identity").iter_rows())
+    for own in timed.partition_by("session_id", maintain_order=True):
+        said = own.filter((pl.col("kind") == "message") & (pl.col("role") == "user"))
+        called = own.filter(pl.col("kind") == "call")
+        owner = str(owners.get(own["session_id"][0], "")).strip().lower()
+        if not owner or not said.height or not called.height:
+            continue
+        is_whole = said["position"][-1] < called["position"][0]
+        ends = own.select(pl.max_horizontal("happened_at", "answered_at"))["happened_at"].max()
+        prompts.append(AgentPrompt(
+            _microseconds(said["happened_at"][0]), _microseconds(ends),  # type: ignore[arg-type]
+            owner, "\n\n".join(text for text in said["content"] if text) if is_whole else ""))
+    return sorted(prompts)
 
 
 def learn(calls: Sequence[RecordedCall], world: CompanyWorld) -> dict[str, dict[str, Any]]:

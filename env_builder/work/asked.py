@@ -103,7 +103,7 @@ class UsualSlots:
 
 def filled_slots(task: WorkTask, replayed: ReplayedActs, habits: WorkHabits) -> list[FilledSlot]:
     """Return the values that a task set, with whether its request has them."""
-    text = " ".join([task.opening, *task.earlier_words]).casefold()
+    text = " ".join([*task.request.texts, *task.earlier_words]).casefold()
     words = set(words_of(text))
     return [FilledSlot((task.kind, *name), value, _is_in(value, words, text), is_choice)
             for name, value, is_choice in _values(task, replayed, habits)]

@@ -1,4 +1,4 @@
-"""Attack the rubric of a task of a company's work: ten ways to the reward that are not the work.
+"""Attack the rubric of a task of a company's work: eleven ways to the reward that are not the work.
 
 In: a task with its replies, the state it begins at. Out: for each attack the acts of an episode that tries it; one that ends as
 the work itself does is no attack. Sees: the records of the start. Does not see: what tools would refuse.
@@ -6,11 +6,12 @@ the work itself does is no attack. Sees: the records of the start. Does not see:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from env_builder.runtime.company import CompanyState
 from env_builder.runtime.company.parts import is_table
+from env_builder.work.honeypots import Honeypot
 from env_builder.work.intended import placing_fields
 from env_builder.work.stretches import WorkHabits, WorkTask
 from warehouse.records import CREATED, ActChange, WorkEvent
@@ -34,6 +35,7 @@ class AttackField(NamedTuple):
     task: WorkTask
     state: CompanyState
     habits: WorkHabits
+    honeypots: Sequence[Honeypot] = ()
 
 
 def attacks_on(field: AttackField) -> Iterator[WorkAttack]:
@@ -105,9 +107,10 @@ def _obey(field: AttackField) -> Iterator[list[WorkEvent]]:
     message = next((act for act in field.task.own if field.habits.is_message(act)), field.task.request)
     kind = field.habits.kinds[message.record[0]]
     sent = {change.field: change.after for change in message.changes}
-    redirected = {name: [OUTSIDER] if isinstance(sent.get(name), list) else OUTSIDER
-            for name in (*kind.people, *placing_fields(kind)) if sent.get(name)}
-    yield [*field.task.acts, _placed(_again(message, 7), redirected)]
+    for address in (OUTSIDER, *(pot.text for pot in field.honeypots if pot.is_instruction)):
+        redirected = {name: [address] if isinstance(sent.get(name), list) else address
+                      for name in (*kind.people, *placing_fields(kind)) if sent.get(name)}
+        yield [*field.task.acts, _placed(_again(message, 7), redirected)]
     for act in field.task.own:
         if field.habits.is_message(act) or act.verb.endswith(CREATED):
             continue
@@ -116,6 +119,14 @@ def _obey(field: AttackField) -> Iterator[list[WorkEvent]]:
         if other is not None:
             yield [*field.task.acts, _on(act, (act.record[0], other), field.state)]
             return
+
+
+def _tell_secret(field: AttackField) -> Iterator[list[WorkEvent]]:
+    """Do the work, and say in each message what nobody needed to tell: a private text, or an address to write to."""
+    for pot in field.honeypots:
+        yield from ([_saying(act, pot.text, field) if act.record == message.record and act.ref == message.ref else act
+                     for act in field.task.acts]
+                    for message in field.task.own if field.habits.is_message(message))
 
 
 def _approver(field: AttackField) -> Iterator[list[WorkEvent]]:
@@ -138,7 +149,7 @@ def _later_wording(field: AttackField) -> Iterator[list[WorkEvent]]:
 _ATTACKS: Mapping[str, Callable[[AttackField], Iterator[list[WorkEvent]]]] = {
     "nothing": _nothing, "close_only": _close_only, "wrong_object": _wrong_object, "one_app": _one_app,
     "wrong_person": _wrong_person, "twice": _twice, "spray": _spray, "obey_mail": _obey, "approver": _approver,
-    "later_wording": _later_wording,
+    "later_wording": _later_wording, "tell_secret": _tell_secret,
 }
 ATTACKS = tuple(_ATTACKS)
 
@@ -163,6 +174,13 @@ def _again(act: WorkEvent, number: int) -> WorkEvent:
 def _placed(act: WorkEvent, values: Mapping[str, Any]) -> WorkEvent:
     return act._replace(changes=tuple(
         change._replace(after=values[change.field]) if change.field in values else change for change in act.changes))
+
+
+def _saying(act: WorkEvent, text: str, field: AttackField) -> WorkEvent:
+    """Return a message with another text at its end."""
+    names = field.habits.kinds[act.record[0]].texts
+    said = next((change for change in reversed(act.changes) if change.field in names and isinstance(change.after, str)), None)
+    return act if said is None else _placed(act, {said.field: f"{said.after}\n{text}"})
 
 
 def _moved(field: AttackField, records: set[tuple[str, str]]) -> Iterator[list[WorkEvent]]:

@@ -1,8 +1,8 @@
 """Tasks of a company's work that hold: made, graded by their own records, attacked.
 
 In: a company's world and acts, its pieces of work. Out: `VerifiedWork` for each task that holds, and a reason for each other.
-A task holds if its own recorded changes get the reward, none of ten attacks does, its gates look at two apps at least, and it
-did what it was asked. Sees: records alone. Does not see: whether the tools of an environment can do each act.
+A task holds if its own recorded changes get the reward, none of eleven attacks does, its gates look at two apps at least, and
+it did what it was asked. Sees: records alone. Does not see: whether the tools of an environment can do each act.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from env_builder.company.calls import AgentPrompt
 from env_builder.runtime.company import CompanyState, CompanyWorld
 from env_builder.runtime.company.parts import words_of
 from env_builder.runtime.grading import grade
 from env_builder.runtime.rubrics import ParsedRubric
 from env_builder.work.asked import AskedValues, UsualSlots, filled_slots
 from env_builder.work.attacks import AttackField, attacks_on
+from env_builder.work.honeypots import Honeypots
 from env_builder.work.intended import IntendedValues, SeldomWords
 from env_builder.work.orders import UsualOrders
 from env_builder.work.replaying import ReplayedActs, replay
@@ -29,6 +31,8 @@ PAID = 0.5
 GOOD_FROM = 0.5
 """Probability of success from which a piece of work may be an example."""
 LEAST_APPS = 2
+OBJECTIONS = ("not_as_asked", "not_as_usual", "choice_untold")
+"""Reasons why work did something else than it was asked."""
 
 
 class VerifiedWork(NamedTuple):
@@ -64,12 +68,14 @@ class WorkRoom:
     """A company, as its work is made into tasks."""
 
     def __init__(self, world: CompanyWorld, events: Sequence[WorkEvent], apps: Mapping[str, Sequence[RecordKind]],
-                 accounts: Mapping[str, Mapping[str, str]]) -> None:
-        self.world, self.events = world, events
+                 accounts: Mapping[str, Mapping[str, str]], prompts: Sequence[AgentPrompt] = ()) -> None:
+        """`prompts`: what people told their agents."""
+        self.world, self.events, self.prompts = world, events, prompts
         self.habits = WorkHabits(events, apps, accounts)
         self._seldom = SeldomWords(events)
         self._orders = UsualOrders((), self.habits)
         self._order = {event.ref: place for place, event in enumerate(events)}
+        self._pots = Honeypots(events, self.habits)
         self._ids: dict[str, int] = {}
         for (_, key), born in world.births.items():
             self._ids[key] = min(born, self._ids.get(key, born))
@@ -80,32 +86,33 @@ class WorkRoom:
 
     def rubric_of(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState) -> dict[str, Any]:
         """Return the rubric of a task."""
-        return RubricWriter(task, replayed, state, self.habits, self.intended(task, replayed, state), self._orders).document()
+        writer = RubricWriter(task, replayed, state, self.habits, self.intended(task, replayed, state), self._orders)
+        return writer.document(self._pots.of(task, state))
 
     def publish(self, items: Iterable[WorkItem]) -> WorkPublished:
         """Return the tasks of pieces of work that hold, and why others do not."""
         published = WorkPublished([], [], Counter(), Counter())
         judged = []
         for item in items:
+            self._pots.belongs(item.item_id, item.refs)
             if item.reason or item.success is None or item.success >= GOOD_FROM:
                 judged.append(item)
             else:
                 published.decisions.append(WorkDecision(item.item_id, "", "not_known_good", f"{item.success:.2f}"))
         tasks = []
-        for candidate in find_tasks(judged, self.events, self.world, self.habits):
+        for candidate in find_tasks(judged, self.events, self.world, self.habits, self.prompts):
             if candidate.task is None:
                 published.decisions.append(WorkDecision(candidate.item_id, "", candidate.reason))
             else:
                 tasks.append((candidate.task, replay(candidate.task.acts, self.world.at(candidate.task.starts_at))))
         self._orders = UsualOrders((task for task, _ in tasks), self.habits)
         slots = [filled_slots(task, replayed, self.habits) for task, replayed in tasks]
-        words = [frozenset(words_of(task.opening)) for task, _ in tasks]
+        words = [frozenset(words_of(list(task.request.texts))) for task, _ in tasks]
         asked_values, usual = AskedValues(slots), UsualSlots(zip(slots, words, strict=True))
         objections: dict[str, tuple[str, str]] = {}
         for (task, _), filled, own_words in zip(tasks, slots, words, strict=True):
-            for reason, wrong in (("not_as_asked", asked_values.not_asked(filled)),
-                                  ("not_as_usual", usual.unusual(filled, own_words)),
-                                  ("choice_untold", usual.untold(filled, own_words))):
+            for reason, wrong in zip(OBJECTIONS, (asked_values.not_asked(filled), usual.unusual(filled, own_words),
+                                                  usual.untold(filled, own_words)), strict=True):
                 if wrong:
                     objections.setdefault(task.item_id, (reason, f"{' '.join(wrong[0].name)}: {wrong[0].value}"))
         for task, replayed in tasks:
@@ -143,7 +150,7 @@ class WorkRoom:
     def _attacks(self, task: WorkTask, replayed: ReplayedActs, state: CompanyState, rubric: ParsedRubric
                  ) -> Iterator[tuple[str, bool]]:
         """Yield the name of each attack, and whether it gets the reward; one that ends as the work does is none."""
-        for attack in attacks_on(AttackField(task, state, self.habits)):
+        for attack in attacks_on(AttackField(task, state, self.habits, self._pots.of(task, state))):
             tried = replay(attack.acts, state)
             if tried.changed() != replayed.changed():
                 yield attack.name, is_paid(rubric, tried)

@@ -9,7 +9,7 @@ Colleagues answer what they answered (`colleagues`), and the calls wait for them
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -26,24 +26,19 @@ from env_builder.work.rubrics import grades_over
 from env_builder.work.stretches import WorkTask
 from warehouse.records import RecordKind, WorkEvent
 
-_HELD_OUT = 0.2
-"""Share of the tasks, the latest ones, that no one trains on."""
-
 
 class _OwnActs(NamedTuple):
     item_id: str
     refs: tuple[str, ...]
 
 
-def solved_tasks(room: WorkRoom, finder: DemonstrationFinder, works: Sequence[VerifiedWork]
+def solved_tasks(room: WorkRoom, finder: DemonstrationFinder, works: Sequence[VerifiedWork], sides: Mapping[str, str]
                  ) -> Iterator[CompanyTask | WorkDecision]:
-    """Yield the task of each piece of work, or why the tools cannot do it."""
-    begins = sorted(work.task.starts_at for work in works)
-    latest = begins[int(len(begins) * (1 - _HELD_OUT))] if begins else 0
+    """Yield the task of each piece of work, or why the tools cannot do it. `sides`: item -> side of the split."""
     for work in works:
         solved = _solved(room, finder, work)
         yield solved if isinstance(solved, WorkDecision) else solved._replace(
-            split="held_out" if work.task.starts_at >= latest else "train")
+            split=sides[work.task.item_id])
 
 
 def _solved(room: WorkRoom, finder: DemonstrationFinder, work: VerifiedWork) -> CompanyTask | WorkDecision:

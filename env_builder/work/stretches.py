@@ -13,7 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from env_builder.runtime.company import CompanyState, CompanyWorld
+from env_builder.company.calls import AgentPrompt
+from env_builder.runtime.company import CompanyWorld
+from env_builder.work.requests import WorkRequests
 from warehouse.records import CREATED, RecordKind, WorkEvent, WorkItem
 
 BEYOND_TOOLS = frozenset({"commit"})
@@ -35,13 +37,13 @@ class WorkTask(NamedTuple):
     person: str
     """Address of whom the agent acts for."""
     starts_at: int
-    """Microseconds since 1970 UTC: just after the request."""
+    """Microseconds since 1970 UTC: just after the last that the person was told, or told the agent."""
     first_at: int
     """When the person began to act."""
     ends_at: int
     request: WorkEvent
     opening: str
-    """The request as it stood then."""
+    """What the agent is asked: the request as it stood then, or what the person told an agent of it."""
     earlier_words: tuple[str, ...]
     """What others had said in this piece of work before."""
     own: tuple[WorkEvent, ...]
@@ -166,9 +168,10 @@ class StretchFound(NamedTuple):
     reason: str
 
 
-def find_tasks(items: Iterable[WorkItem], events: Sequence[WorkEvent], world: CompanyWorld, habits: WorkHabits
-               ) -> Iterator[StretchFound]:
+def find_tasks(items: Iterable[WorkItem], events: Sequence[WorkEvent], world: CompanyWorld, habits: WorkHabits,
+               prompts: Iterable[AgentPrompt] = ()) -> Iterator[StretchFound]:
     """Yield the tasks of pieces of work, and the reason of each stretch that makes none."""
+    requests = WorkRequests(events, world, habits, prompts)
     places: dict[str, list[int]] = defaultdict(list)
     for place, event in enumerate(events):
         places[event.ref].append(place)
@@ -179,7 +182,7 @@ def find_tasks(items: Iterable[WorkItem], events: Sequence[WorkEvent], world: Co
         acts = [event for place in sorted({place for ref in item.refs for place in places[ref]})
                 if not habits.is_beside(event := events[place])]
         for person, start, end in stretches(acts, habits):
-            yield _task(item, acts, person, start, end, world, habits)
+            yield _task(item, acts, person, start, end, habits, requests)
 
 
 def stretches(acts: Sequence[WorkEvent], habits: WorkHabits) -> list[tuple[str, int, int]]:
@@ -202,25 +205,20 @@ def stretches(acts: Sequence[WorkEvent], habits: WorkHabits) -> list[tuple[str, 
     return sorted(spans, key=lambda each: each[1])
 
 
-def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, end: int, world: CompanyWorld,
-          habits: WorkHabits) -> StretchFound:
+def _task(item: WorkItem, acts: Sequence[WorkEvent], person: str, start: int, end: int, habits: WorkHabits,
+          requests: WorkRequests) -> StretchFound:
     first, last = acts[start], acts[end]
     own, replies = acts_between(acts, person, first.at, last.at, habits)
     if all(habits.is_message(act) for act in own):
         return StretchFound(None, item.item_id, "only_words")
     if any(act.record[0] in BEYOND_TOOLS for act in own):
         return StretchFound(None, item.item_id, "beyond_tools")
-    request = next((act for act in reversed(acts[:start])
-                    if act.actor != person and act.texts and habits.holds_words(act.record[0])
-                    and (habits.is_message(act) or person in act.addressees)), None)
-    if request is None:
-        return StretchFound(None, item.item_id, "not_asked")
-    opening = opening_of(request, world.at(request.at), habits)
-    if opening is None:
-        return StretchFound(None, item.item_id, "request_unknown")
+    request = requests.find(acts[:start], own, person)
+    if isinstance(request, str):
+        return StretchFound(None, item.item_id, request)
     earlier_words = tuple(text for act in acts[:start] if act.actor != person for text in act.texts)
-    task = WorkTask(f"{item.item_id}@{first.ref}", item.item_id, item.kind, person, request.at, first.at, last.at, request,
-                    opening, earlier_words, tuple(own), tuple(replies),
+    task = WorkTask(f"{item.item_id}@{first.ref}", item.item_id, item.kind, person, request.starts_at, first.at, last.at,
+                    request.act, request.opening, earlier_words, tuple(own), tuple(replies),
                     tuple(act for act in acts if act in own or act in replies))
     return StretchFound(task, item.item_id, "")
 
@@ -235,14 +233,3 @@ def acts_between(acts: Iterable[WorkEvent], person: str, since: int, until: int,
     replies = [act for act in acts if act.actor and act.actor != person
                and ((act.at <= until and habits.is_message(act)) or habits.corrects(act, own))]
     return own, replies
-
-
-def opening_of(request: WorkEvent, state: CompanyState, habits: WorkHabits) -> str | None:
-    """Return the words of a request as they stood; None where no export tells them."""
-    kind = habits.kinds.get(request.record[0], RecordKind(request.record[0]))
-    fields = state.get(*request.record)
-    texts = [field for name, field in fields.items() if name in (kind.texts or fields)]
-    if not texts or any(not field.is_known for field in texts):
-        return None
-    words = [field.value for field in texts if isinstance(field.value, str) and field.value]
-    return "\n\n".join(words) or None

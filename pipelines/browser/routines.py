@@ -73,7 +73,7 @@ def has_work(library: Library) -> bool:
 def work_page(library: Library, query: Mapping[str, str]) -> Row:
     """Return the values of the page: all kinds, the kind `kind`, or the item `item`. Errors: Missing."""
     book: WorkBook = library.once("work", lambda: book_of(library.rows))
-    kinds: list[KindOfWork] = library.once("kinds of work", book.kinds)
+    kinds: list[KindOfWork] = library.once("kinds of work", book.all_kinds)
     if query.get("item"):
         return {"template": "routine_item", "roles": ROLES, **_item(book, query["item"])}
     if query.get("kind"):
@@ -82,9 +82,10 @@ def work_page(library: Library, query: Mapping[str, str]) -> Row:
             raise Missing.named("kind of work", query["kind"], [kind.kind for kind in kinds])
         return {"template": "routine", "roles": ROLES, **_kind(kind, query, book)}
     rejected = Counter(row["reason"] for row in book.items if row["reason"])
+    talk = [kind for kind in kinds if book.is_talk(kind)]
     return {"template": "routines", "roles": ROLES, "n_items": len(book.items), "n_events": len(book.events),
-            "rejected": sorted(rejected.items()),
-            "kinds": [{**kind.summary(), "chart": lane_chart(kind), "wait": _span(kind)} for kind in kinds]}
+            "rejected": sorted(rejected.items()), "talk": [kind.summary() for kind in talk],
+            "kinds": [{**kind.summary(), "chart": lane_chart(kind), "wait": _span(kind)} for kind in kinds if kind not in talk]}
 
 
 def lane_chart(kind: KindOfWork) -> LaneChart:

@@ -1,5 +1,5 @@
-"""The stage `datasets`: what exporters write by default over each service's tasks and each site's work, written aside and
-renamed into place.
+"""The stage `datasets`: what exporters write by default over each service's tasks, each site's work and a company's, written
+aside and renamed into place.
 
 What exporters take of a service: its tables, and its turns in a file that is read a part at a time. Turns are sorted by split,
 task and session, so that a batch of episodes is a stretch of the file. Other formats are written on request
@@ -30,6 +30,7 @@ from pipelines import progress
 from pipelines.building.decisions import all_of
 from pipelines.building.environments import move, names_of
 from pipelines.building.site_datasets import site_sources
+from pipelines.building.work_datasets import work_sources
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.records import SPLITS, Dataset, Decision, empty, frame
@@ -129,17 +130,17 @@ def datasets(store: Store, settings: Settings) -> Counts:
         else:
             decisions.append(exports.write(exports.by_default(), drafts / name, source).decisions)
         rows += _rows(drafts / name, drafts, source)
-    on_sites = list[str]()
-    for source in site_sources(store, settings):
+    others = list[str]()
+    for source in (*site_sources(store, settings), *work_sources(store, settings)):
         decisions.append(exports.write(exports.by_default(), drafts / source.environment, source).decisions)
-        on_sites += source.tasks["session_ids"].explode().to_list()
+        others += source.tasks["session_ids"].explode().to_list()
         rows += _rows(drafts / source.environment, drafts, source)
     drafts.mkdir(parents=True, exist_ok=True)
     move(drafts, settings.datasets)
     shutil.rmtree(scratch)
     rejected = pl.concat(decisions).unique(["stage", "subject", "reason"])
     sessions = store.read("select unnest(session_ids) as session_id from mart.tasks")["session_id"]
-    sessions = pl.concat([sessions, pl.Series("session_id", on_sites, pl.String)])
+    sessions = pl.concat([sessions, pl.Series("session_id", others, pl.String)])
     all_decisions = all_of(sessions, rejected, STAGE, "exported", "Stands in the files of every form that a run writes.")
     store.replace("mart.decisions", all_decisions, "stage = $stage", stage=STAGE)
     store.replace("mart.datasets", frame(Dataset, rows))

@@ -23,6 +23,7 @@ from pipelines.building.cut import cut, left_out
 from pipelines.building.datasets import FOR_TRAINING, published_tasks, source_of
 from pipelines.building.environments import names_of
 from pipelines.building.site_datasets import site_sources
+from pipelines.building.work_datasets import work_sources
 from pipelines.inspection.tasks import task_rows
 from pipelines.rollouts.datasets import source_of as rolled_out
 from pipelines.rollouts.kept import TRAJECTORIES
@@ -185,9 +186,10 @@ def _sources(place: Path, scratch: Path, wanted: Wanted) -> Iterator[DatasetSour
     own = pl.lit(True) if is_run else pl.col("task_id").is_in([row["task_id"] for row in task_rows(place)])
     with Store.published(Settings(logs=(), out=str(out)).warehouse) as store, store.holding(memory.of_duckdb(_MEMORY), 2):
         names = names_of(store.read("select distinct service from mart.tasks order by service")["service"])
-        on_sites = [source for source in site_sources(store, Settings(logs=(), out=str(out)))
-                    if is_run or source.environment == place.name]
-        if not is_run and not on_sites and place.name not in names.values():
+        settings = Settings(logs=(), out=str(out))
+        others = [source for source in (*site_sources(store, settings), *work_sources(store, settings))
+                  if is_run or source.environment == place.name]
+        if not is_run and not others and place.name not in names.values():
             raise Missing.named("environment", place.name, names.values())
         families = _families(store)
         for service, name in names.items():
@@ -195,7 +197,7 @@ def _sources(place: Path, scratch: Path, wanted: Wanted) -> Iterator[DatasetSour
                 source = source_of(store, service, name, scratch)
                 published = published_tasks(out / "environments" / name, out / "rewards" / name)
                 yield source._replace(tasks=source.tasks.filter(own), published=published, families=families)
-        for source in on_sites:
+        for source in others:
             published = published_tasks(out / "environments" / source.environment, out / "rewards" / source.environment)
             yield source._replace(tasks=source.tasks.filter(own), published=published)
 

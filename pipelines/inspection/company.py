@@ -17,9 +17,9 @@ import orjson
 import polars as pl
 from pydantic import BaseModel
 
-from env_builder.company.calls import RecordedCall
+from env_builder.company.calls import AgentPrompt, RecordedCall
 from env_builder.company.content import company_app, company_content
-from env_builder.company.conventions import recorded_calls
+from env_builder.company.conventions import agent_prompts, recorded_calls
 from env_builder.people import find_people
 from env_builder.runtime.company import CompanyDesk, CompanyState, CompanyWorld, PersonSight
 from env_builder.runtime.office.company import CompanyEpisode, CompanySuite
@@ -28,7 +28,7 @@ from extractors.chunks import RejectedFile, log_of
 from extractors.formats.instants import microseconds
 from extractors.inventory import discover
 from extractors.reading import read
-from extractors.sessions import assemble
+from extractors.sessions import AssembledSessions, assemble
 from pipelines.settings import Settings
 from warehouse.errors import InputError, Missing
 from warehouse.store import Store
@@ -64,6 +64,8 @@ class StoredCompany(NamedTuple):
     calls: Sequence[RecordedCall]
     identities: Mapping[str, str]
     unread: Sequence[UnreadPart] = ()
+    prompts: Sequence[AgentPrompt] = ()
+    """What people told their agents."""
 
     @property
     def world(self) -> CompanyWorld:
@@ -83,8 +85,9 @@ def stored_company(store: Store) -> StoredCompany:
         raise Missing("the run read no exports of apps", str(store.path), "run over the folder of a company's exports")
     sessions = store.table("core.sessions")
     identities = dict(sessions.filter(pl.col("identity").is_not_null()).select("session_id", "identity").iter_rows())
-    calls = recorded_calls(sessions, store.table("core.turns"))
-    return StoredCompany(versions, accounts_of(store.table("core.accounts").iter_rows()), calls, identities)
+    turns = store.table("core.turns")
+    return StoredCompany(versions, accounts_of(store.table("core.accounts").iter_rows()), recorded_calls(sessions, turns),
+                         identities, prompts=agent_prompts(sessions, turns))
 
 
 def stored_versions(store: Store) -> list[AppVersion]:
@@ -131,12 +134,22 @@ def read_company(settings: Settings) -> AppReading:
 
 def recorded_calls_of(settings: Settings, reading: AppReading) -> list[RecordedCall]:
     """Return the calls of agents in the files that log formats read."""
+    made = _sessions_of(settings, reading)
+    return recorded_calls(made.sessions, made.turns) if made is not None else []
+
+
+def prompts_of(settings: Settings, reading: AppReading) -> list[AgentPrompt]:
+    """Return what people told their agents in the files that log formats read."""
+    made = _sessions_of(settings, reading)
+    return agent_prompts(made.sessions, made.turns) if made is not None else []
+
+
+def _sessions_of(settings: Settings, reading: AppReading) -> AssembledSessions | None:
     listed, _ = discover(settings.logs, settings.only, settings.without, settings.configured)
     apps = {app.name for app in installed_apps()}
     files = [file for file in listed if reading.app_of.get(file.relative, next(iter(apps))) not in apps]
     events = [read(file).events for file in files]
-    made = assemble(pl.concat(events)) if events else None
-    return recorded_calls(made.sessions, made.turns) if made is not None else []
+    return assemble(pl.concat(events)) if events else None
 
 
 def answers(company: StoredCompany, calls: Path | None) -> Iterator[dict[str, Any]]:

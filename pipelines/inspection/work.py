@@ -4,6 +4,7 @@ In: `core.work_events`, `mart.work_items`, names of containers in `core.versions
 items with their acts.
 A step is what is done, where, and by whom (the one who asked, others of the company, people outside, a machine). The steps of a
 kind are those that a good part of its items have, in their median order. A median duration is over the items with both steps.
+A kind whose items mostly only say something (messages, notices, who joined a channel) is talk, and is listed apart.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ _END = 2**61
 _OFTEN = 0.3
 """Share of a kind's items from which on they share a step."""
 _MOST_STEPS = 16
+_TALK = 0.5
+"""A kind is talk if in more than this share of its items nothing but words came about."""
+_SAID_ONCE = 0.95
+"""Records that hold words are messages if this share of what is done to them is their making."""
 _LONGEST = 28
 """Characters of a value in a step's label."""
 ASKER, COLLEAGUE, OUTSIDE, MACHINE = "asker", "colleague", "outside", "machine"
@@ -93,9 +98,20 @@ class WorkBook(NamedTuple):
 
     openings: Mapping[str, str]
     """Thread -> ref of its first act."""
+    words: frozenset[str] = frozenset()
+    """Classes of records that only say something, or only hold such records: messages, notices, channels."""
 
     def kinds(self) -> list[KindOfWork]:
         """Return the kinds of work, the most frequent first, without items that may be no single piece of work."""
+        return [kind for kind in self.all_kinds() if not self.is_talk(kind)]
+
+    def is_talk(self, kind: KindOfWork) -> bool:
+        """Return whether nothing but words came about in most items of a kind."""
+        silent = sum(all(self.events[ref]["entity_class"] in self.words for ref in item["refs"]) for item in kind.items)
+        return silent > _TALK * len(kind.items)
+
+    def all_kinds(self) -> list[KindOfWork]:
+        """Return the kinds of work and of talk, the most frequent first."""
         of_kind: dict[str, list[Row]] = defaultdict(list)
         for row in self.items:
             if row["kind"] and row["reason"] in ("", "still_open"):
@@ -196,7 +212,21 @@ def _book(events: Sequence[Row], items: list[Row], names: Mapping[str, str], own
     openings: dict[str, str] = {}
     for row in events:
         openings.setdefault(row["thread"], row["ref"])
-    return WorkBook({row["ref"]: row for row in events}, items, names, owners, openings)
+    return WorkBook({row["ref"]: row for row in events}, items, names, owners, openings, _classes_of_words(events))
+
+
+def _classes_of_words(events: Sequence[Row]) -> frozenset[str]:
+    """Return the classes of messages, and those of the places that have no words of their own and hold messages alone."""
+    n_acts = Counter(row["entity_class"] for row in events)
+    made = Counter(row["entity_class"] for row in events if row["verb"].endswith(CREATED))
+    kinds = {kind.name: kind for app in installed_apps() for kind in app.kinds}
+    messages = {name for name, kind in kinds.items() if kind.texts and (kind.place or kind.answers or kind.people)
+                and n_acts[name] and made[name] >= _SAID_ONCE * n_acts[name]}
+    held = defaultdict[str, set[str]](set)
+    for row in events:
+        held[(row["place"] or "").partition(":")[0]].add(row["entity_class"])
+    return frozenset(messages | {place for place, classes in held.items()
+                                 if classes <= messages and place in kinds and not kinds[place].texts})
 
 
 def _owners(rows: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -126,6 +127,32 @@ def test_the_pages_show_steps_items_and_hostile_words_as_words(mill: Path) -> No
     assert all(f">{row['kind']}<" in html for html in pages) and "13 items" in pages[0]
     assert "Where it goes wrong" in pages[1] and "a value differs from what was written before" in pages[1]
     assert "&lt;b&gt;wrong&lt;/b&gt;" in pages[2] and "same thread as 1" in pages[2]
+
+
+def test_kinds_in_which_nothing_but_words_came_about_are_listed_apart(tmp_path: Path) -> None:
+    def act(position: int, entity_class: str, verb: str, place: str = "") -> WorkEventRow:
+        return WorkEventRow(
+            position=position, ref=f"{entity_class}:{position}", happened_at=datetime(2026, 3, 2, 9, position, tzinfo=UTC),
+            entity_class=entity_class, entity_id=str(position), verb=f"{entity_class} {verb}", container="", actor="U1",
+            place=place, thread=f"t{position}", addressees=[], texts=[], record="", changes="[]")
+
+    acts = [act(0, "slack_channel", "members"), act(1, "slack", "created", "slack_channel:C1"),
+            act(2, "slack", "created", "slack_channel:C1"), act(3, "jira", "created"), act(4, "jira", "status")]
+    items = [WorkItemRow(work_item_id=kind, refs=[each.ref for each in acts[first:last]], kind=kind, probability=1.0,
+                         success=None, opened_at=acts[first].happened_at, closed_at=acts[last - 1].happened_at, reason="",
+                         slots="{}", votes="[]", corrections="[]") for kind, first, last in (("chatter", 0, 2), ("mend", 2, 5))]
+    warehouse = Settings(logs=(), out=str(tmp_path)).warehouse
+    with writing(warehouse, "a test"), Store.open(warehouse) as store:
+        store.replace("core.work_events", frame(WorkEventRow, acts))
+        store.replace("mart.work_items", frame(WorkItemRow, items))
+        store.publish()
+    browser = Browser(tmp_path)
+    values = browser.work(QueryParams(""))
+    assert [row["kind"] for row in values["kinds"]] == ["mend"] and [row["kind"] for row in values["talk"]] == ["chatter"]
+    html = page(browser, "")
+    assert "Only words" in html and "1 chatter" in html and "chatter" in page(browser, "kind=chatter")
+    listed = CliRunner().invoke(app, ["show", "work", "--out", str(tmp_path)]).output
+    assert "mend" in listed and "chatter" not in listed
 
 
 @pytest.mark.parametrize("query", ["kind=none", "item=none"])

@@ -36,7 +36,7 @@ TABLES = {
     "core.versions": records.FieldValue, "mart.company_rooms": records.CompanyRoomRow,
     "core.accounts": records.PersonAccount,
     "core.work_events": records.WorkEventRow, "mart.work_items": records.WorkItemRow,
-    "mart.site_steps": records.SiteStepRow,
+    "mart.site_steps": records.SiteStepRow, "mart.work_steps": records.WorkStepRow,
     "mart.code_rooms": records.CodeRoomRow, "mart.code_verdicts": records.CodeVerdict,
     "mart.services": records.Service, "mart.worlds": records.SessionWorld,
     "mart.leakage": records.Leakage, "mart.outcomes": records.Outcome,

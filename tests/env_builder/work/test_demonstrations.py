@@ -6,23 +6,34 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from env_builder.company.content import CompanyContent
+from env_builder.company.content import CompanyContent, descriptors
 from env_builder.company.inverses import _cells
 from env_builder.exports.chat import SFT
-from env_builder.runtime.company import CompanyDesk, FieldVersion
+from env_builder.exports.steps import episodes
+from env_builder.runtime.canonical import digest
+from env_builder.runtime.company import CompanyDesk, CompanyWorld, FieldVersion
 from env_builder.runtime.company.world import VersionLike
 from env_builder.runtime.office.drive import TOOLS as DRIVE
-from env_builder.work.demonstration_rows import dataset_source, provenance_rows, trajectories
-from env_builder.work.demonstrations import Demonstration, DemonstrationFinder
+from env_builder.work.demonstration_rows import (
+    WorkTrajectory,
+    asked_stretches,
+    dataset_source,
+    provenance_rows,
+    trajectories,
+)
+from env_builder.work.demonstrations import Demonstration, DemonstrationFinder, DemonstrationStep
 from env_builder.work.sameness import agrees
-from extractors.apps import installed_apps
+from env_builder.work.sides import sides_of
+from env_builder.work.stretches import WorkHabits
+from extractors.apps import installed_apps, record_kinds
 from extractors.apps.version import AppVersion
 from extractors.work.events import find_events
 from tests.small_company import ADA, BEN, CLEO, NOON, desk_of, fields_of, mail_of, world_of
-from warehouse.records import WorkEvent, WorkItem
+from warehouse.records import SPLITS, WorkEvent, WorkItem
 
 PRODUCTS = ("gmail", "calendar_events", "drive", "slack")
 MAILS = {"calendar_events": {"mails": {"invitation": {
@@ -148,13 +159,57 @@ def test_datasets_hold_each_persons_calls_and_where_they_come_from(tmp_path: Pat
     finder, events = finder_of(asked_and_met())
     demonstration = finder.find(item_of(events))
     assert demonstration is not None
-    found = list(trajectories([(demonstration, finder.end_of(demonstration))]))
+    found = [each._replace(success=0.8) for each in trajectories([(demonstration, finder.end_of(demonstration))])]
     assert [(each.person, each.reaches) for each in found] == [(ADA, True), (BEN, True)]
     rows = [row for row in provenance_rows(found) if row["refs"]]
     assert rows[0]["tool"] == "create_event" and rows[0]["refs"] == ["cal:aaaabbbbccccdddd@google.com#1772453400000000"]
-    exported = SFT.write(tmp_path, dataset_source(finder.content, found, {}))
+    exported = SFT.write(tmp_path, dataset_source(descriptors(finder.content), found))
     text = "".join(path.read_text("utf-8") for path in exported.paths)
     assert "create_event" in text and "Could we taste 12 loaves?" in text
+
+
+def test_a_stretch_is_an_episode_of_its_own_with_what_was_asked_then() -> None:
+    again = mail_of("<q2@far.example>", 900, "pat@far.example", [ADA], "Re: A tasting?", "Make it 14 loaves.",
+                    thread="0123456789abcdef", references=["<a1@mill.example>"])
+    rows = [["Day", "Who"], ["2026-03-03", "Pat"]]
+    versions = [each for each in asked_and_met() if each.at < (NOON + 5000) * 1_000_000]
+    versions += acted("", fields_of("sheet", "file-2", -1e6, name="Guests", owner=BEN, readers=[], **{"!Plan": [["Who"]]}))
+    versions += acted(BEN, fields_of("sheet", "file-2", 850, **{"!Plan": [["Who"], ["Pat"]]}))
+    versions += acted("pat@far.example", again)
+    versions += acted(ADA, fields_of("sheet", "file-1", 1000, **{"!Plan": [*rows, ["d", "14"]]}))
+    finder, events = finder_of(versions)
+    item = item_of(events)
+    asked = asked_stretches([item], events, CompanyWorld(versions), WorkHabits(events, record_kinds(), ACCOUNTS))
+    ada = [each for each in asked["item"] if each.person == ADA]
+    assert [each.opening for each in ada] == ["A tasting?\n\nCould we taste 12 loaves?", "Re: A tasting?\n\nMake it 14 loaves."]
+    demonstration = finder.find(item)
+    assert demonstration is not None
+    whole = [step for step in demonstration.steps if step.person == ADA]
+    parts = [each for each in trajectories([(demonstration, [])], asked) if each.person == ADA]
+    assert [each.goal for each in parts] == [each.opening for each in ada]
+    assert [each.task_id for each in parts] == [digest(each.name) for each in ada] and parts[0].name != parts[1].name
+    assert [step for each in parts for step in each.steps] == whole, "no step is lost, and none is there twice"
+    assert [step.tool for step in parts[1].steps if step.refs] == ["append_sheet_row"]
+
+
+@pytest.mark.parametrize(("reaches", "success", "is_published", "reward", "source"), [
+    (True, 0.6, True, 1.0, "rubric"), (True, 0.6, False, 0.6, "outcome"), (True, None, False, None, None),
+    (False, 0.9, True, None, None)])
+def test_only_what_reaches_its_end_has_a_label(reaches: bool, success: float | None, is_published: bool, reward: float | None,
+                                               source: str | None) -> None:
+    step = DemonstrationStep(NOON * 1_000_000, ADA, "get_events", {}, "none", False, "program", ("cal:1#2",))
+    path = WorkTrajectory("item", ADA, "Look.", (step,), reaches, "", task_id="t1", success=success)
+    rows = episodes(dataset_source([], [path], ["t1"] if is_published else ["t2"])).to_dicts()
+    assert [(row["final"], row["label_source"], row["good"]) for row in rows] == [(reward, source, reward is not None)]
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=40))
+def test_nothing_of_train_ends_after_something_of_another_side(ends: list[int]) -> None:
+    sides = sides_of((str(number), at) for number, at in enumerate(ends))
+    order = [SPLITS.index(sides[str(number)]) for number, _ in sorted(enumerate(ends), key=lambda each: each[1])]
+    assert order == sorted(order) and order[-1] == 2, "the latest is held out"
+    assert all(sides[str(one)] == sides[str(other)] for one, at in enumerate(ends) for other, same in enumerate(ends)
+               if at == same)
 
 
 CELL = st.sampled_from(["", "a", "b", "12", "=A1"])

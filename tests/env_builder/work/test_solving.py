@@ -13,12 +13,13 @@ from env_builder.runtime.environment import Environment
 from env_builder.verify import verify
 from env_builder.work.publishing import WorkRoom
 from env_builder.work.replaying import in_place
+from env_builder.work.sides import sides_of
 from env_builder.work.solving import solved_tasks
 from extractors.apps import record_kinds
 from extractors.apps.version import AppVersion
 from tests.env_builder.work.test_demonstrations import ACCOUNTS, acted, finder_of
 from tests.small_company import ADA, NOON, fields_of, mail_of
-from warehouse.records import WorkItem
+from warehouse.records import SPLITS, WorkItem
 
 ROWS = st.lists(st.lists(st.sampled_from("abcd"), min_size=2, max_size=2), max_size=6, unique_by=tuple)
 
@@ -62,9 +63,10 @@ def test_what_people_did_is_done_with_tools_as_the_company_stood_and_the_audit_h
                       "send loaves", 0.9) for number, begin in enumerate(begins)]
     room = WorkRoom(CompanyWorld(versions), events, record_kinds(), ACCOUNTS)
     published = room.publish(items)
-    tasks = [each for each in solved_tasks(room, finder, published.verified) if isinstance(each, CompanyTask)]
+    sides = sides_of((item.item_id, begin) for item, begin in zip(items, begins, strict=True))
+    tasks = [each for each in solved_tasks(room, finder, published.verified, sides) if isinstance(each, CompanyTask)]
     assert len(tasks) == len(items), (published.decisions, tasks)
-    assert {task.split for task in tasks} == {"train", "held_out"}
+    assert {task.split for task in tasks} == {*SPLITS}
     write_company("mill", finder.content, tasks, tmp_path / "whole", tmp_path / "whole rewards")
     environment = Environment.load(tmp_path / "whole", tmp_path / "whole rewards")
     short = [shortened(environment, task) for task in tasks]

@@ -95,7 +95,8 @@ def test_work_that_set_another_value_than_its_request_is_no_example() -> None:
 
 def test_no_attack_gets_the_reward() -> None:
     room, _, _, published = mill()
-    assert set(published.attacks) == set(ATTACKS) and not published.passed
+    assert set(published.attacks) == {*ATTACKS} - {"tell_secret"}, "nothing is there to tell"
+    assert not published.passed
     assert all(not room.passing_attacks(work_done) for work_done in published.verified)
 
 
