@@ -95,8 +95,8 @@ class PlaySources(NamedTuple):
     world: World
     programs: Programs
     values: Plausible
-    digests: dict[str, str]
-    """Question that any task may ask -> digest of its answer."""
+    answers: dict[str, str]
+    """Answers to questions that any task may ask, by the question."""
     user: ScriptedUser
 
 
@@ -157,9 +157,9 @@ def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[str]:
             yield _brief(sources.user.reply(UserProgress(spoken, idle, at), text))
         else:
             question = str((kind, details))
-            if question not in sources.digests:
-                sources.digests[question] = _brief(PLAIN[kind](sources, *details))
-            yield sources.digests[question]
+            if question not in sources.answers:
+                sources.answers[question] = _brief(PLAIN[kind](sources, *details))
+            yield sources.answers[question]
 
 
 def _brief(answer: Any) -> str:
@@ -229,7 +229,7 @@ class Watched(Environment):
         watched = WatchedRecords(records, self._watch)
         super().__init__(manifest, tasks, tools, [watched if app is records else app for app in apps], *rest)
         self._programs = records.programs
-        self._digests: dict[str, str] = {}
+        self._answers: dict[str, str] = {}
         self._plausible = Plausible(records.world, tools)
         self.values = WatchedValues(self._plausible, self._watch)
 
@@ -242,7 +242,7 @@ class Watched(Environment):
     def sources(self, task: Task) -> PlaySources:
         """Whom plays of the task ask, unwatched."""
         user = ScriptedUser(task.user, task.opening)
-        return PlaySources(self._watch.world, self._programs, self._plausible, self._digests, user)
+        return PlaySources(self._watch.world, self._programs, self._plausible, self._answers, user)
 
 
 class WatchedRecords(RecordsApp):
