@@ -60,12 +60,12 @@ def find_goals(requests: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame)
         spoken = sessions.filter("spoken")
         own = turns.join(spoken.select("session_id"), on="session_id", how="semi")
         talks = spoken.height >= 2 * _SUPPORT and not own.is_empty()
-        read = _course(own, calls.filter(pl.col("service") == service), spoken) if talks else None
-        if read is None:
+        conversation = _course(own, calls.filter(pl.col("service") == service), spoken) if talks else None
+        if conversation is None:
             openings.append(sessions)
             continue
-        course, grouped = read
-        groups.append(grouped)
+        course, of_words = conversation
+        groups.append(of_words)
         parts.append(course.with_columns(pl.lit(service).alias("service")).select(list(GOALS)).cast(pl.Schema(GOALS)))
         openings.append(sessions.join(course, on="session_id", how="anti"))
     rest = pl.concat(openings) if openings else requests.clear()
