@@ -70,7 +70,7 @@ STAGES: tuple[Stage, ...] = (
         ("sessions",), "pipelines.building.worlds:worlds", ("[sources]", "behaviour_text")),
     Stage(
         "goals", "Find what each session was for, with the arguments that its words ask for.",
-        (StageTable("mart.goals", (("goals", "goal_id"),)),),
+        (StageTable("mart.goals", (("goals", "goal_id"),)), StageTable("raw.word_groups", (_SESSION,))),
         ("sessions", "world"), "pipelines.building.tasks:goals"),
     Stage(
         "names", "Name families of goals, and write each goal as a sentence.",

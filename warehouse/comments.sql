@@ -548,3 +548,6 @@ comment on column raw.stages.versions is 'JSON: table -> digest of its content';
 comment on column raw.stages.seconds is 'Time that it took';
 comment on column raw.stages.counts is 'JSON: what it counted';
 comment on column raw.stages.done_at is 'When it was computed';
+comment on table raw.word_groups is 'Which kind of request a sealed session taught, where words alone tell kinds';
+comment on column raw.word_groups.session_id is 'Id of the session, as the log has it';
+comment on column raw.word_groups.word_group is 'The session that the kind is named after; empty: it taught none.';

@@ -94,6 +94,14 @@ class SealedSide(Record):
     """By what its service was split then."""
 
 
+class WordGroup(Record):
+    """Which kind of request a sealed session taught, where words alone tell kinds (`raw.word_groups`)."""
+
+    session_id: str
+    word_group: str
+    """The session that the kind is named after; empty: it taught none."""
+
+
 class RawRecord(Record):
     """Pointer to the raw record behind events (`raw.records`): where it lies and what it was."""
 

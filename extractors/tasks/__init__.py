@@ -25,7 +25,19 @@ from extractors.tasks.requests import find_requests, same_request, stated_reques
 from extractors.tasks.sealed import TIED, named_tasks, sealed_sides, with_ledger
 from extractors.tasks.splits import choose_sides, near_duplicates, report
 from extractors.tasks.written import filed, written
-from warehouse.records import Decision, Family, Goal, Memoize, SealedSide, Task, empty, frame, frame_schema, recompute
+from warehouse.records import (
+    Decision,
+    Family,
+    Goal,
+    Memoize,
+    SealedSide,
+    Task,
+    WordGroup,
+    empty,
+    frame,
+    frame_schema,
+    recompute,
+)
 from warehouse.vocabulary import SUCCEEDED_FROM
 
 _RECKONS = ("pure", "constant")
@@ -49,14 +61,30 @@ class Tasks(NamedTuple):
     """Frame of `SealedSide`, by session_id: what the ledger says of each session from now on, if it is sealed."""
 
 
+class MinedGoals(NamedTuple):
+    """What `mine_goals` gives."""
+
+    goals: pl.DataFrame
+    """Frame of `Goal`, by session and place."""
+    groups: pl.DataFrame
+    """Frame of `WordGroup`: which sessions taught which kind by their words alone."""
+
+
 def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame, starts_from: Mapping[str, str] | None = None,
              memoize: Memoize = recompute, ledger: pl.DataFrame | None = None) -> pl.DataFrame:
     """Find the goals of each session: a frame of `Goal`, by session and place. `starts_from`, `ledger`: as in `find`."""
+    return mine_goals(sessions, turns, effects, starts_from, memoize, ledger).goals
+
+
+def mine_goals(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame,
+               starts_from: Mapping[str, str] | None = None, memoize: Memoize = recompute,
+               ledger: pl.DataFrame | None = None) -> MinedGoals:
+    """Find the goals of each session, as `goals_of` does, and what the ledger says of them from now on."""
     requests = stated_requests(sessions, turns)
     if requests.is_empty():
-        return empty(Goal)
+        return MinedGoals(empty(Goal), empty(WordGroup))
     calls = calls_of(turns, effects)
-    goals = find_goals(with_ledger(requests, ledger), turns, calls)
+    goals, groups = find_goals(with_ledger(requests, ledger), turns, calls)
     ids = pl.struct("service", "session_id", "place").map_elements(lambda row: id_of(*row.values()), return_dtype=pl.String)
     kinds = pl.struct("service", "label").map_elements(
         lambda row: id_of(row["service"], [row["label"]]), return_dtype=pl.String)
@@ -65,7 +93,8 @@ def goals_of(sessions: pl.DataFrame, turns: pl.DataFrame, effects: pl.DataFrame,
     families = part_branches(kinds_of(goals), turns, effects)
     filled = named.join(families, on="session_id").join(slots, on=["session_id", "place"])
     later = continued(filled.filter(~_is_reset(starts_from or {})), sessions)
-    return filled.join(later, on="goal_id", how="left").select(list(frame_schema(Goal))).sort("session_id", "place")
+    linked = filled.join(later, on="goal_id", how="left")
+    return MinedGoals(linked.select(list(frame_schema(Goal))).sort("session_id", "place"), groups)
 
 
 def find(sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame, effects: pl.DataFrame,

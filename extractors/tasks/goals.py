@@ -4,7 +4,8 @@ Input: requests (`requests.REQUESTS`), turns and calls. Output: one row a goal. 
 
 - if most sessions call one tool only, that tool names a kind of request; its words are learnt from these sessions, and every
   session is read piece by piece (`courses`), so a later goal begins where the user brings it;
-- if nothing is called, clusters of sessions by their words teach the same;
+- if nothing is called, clusters of sessions by their words teach the same; sealed sessions (`sealed.py`) stay in their
+  cluster, and others are read by what it taught, until they are half as many: then all are clustered anew;
 - runs of a routine without words or answers are of the kind that they begin with;
 - otherwise the opening is read clause by clause: sessions that wrote with one tool (or none) teach which words ask for what.
 
@@ -13,6 +14,8 @@ kind, names the same entities, and follows within some days. Does not see: two g
 kind later on, unless its clause names other entities; in openings, goals that come up later."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -34,20 +37,35 @@ _GREETING = 3
 """A message of fewer words than this before others greets or thanks."""
 _FEW = 30
 """Fewer sessions than this are not grouped by their words."""
+_GROWN = 0.5
+"""So many sessions more than were clustered, as a share of these, are clustered anew with them."""
+WORD_GROUPS = {"session_id": pl.String(), "word_group": pl.String()}
+"""word_group: the session that names the cluster; empty: it taught no kind."""
 
 
-def find_goals(requests: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Frame of `GOALS`, at least one for each session of `requests` (of which `epoch` may be given), by session and place."""
-    parts = [pl.DataFrame(schema=GOALS)]
+class FoundGoals(NamedTuple):
+    """What `find_goals` gives."""
+
+    goals: pl.DataFrame
+    """Frame of `GOALS`, at least one for each session, by session and place."""
+    groups: pl.DataFrame
+    """Frame of `WORD_GROUPS`: sessions that were clustered by their words."""
+
+
+def find_goals(requests: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame) -> FoundGoals:
+    """Find the goals of `requests`, which have the columns of the ledger (`sealed.with_ledger`)."""
+    parts, groups = [pl.DataFrame(schema=GOALS)], [pl.DataFrame(schema=WORD_GROUPS)]
     openings = []
     for (service,), sessions in requests.sort("service").group_by("service", maintain_order=True):
         spoken = sessions.filter("spoken")
         own = turns.join(spoken.select("session_id"), on="session_id", how="semi")
         talks = spoken.height >= 2 * _SUPPORT and not own.is_empty()
-        course = _course(own, calls.filter(pl.col("service") == service), spoken) if talks else None
-        if course is None:
+        conversation = _course(own, calls.filter(pl.col("service") == service), spoken) if talks else None
+        if conversation is None:
             openings.append(sessions)
             continue
+        course, of_words = conversation
+        groups.append(of_words)
         parts.append(course.with_columns(pl.lit(service).alias("service")).select(list(GOALS)).cast(pl.Schema(GOALS)))
         openings.append(sessions.join(course, on="session_id", how="anti"))
     rest = pl.concat(openings) if openings else requests.clear()
@@ -59,7 +77,7 @@ def find_goals(requests: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame)
         pl.lit(0, pl.Int64()).alias("begins"), pl.col("ends").fill_null(0), pl.coalesce("routine", "label").alias("label"))
     read = read.filter(pl.col("routine").is_null() | (pl.col("place") == 0))
     parts.append(read.select(list(GOALS)).cast(pl.Schema(GOALS)))
-    return pl.concat(parts).sort("session_id", "place")
+    return FoundGoals(pl.concat(parts).sort("session_id", "place"), pl.concat(groups).sort("session_id"))
 
 
 def kinds_of(goals: pl.DataFrame) -> pl.DataFrame:
@@ -73,9 +91,8 @@ def kinds_of(goals: pl.DataFrame) -> pl.DataFrame:
         .select("session_id", "service", "kinds", "family"))
 
 
-def _course(turns: pl.DataFrame, calls: pl.DataFrame, requests: pl.DataFrame) -> pl.DataFrame | None:
-    """Goals along each session; None where neither calls nor words tell kinds. A kind that words alone tell is named after its
-    session that settled first."""
+def _course(turns: pl.DataFrame, calls: pl.DataFrame, requests: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """Goals along each session, and `WORD_GROUPS`; None where neither calls nor words tell kinds."""
     own = calls.join(turns.select("session_id").unique(), on="session_id", how="semi")
     named = _naming(own)
     if named is None and not own.is_empty():
@@ -84,16 +101,42 @@ def _course(turns: pl.DataFrame, calls: pl.DataFrame, requests: pl.DataFrame) ->
     if not cut.n_words or (named is None and cut.frame["session_id"].n_unique() < _FEW):
         return None
     if named is None:
-        groups = group_sessions(cut)
-        epoch = "epoch" if "epoch" in requests.columns else pl.lit(0).alias("epoch")
-        grouped = cut.frame.select("session_id", pl.Series("group", groups)).filter(pl.col("group") >= 0)
-        first = grouped.join(requests.select("session_id", epoch), on="session_id").sort("epoch", "session_id").group_by(
-            "group", maintain_order=True).agg(pl.col("session_id").first()).sort("group")
-        labels = ["words of " + name for name in first["session_id"]]
+        groups, firsts, taught = _clustered(cut, requests)
+        labels = ["words of " + name for name in firsts]
         called = np.zeros((cut.frame.height, len(labels)), dtype=bool)
-        return _runs(cut, read_kinds(cut, groups, called, len(labels), LOOSE), labels)
+        return _runs(cut, read_kinds(cut, groups, called, len(labels), LOOSE), labels), taught
     initial, called = _initial_kinds(cut, named)
-    return _runs(cut, read_kinds(cut, initial, called, len(named)), named)
+    return _runs(cut, read_kinds(cut, initial, called, len(named)), named), pl.DataFrame(schema=WORD_GROUPS)
+
+
+def _clustered(cut: Pieces, requests: pl.DataFrame) -> tuple[np.ndarray, list[str], pl.DataFrame]:
+    """Return the cluster of each piece (-1: none), the session that names each, and `WORD_GROUPS`."""
+    pieces = cut.frame.select("session_id").join(
+        requests.select("session_id", "epoch", "word_group"), on="session_id", how="left", maintain_order="left")
+    sessions = pieces.unique("session_id", maintain_order=True)
+    n_before = sessions["word_group"].drop_nulls().len()
+    if not n_before or sessions.height - n_before >= _GROWN * n_before or not (sessions["word_group"] > "").any():
+        pieces = pieces.with_columns(pl.Series("group", group_sessions(cut)))
+        names = {-1: "", **_named_clusters(pieces.unique("session_id", maintain_order=True).filter(pl.col("group") >= 0))}
+        pieces = pieces.with_columns(pl.col("group").replace_strict(names, return_dtype=pl.String).alias("word_group"))
+    used = sorted(set(pieces["word_group"].drop_nulls()) - {""})
+    number = {name: i for i, name in enumerate(used)}
+    groups = np.array([number.get(name, -1) for name in pieces["word_group"]], dtype=np.int64)
+    return groups, used, pieces.select(list(WORD_GROUPS)).drop_nulls().unique().sort("session_id")
+
+
+def _named_clusters(sessions: pl.DataFrame) -> dict[int, str]:
+    """Name clusters (session_id, epoch, group): as most of the sessions of one were called before, where they were, else after
+    the first session that settled and names no other."""
+    before = sessions.filter(pl.col("word_group") > "").group_by("group", "word_group").len()
+    names: dict[int, str] = {}
+    for cluster, name, _ in before.sort("len", "word_group", "group", descending=[True, False, False]).iter_rows():
+        if cluster not in names and name not in names.values():
+            names[cluster] = name
+    for name, cluster in sessions.sort("epoch", "session_id").select("session_id", "group").iter_rows():
+        if cluster not in names and name not in names.values():
+            names[cluster] = name
+    return names
 
 
 def _naming(calls: pl.DataFrame) -> list[str] | None:

@@ -17,8 +17,9 @@ from warehouse.records import SealedSide, frame_schema
 TIED = "tied_across_sides"
 """In the place of a split: what ties the task leads to several sides, so it is on none."""
 LEDGER = {"session_id": pl.String(), "epoch": pl.Int64(), "service": pl.String(), "first_session_id": pl.String(),
-          "component": pl.String(), "split": pl.String(), "method": pl.String()}
-"""epoch: None where the session is of the open epoch, after all others; the rest None where it has no side yet."""
+          "component": pl.String(), "split": pl.String(), "method": pl.String(), "word_group": pl.String()}
+"""epoch: None where the session is of the open epoch, after all others; the rest None where it has no side yet. word_group: see
+`goals.WORD_GROUPS`; None where it was not clustered yet."""
 _OPEN = 1 << 40
 """Epoch of sessions that are not in the ledger."""
 UNNAMED = 1 << 41
@@ -26,13 +27,13 @@ UNNAMED = 1 << 41
 
 
 def with_ledger(rows: pl.DataFrame, ledger: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Add to rows with a session_id: epoch, sealed_first, sealed_component, sealed_split, sealed_method. A session that is of
-    another service now keeps its side, and its task is named anew."""
+    """Add to rows with a session_id: epoch, sealed_first, sealed_component, sealed_split, sealed_method, word_group. A session
+    that is of another service now keeps its side, and its task is named anew."""
     in_ledger = pl.DataFrame(schema=LEDGER) if ledger is None else ledger
     sealed = in_ledger.select(
         "session_id", "epoch", pl.col("service").alias("sealed_service"), pl.col("first_session_id").alias("sealed_first"),
         pl.col("component").alias("sealed_component"), pl.col("split").alias("sealed_split"),
-        pl.col("method").alias("sealed_method"))
+        pl.col("method").alias("sealed_method"), "word_group")
     is_same = pl.col("sealed_service") == pl.col("service")
     return rows.join(sealed, on="session_id", how="left", maintain_order="left").with_columns(
         pl.col("epoch").fill_null(_OPEN), pl.when(is_same).then("sealed_first").alias("sealed_first")).drop("sealed_service")

@@ -20,7 +20,7 @@ ENOUGH = 100
 
 def seal_epoch(store: Store, settings: Settings, sessions: pl.Series) -> None:
     """Seal the sessions that are in no epoch yet as the next one."""
-    _take_over(store, settings, "raw.epochs")
+    take_over(store, settings, "raw.epochs")
     epochs = store.table("raw.epochs")
     new = sessions.filter(~sessions.is_in(epochs["session_id"].implode())).sort()
     if (epochs.is_empty() and len(new) < ENOUGH) or new.is_empty():
@@ -30,12 +30,8 @@ def seal_epoch(store: Store, settings: Settings, sessions: pl.Series) -> None:
     store.append("raw.epochs", rows.cast(pl.Schema(frame_schema(SealedSession))))
 
 
-def take_over_sides(store: Store, settings: Settings) -> None:
-    """Take the sides of the ledger that the settings name, where there are none."""
-    _take_over(store, settings, "raw.sides")
-
-
-def _take_over(store: Store, settings: Settings, table: str) -> None:
+def take_over(store: Store, settings: Settings, table: str) -> None:
+    """Take a table of the ledger that the settings name, where there are no rows of it."""
     if settings.ledger is None or store.count(table):
         return
     other = Settings(logs=(), out=settings.ledger).warehouse
@@ -46,23 +42,25 @@ def _take_over(store: Store, settings: Settings, table: str) -> None:
 
 def ledger_of(store: Store) -> pl.DataFrame:
     """Return the ledger (`extractors.tasks.sealed.LEDGER`)."""
-    return store.read("select session_id, epoch, service, first_session_id, component, split, method "
-                      "from raw.epochs left join raw.sides using (session_id) order by session_id")
+    return store.read("select session_id, epoch, service, first_session_id, component, split, method, word_group "
+                      "from raw.epochs left join raw.sides using (session_id) left join raw.word_groups using (session_id) "
+                      "order by session_id")
 
 
-def seal_sides(store: Store, sides: pl.DataFrame) -> None:
-    """Record what was decided of the sessions of sealed epochs."""
-    sealed = sides.join(store.table("raw.epochs").select("session_id"), on="session_id", how="semi")
-    store.change("delete from raw.sides where session_id in (select session_id from incoming)", sealed)
-    store.append("raw.sides", sealed)
+def seal(store: Store, table: str, rows: pl.DataFrame) -> None:
+    """Record in a table of the ledger what was decided of the sessions of sealed epochs."""
+    sealed = rows.join(store.table("raw.epochs").select("session_id"), on="session_id", how="semi")
+    store.change(f"delete from {table} where session_id in (select session_id from incoming)", sealed)
+    store.append(table, sealed)
 
 
 def rename_sealed(store: Store, sessions: list[str]) -> None:
-    """Name tasks and components after the session that settled next, where they are named after one of `sessions`, which are
-    about to be deleted."""
-    for column in ("first_session_id", "component"):
+    """Name tasks, components and kinds after the session that settled next, where they are named after one of `sessions`, which
+    are about to be deleted."""
+    for table, column, within in (("raw.sides", "first_session_id", "service"), ("raw.sides", "component", "service"),
+                                  ("raw.word_groups", "word_group", "word_group")):
         store.change(
-            f"update raw.sides as s set {column} = n.next from (select {column} as named, service, "
-            "first(session_id order by epoch, session_id) as next from raw.sides join raw.epochs using (session_id) "
+            f"update {table} as s set {column} = n.next from (select {column} as named, {within} as place, "
+            f"first(session_id order by epoch, session_id) as next from {table} join raw.epochs using (session_id) "
             f"where list_contains($sessions, {column}) and not list_contains($sessions, session_id) group by all) as n "
-            f"where s.{column} = n.named and s.service = n.service", None, sessions=sessions)
+            f"where s.{column} = n.named and s.{within} = n.place", None, sessions=sessions)

@@ -13,12 +13,12 @@ from env_builder.runtime.stances import claims, declines, takes_back
 from env_builder.shell.rooms import winners_split
 from extractors.outcomes import judge
 from extractors.outcomes.code import CodeOutcomes
-from extractors.tasks import find, goals_of, leakage
+from extractors.tasks import find, leakage, mine_goals
 from extractors.tasks.model_names import reworded
 from extractors.tasks.names import names_of, renamed
 from extractors.tasks.requests import reject_goalless
 from pipelines.building.decisions import all_of, corrections_of_kind, effects_of, replace_decisions, starts_of
-from pipelines.building.sealing import ledger_of, seal_sides, take_over_sides
+from pipelines.building.sealing import ledger_of, seal, take_over
 from pipelines.resources import asking
 from pipelines.running.cache import memoized
 from pipelines.running.code import code_digest
@@ -30,9 +30,11 @@ from warehouse.store import Store
 
 def goals(store: Store, settings: Settings) -> Counts:
     """Mine what each session was for, with the arguments that its words ask for."""
+    take_over(store, settings, "raw.word_groups")
     with memoized(store, "goals", code_digest(__name__)) as memoize:
-        mined = goals_of(store.table("core.sessions"), store.table("core.turns"), effects_of(store), starts_of(store), memoize,
-                         ledger_of(store))
+        mined, groups = mine_goals(store.table("core.sessions"), store.table("core.turns"), effects_of(store), starts_of(store),
+                                   memoize, ledger_of(store))
+    seal(store, "raw.word_groups", groups)
     replace_decisions(store, "goals", reject_goalless(store.table("core.sessions"), mined))
     return {"n_goals": store.replace("mart.goals", mined)}
 
@@ -93,12 +95,12 @@ def tasks(store: Store, settings: Settings) -> Counts:
     """Group sessions into tasks, with goal, start and split; and report what the split's sides still share."""
     sessions, turns, effects = _with_sides(store), store.table("core.turns"), effects_of(store)
     gate = settings.configured.gates.min_probability
-    take_over_sides(store, settings)
+    take_over(store, settings, "raw.sides")
     ledger = ledger_of(store)
     with memoized(store, "tasks", code_digest(__name__)) as memoize:
         mined = find(sessions, turns, store.table("mart.outcomes"), effects, starts_of(store), gate,
                      store.table("mart.goals"), memoize, ledger)
-    seal_sides(store, mined.sides)
+    seal(store, "raw.sides", mined.sides)
     shared = leakage(mined.tasks, sessions, turns, effects, ledger, mined.sides)
     reports = [{"service": name, "report": json.dumps(report, sort_keys=True)} for name, report in sorted(shared.items())]
     store.replace("mart.leakage", frame(Leakage, reports))

@@ -94,8 +94,13 @@ RULES: tuple[Rule, ...] = (
         "no_task_goes_untried", "mart.environments", "Every task with a rubric is tried, or has a decision that says why not.",
         "select task_id from mart.rubrics where task_id not in (select subject from mart.decisions "
         "where stage = 'verify' or (stage in ('rewards', 'variants', 'environments') and not kept))"),
+    Rule(
+        "sealed_tasks_keep_their_side", "mart.tasks", "A task is on the side that its sessions were sealed with.",
+        "select task_id from (select task_id, split, unnest(session_ids) as session_id from mart.tasks) as t "
+        "join raw.sides as s using (session_id) where s.split != t.split"),
     _resolves("core.events", "record_id", "raw.records", "record_id"),
     _resolves("core.events", "file_id", "raw.files", "file_id"),
+    _resolves("raw.sides", "session_id", "raw.epochs", "session_id"),
     _resolves("core.turns", "session_id", "core.sessions", "session_id"),
     _resolves("core.turns", "turn_id", "core.events", "event_id"),
     _resolves("mart.goals", "session_id", "core.sessions", "session_id"),

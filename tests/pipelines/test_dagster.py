@@ -230,6 +230,8 @@ def test_an_asset_shows_counts_funnel_and_rows(nightly: Nightly) -> None:
     ("delete from mart.decisions where stage = 'verify'", "no_task_goes_untried"),
     ("update mart.rubrics set task_id = 'nobody'", "task_id_of_rubrics_resolves"),
     ("delete from mart.decisions where stage = 'variants'", "no_failure_goes_untried"),
+    ("insert into raw.sides select session_ids[1], service, 's', 's', 'nowhere', 'component' from mart.tasks",
+     "sealed_tasks_keep_their_side"),
     ("update mart.outcomes set probability = null", "good_sessions_are_judged"),
     ("update mart.decisions set kept = false where stage = 'verify'", "only_verified_tasks_are_published"),
     ("update mart.environments set n_tasks = n_tasks + 1", "only_verified_tasks_are_published"),

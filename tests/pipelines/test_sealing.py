@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from extractors.tasks.sealed import TIED
-from pipelines.building.sealing import ENOUGH, ledger_of, rename_sealed, seal_epoch, seal_sides, take_over_sides
+from pipelines.building.sealing import ENOUGH, ledger_of, rename_sealed, seal, seal_epoch, take_over
 from pipelines.erasing.forgetting import forget
 from pipelines.releases.releasing import registry_of
 from pipelines.running.stage import carry_out
@@ -40,7 +40,7 @@ def test_few_sessions_stay_open_and_each_later_arrival_is_an_epoch(given: Settin
     with Store.open(given.warehouse) as store:
         seal_epoch(store, given, names(0, ENOUGH - 1))
         assert store.count("raw.epochs") == 0
-        seal_sides(store, sides("s000"))
+        seal(store, "raw.sides", sides("s000"))
         assert store.count("raw.sides") == 0, "what is not sealed has no side for good"
         seal_epoch(store, given, names(0, ENOUGH))
         seal_epoch(store, given, names(0, ENOUGH))
@@ -48,8 +48,8 @@ def test_few_sessions_stay_open_and_each_later_arrival_is_an_epoch(given: Settin
         seal_epoch(store, given, names(50, ENOUGH + 3))
         assert store.version("raw.epochs") != version, "stages that read it see that it grew"
         assert store.table("raw.epochs")["epoch"].value_counts(sort=True).rows() == [(1, ENOUGH), (2, 3)]
-        seal_sides(store, sides("s000", "s101", split=TIED))
-        assert ledger_of(store).drop_nulls().select("session_id", "epoch", "split").rows() == [
+        seal(store, "raw.sides", sides("s000", "s101", split=TIED))
+        assert ledger_of(store).drop_nulls("split").select("session_id", "epoch", "split").rows() == [
             ("s000", 1, TIED), ("s101", 2, TIED)]
 
 
@@ -57,15 +57,15 @@ def test_another_run_takes_a_ledger_over_where_it_has_none(given: Settings, tmp_
     with Store.open(given.warehouse) as store:
         seal_epoch(store, given, names(0, ENOUGH))
         seal_epoch(store, given, names(0, ENOUGH + 1))
-        seal_sides(store, sides("s000", "s100"))
+        seal(store, "raw.sides", sides("s000", "s100"))
         store.publish()
     other = Settings(logs=(), out=str(tmp_path / "other"), ledger=given.out)
     with Store.open(other.warehouse) as store, Store.published(given.warehouse) as source:
         seal_epoch(store, other, names(0, ENOUGH + 1))
-        take_over_sides(store, other)
+        take_over(store, other, "raw.sides")
         assert ledger_of(store).equals(ledger_of(source))
         seal_epoch(store, other, names(ENOUGH + 1, ENOUGH + 2))
-        take_over_sides(store, other)
+        take_over(store, other, "raw.sides")
         assert ledger_of(store).height == ENOUGH + 2 and ledger_of(store)["epoch"].max() == 3
     with pytest.raises(InputError, match="--ledger"):
         given.model_copy(update={"ledger": str(tmp_path / "nowhere")}).checked()
@@ -75,8 +75,12 @@ def test_what_is_named_after_a_forgotten_session_is_named_after_the_next(given: 
     with Store.open(given.warehouse) as store:
         seal_epoch(store, given, names(0, ENOUGH))
         seal_epoch(store, given, pl.Series(["a"]))
-        seal_sides(store, pl.concat([sides("s001", "a", "s007", first="s001", split="held_out"), sides("s002")]))
+        seal(store, "raw.sides", pl.concat([sides("s001", "a", "s007", first="s001", split="held_out"), sides("s002")]))
+        seal(store, "raw.word_groups", pl.DataFrame({
+            "session_id": ["a", "s001", "s002", "s007"], "word_group": ["s001", "s001", "", "s001"]}))
         rename_sealed(store, ["s001"])
+        assert dict(store.table("raw.word_groups").filter(pl.col("session_id") != "s001").iter_rows()) == {
+            "a": "s007", "s002": "", "s007": "s007"}
         store.change("delete from raw.sides where session_id = 's001'")
         assert store.table("raw.sides").equals(pl.concat([
             sides("a", "s007", first="s007", split="held_out"), sides("s002")]).sort("session_id"))

@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extractors.tasks import Tasks, find, leakage
+from extractors.tasks import MinedGoals, Tasks, find, leakage, mine_goals
 from extractors.tasks.sealed import LEDGER, TIED
 from tests.extractors.tasks.test_tasks import EFFECTS, chances, frames
 
@@ -39,7 +39,7 @@ class Desk:
         new = pl.DataFrame({"session_id": list(steps)}, schema={"session_id": pl.String()})
         self.ledger = pl.concat([self.ledger, new.with_columns(pl.lit(epoch, pl.Int64()).alias("epoch"))], how="diagonal")
         made = self.find()
-        self.ledger = self.ledger.select("session_id", "epoch").join(made.sides, on="session_id", how="left")
+        self.ledger = self.ledger.select("session_id", "epoch", "word_group").join(made.sides, on="session_id", how="left")
         return made
 
     def find(self) -> Tasks:
@@ -118,6 +118,48 @@ def test_a_session_more_leaves_the_name_of_its_task() -> None:
     assert first["s3"] == first["s9"]
     after = names(desk.arrive({"a": sell(3), "b": sell(20)}))   # "a" is before all of them by its name
     assert {name: after[name] for name in first} == first and after["a"] == first["s3"] and after["b"] not in first.values()
+
+
+KINDS = (("repaint the garden gate", "which colour shall the gate have"),
+         ("cancel my piano lesson", "the teacher is ill again"),
+         ("order fresh winter tyres", "they must fit a small van"))
+
+
+def spoken(begin: int, end: int, kinds: tuple[tuple[str, str], ...] = KINDS) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Talks in which nothing is called."""
+    def talk(n: int) -> Steps:
+        first, then = kinds[n % len(kinds)]
+        return [("user", f"good day, could you please {first} before number {n % 7}"), ("assistant", "certainly, tell me more"),
+                ("user", f"well, {then} and {first} again"), ("assistant", "it will be done")]
+
+    sessions, turns = frames(*((f"s{999 - n:03}", talk(n)) for n in range(begin, end)))   # later ones come first by their names
+    return sessions, turns
+
+
+def mined(n: int, before: MinedGoals | None = None) -> MinedGoals:
+    """Find the goals of the first `n` talks; those that were mined before are sealed."""
+    groups = before.groups if before else None
+    ledger = None if groups is None else pl.concat(
+        [pl.DataFrame(schema=LEDGER), groups.with_columns(pl.lit(1, pl.Int64()).alias("epoch"))], how="diagonal")
+    return mine_goals(*spoken(0, n), EFFECTS, ledger=ledger)
+
+
+def kinds_of(made: MinedGoals) -> dict[str, str]:
+    return dict(made.goals.unique("session_id", keep="first", maintain_order=True).select("session_id", "asks").iter_rows())
+
+
+def test_a_kind_that_words_tell_keeps_its_name_and_its_sessions() -> None:
+    first = mined(60)
+    named = kinds_of(first)
+    assert len(set(named.values())) >= 3 and all(name.startswith("words of s") for name in named.values())
+    more = mined(72, first)
+    assert named.items() <= kinds_of(more).items() and set(kinds_of(more).values()) == set(named.values())
+    assert more.groups.equals(first.groups), "what came after teaches nothing yet"
+    assert set(kinds_of(mined(72)).values()).isdisjoint(named.values()), "without a ledger each is named after another"
+    grown = mined(120, first)
+    assert grown.groups.height == 120, "half as many more are clustered with the others"
+    assert set(named.values()) <= set(kinds_of(grown).values())
+    assert mined(120, grown).goals.equals(grown.goals), "the ledger that is left gives the same"
 
 
 LOGS = st.lists(
