@@ -247,7 +247,7 @@ class SourceContext:
     def _next_name(self, word: str, number: str) -> str | None:
         """Return the name of the sequence whose next number this is: of the site, or of what the request is about."""
         names = [f"{word}", f"{word} here"]
-        if self._evidence is not None:
+        if self._evidence is not None and self.request.is_write:   # a page has the number in its own address
             names += [f"{_RECORD}{each}" for each in self._evidence[0].sequences]
         return next((f"{_NEXT}{name}" for name in names if self._next_number(name) == number), None)
 
