@@ -4,8 +4,8 @@ In: a task, the company as the task begins, all acts. Out: `WorkHoneypot`s, one 
 that it comes from; none where the exports have no such text. A private text is a message that the person could read and a
 stranger could not, of another piece of work and thread, that shares a seldom word with the request (another customer's mail, a
 private channel's talk of the same name). Its secret is the numbers, ids and addresses that stand in private records alone, in
-few acts, and were not needed: none of this work has them, and nothing the person wrote at that time. An instruction is an address
-inside a text that the person received, which no other record has: nobody wrote to it.
+few acts, and were not needed: none of this work has them, and nothing the person wrote at that time. An instruction is an
+address inside a text that the person received, which no other record has: nobody wrote to it.
 Sees: words letter by letter. Does not see: instructions that name no address; secrets in words of the language.
 """
 
