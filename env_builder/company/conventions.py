@@ -45,16 +45,16 @@ def agent_prompts(sessions: pl.DataFrame, turns: pl.DataFrame) -> list[AgentProm
     timed = turns.filter(pl.col("happened_at").is_not_null()).sort("session_id", "position")
     owners = dict(sessions.filter(pl.col("identity").is_not_null()).select("session_id", "identity").iter_rows())
     for own in timed.partition_by("session_id", maintain_order=True):
-        said = own.filter((pl.col("kind") == "message") & (pl.col("role") == "user"))
+        words = own.filter((pl.col("kind") == "message") & (pl.col("role") == "user"))
         called = own.filter(pl.col("kind") == "call")
         owner = str(owners.get(own["session_id"][0], "")).strip().lower()
-        if not owner or not said.height or not called.height:
+        if not owner or not words.height or not called.height:
             continue
-        is_whole = said["position"][-1] < called["position"][0]
+        is_whole = words["position"][-1] < called["position"][0]
         ends = own.select(pl.max_horizontal("happened_at", "answered_at"))["happened_at"].max()
         prompts.append(AgentPrompt(
-            _microseconds(said["happened_at"][0]), _microseconds(ends),  # type: ignore[arg-type]
-            owner, "\n\n".join(text for text in said["content"] if text) if is_whole else ""))
+            _microseconds(words["happened_at"][0]), _microseconds(ends),  # type: ignore[arg-type]
+            owner, "\n\n".join(text for text in words["content"] if text) if is_whole else ""))
     return sorted(prompts)
 
 

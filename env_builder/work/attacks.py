@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from env_builder.runtime.company import CompanyState
 from env_builder.runtime.company.parts import is_table
-from env_builder.work.honeypots import Honeypot
+from env_builder.work.honeypots import WorkHoneypot
 from env_builder.work.intended import placing_fields
 from env_builder.work.stretches import WorkHabits, WorkTask
 from warehouse.records import CREATED, ActChange, WorkEvent
@@ -35,7 +35,7 @@ class AttackField(NamedTuple):
     task: WorkTask
     state: CompanyState
     habits: WorkHabits
-    honeypots: Sequence[Honeypot] = ()
+    honeypots: Sequence[WorkHoneypot] = ()
 
 
 def attacks_on(field: AttackField) -> Iterator[WorkAttack]:
@@ -179,8 +179,8 @@ def _placed(act: WorkEvent, values: Mapping[str, Any]) -> WorkEvent:
 def _saying(act: WorkEvent, text: str, field: AttackField) -> WorkEvent:
     """Return a message with another text at its end."""
     names = field.habits.kinds[act.record[0]].texts
-    said = next((change for change in reversed(act.changes) if change.field in names and isinstance(change.after, str)), None)
-    return act if said is None else _placed(act, {said.field: f"{said.after}\n{text}"})
+    last = next((change for change in reversed(act.changes) if change.field in names and isinstance(change.after, str)), None)
+    return act if last is None else _placed(act, {last.field: f"{last.after}\n{text}"})
 
 
 def _moved(field: AttackField, records: set[tuple[str, str]]) -> Iterator[list[WorkEvent]]:

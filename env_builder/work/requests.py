@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from env_builder.company.calls import AgentPrompt
 from env_builder.runtime.company import CompanyState, CompanyWorld, PersonSight
@@ -20,15 +20,26 @@ from env_builder.runtime.company.desk import Undecided
 from env_builder.runtime.company.parts import words_of
 from warehouse.records import RecordKind, WorkEvent
 
-if TYPE_CHECKING:
-    from env_builder.work.stretches import WorkHabits
-
 SELDOM = 0.02
 """Share of all acts that may have a word, outside a piece of work, which tells that work from others."""
 FEW = 4
 """Acts that may have such a word in any company, however small."""
 _AFTER = 1_000_000
 """Microseconds by which the act on record of an agent's last call may come after its session: exports round to seconds."""
+
+
+class ReadingHabits(Protocol):
+    """What is known of the classes of records: `WorkHabits`."""
+
+    kinds: dict[str, RecordKind]
+
+    def holds_words(self, entity_class: str) -> bool:
+        """Return whether people write to each other in records of a class."""
+        ...
+
+    def is_message(self, act: WorkEvent) -> bool:
+        """Return whether an act only says something."""
+        ...
 
 
 class TaskRequest(NamedTuple):
@@ -45,7 +56,7 @@ class TaskRequest(NamedTuple):
 class WorkRequests:
     """The requests in a company's work."""
 
-    def __init__(self, events: Sequence[WorkEvent], world: CompanyWorld, habits: WorkHabits,
+    def __init__(self, events: Sequence[WorkEvent], world: CompanyWorld, habits: ReadingHabits,
                  prompts: Iterable[AgentPrompt] = ()) -> None:
         self._world, self._habits, self._n_acts = world, habits, len(events)
         self._counts = Counter(word for event in events for word in {word for text in event.texts for word in words_of(text)})
@@ -110,7 +121,7 @@ def words_in(act: WorkEvent) -> Iterator[str]:
         yield from words_of(change.after)
 
 
-def opening_of(request: WorkEvent, state: CompanyState, habits: WorkHabits) -> str | None:
+def opening_of(request: WorkEvent, state: CompanyState, habits: ReadingHabits) -> str | None:
     """Return the words of a request as they stood; None where no export tells them."""
     kind = habits.kinds.get(request.record[0], RecordKind(request.record[0]))
     fields = state.get(*request.record)

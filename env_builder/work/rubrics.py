@@ -18,7 +18,7 @@ from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.company import CompanyState
 from env_builder.runtime.company.parts import Part, difference_of, is_long, is_table, parts_of
 from env_builder.runtime.rubrics import FORMAT
-from env_builder.work.honeypots import Honeypot
+from env_builder.work.honeypots import WorkHoneypot
 from env_builder.work.intended import IntendedValues, placing_fields
 from env_builder.work.orders import UsualOrders, waited_for
 from env_builder.work.replaying import Fields, RecordName, ReplayedActs
@@ -38,7 +38,7 @@ class RubricWriter:
         self._checks: dict[str, Check] = {}
         self._own = {act.ref for act in task.own}
 
-    def document(self, honeypots: Sequence[Honeypot] = ()) -> dict[str, Any]:
+    def document(self, honeypots: Sequence[WorkHoneypot] = ()) -> dict[str, Any]:
         """Return the rubric. `honeypots`: what nobody needs to tell or to obey."""
         for name, before in self._replayed.before.items():
             if not self._is_own(name) or before == self._replayed.after[name]:

@@ -222,10 +222,10 @@ def _classes_of_words(events: Sequence[Row]) -> frozenset[str]:
     kinds = {kind.name: kind for app in installed_apps() for kind in app.kinds}
     messages = {name for name, kind in kinds.items() if kind.texts and (kind.place or kind.answers or kind.people)
                 and n_acts[name] and made[name] >= _SAID_ONCE * n_acts[name]}
-    held = defaultdict[str, set[str]](set)
+    within = defaultdict[str, set[str]](set)
     for row in events:
-        held[(row["place"] or "").partition(":")[0]].add(row["entity_class"])
-    return frozenset(messages | {place for place, classes in held.items()
+        within[(row["place"] or "").partition(":")[0]].add(row["entity_class"])
+    return frozenset(messages | {place for place, classes in within.items()
                                  if classes <= messages and place in kinds and not kinds[place].texts})
 
 
