@@ -450,6 +450,12 @@ class CompanyDesk:
         earlier = before._overlay.items()
         return [name for name, own in self._overlay.items().items() if earlier.get(name) is not own]
 
+    def has_acted_since(self, earlier: Overlay) -> bool:
+        """Return whether records are other than they were: what is written once more as it was is no act, but for its time."""
+        before = earlier.items()
+        return any(before.get(name) is not own and _content(own) != _content(before.get(name, _NOTHING))
+                   for name, own in self._overlay.items().items())
+
     def is_there(self, entity_class: str, entity_id: str) -> bool:
         """Return whether a record is there for sure."""
         return self._presence(entity_class, entity_id) is True
@@ -506,6 +512,10 @@ class CompanyDesk:
     def changed(self) -> list[tuple[str, str]]:
         """Return (class, id) of the records that differ from the start."""
         return sorted(name for name in self._overlay.items() if self.record(*name) != self.record(*name, is_start=True))
+
+
+def _content(own: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in own.items() if name not in (_WRITTEN, *_WHEN)}
 
 
 def _open_field(entity_class: str, entity_id: str, field: str) -> Undecided:

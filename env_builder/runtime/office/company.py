@@ -184,7 +184,7 @@ class CompanyEpisode(AppState):
             return Result(f"unknown: {gap}", True, "unknown")
         if rules:
             follow(self.desk, earlier, rules)
-        self.desk.tick(bool(own.writes))
+        self.desk.tick(bool(own.writes) and self.desk.has_acted_since(before[0]))
         return Result(answer, False, "derived")
 
     def wait(self, minutes: int) -> Result:
