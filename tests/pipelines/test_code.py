@@ -113,7 +113,7 @@ def test_after_a_change_only_what_changed_is_parsed(product: Path) -> None:
     digests(product)
     kept = product / "cache" / "traceroom" / "modules.json"
     rows = json.loads(kept.read_text("utf-8"))
-    rows["warehouse/errors.py"][1] = [["extractors.routes"], [], []]   # what a parsed module of this content is said to import
+    rows["modules"]["warehouse/errors.py"][1] = [["extractors.routes"], [], []]   # said of this content: it is not parsed
     kept.write_text(json.dumps(rows), "utf-8")
     graph_of = "from pipelines.running import code; print(code._code_map().graph['warehouse/errors.py'])"
     (product / "pipelines/progress.py").write_text("import extractors\n")
