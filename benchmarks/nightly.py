@@ -190,8 +190,8 @@ def run(name: str, logs: list[Path], out: Path, configuration: Path | None = Non
     """One run of the command, timed with its start and imports. `root`: the sources that it runs."""
     options = ["--config", str(configuration)] if configuration else []
     cpu, seconds, printed = cpu_of(
-        [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json", "--privacy", "off",
-         *options], root)
+        [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json",
+         "--privacy", "off", *options], root)
     made = json.loads(printed)
     computed = {stage["stage"]: stage["seconds"] for stage in made["stages"] if stage["computed"]}
     return Night(name, seconds, cpu, computed, made["n_sessions"])
