@@ -84,7 +84,7 @@ def _told_before(settings: Settings) -> dict[str, Any] | None:
     from pipelines.stages import STAGES
 
     began = time.perf_counter()
-    if os.environ.get("DAGSTER_HOME") or (made := receipt.told(settings)) is None:
+    if os.environ.get("DAGSTER_HOME") or (made := receipt.document(settings)) is None:
         return None
     stages = [{"stage": stage.name, "computed": False, "seconds": 0.0} for stage in STAGES]
     return {**made, "seconds": round(time.perf_counter() - began, 3), "stages": stages}

@@ -98,14 +98,14 @@ def _walk(folder: Traversable, path: str) -> Iterator[tuple[str, bytes]]:
 @cache
 def _installed() -> dict[str, int]:
     """Folder name of every installed package, with its version in it -> when its entry points were last written."""
-    found: dict[str, int] = {}
+    packages: dict[str, int] = {}
     for folder in map(Path, sys.path):
         with contextlib.suppress(OSError):
             for each in folder.iterdir():
                 if each.name.endswith((".dist-info", ".egg-info")):
                     points = each / "entry_points.txt"
-                    found.setdefault(each.name, points.stat().st_mtime_ns if points.exists() else 0)
-    return found
+                    packages.setdefault(each.name, points.stat().st_mtime_ns if points.exists() else 0)
+    return packages
 
 
 @cache
@@ -206,15 +206,15 @@ def _import_graph(sources: Mapping[str, str], mentions: Mapping[str, _Mentions])
 def _folders(sources: Mapping[str, str]) -> dict[str, list[str]]:
     """Folder -> its files that are no modules, those of folders below it without any module among them."""
     with_modules = {path.rpartition("/")[0] for path in sources if path.endswith(".py")}
-    found: dict[str, list[str]] = {folder: [] for folder in with_modules}
+    data: dict[str, list[str]] = {folder: [] for folder in with_modules}
     for path in sources:
         folder = path.rpartition("/")[0]
         if not path.endswith(".py"):
             while folder and folder not in with_modules:
-                found.setdefault(folder, []).append(path)
+                data.setdefault(folder, []).append(path)
                 folder = folder.rpartition("/")[0]
-            found[folder].append(path)
-    return found
+            data[folder].append(path)
+    return data
 
 
 def _data_of(path: str, folders: Mapping[str, list[str]]) -> list[str]:
@@ -237,27 +237,27 @@ def _paths_of(name: str, sources: Mapping[str, str]) -> Iterator[str]:
 def _libraries(mentions: Mapping[str, _Mentions]) -> dict[str, list[str]]:
     """Path of a module -> the libraries that it imports and what those stand on, with their versions."""
     owners = metadata.packages_distributions()
-    known: dict[str, list[str]] = {}
-    found = {}
+    closures: dict[str, list[str]] = {}
+    libraries = {}
     for path, named in mentions.items():
         tops = {name.split(".")[0] for name in named.modules} - set(PACKAGES)
-        each = {version for top in tops for owner in owners.get(top, ()) for version in _with_required(owner, known)}
+        each = {version for top in tops for owner in owners.get(top, ()) for version in _with_required(owner, closures)}
         if each:
-            found[path] = sorted(each)
-    return found
+            libraries[path] = sorted(each)
+    return libraries
 
 
-def _with_required(name: str, known: dict[str, list[str]]) -> list[str]:
+def _with_required(name: str, closures: dict[str, list[str]]) -> list[str]:
     """Return a library and all that it requires, with their versions; what is not installed is left out."""
-    if name not in known:
-        versions, waiting, seen = [], [name], set[str]()
+    if name not in closures:
+        versions, waiting, others = [], [name], set[str]()
         while waiting:
             each = waiting.pop()
             with contextlib.suppress(metadata.PackageNotFoundError):
                 versions.append(f"{each}=={metadata.version(each)}")
                 required = [row for row in metadata.requires(each) or () if "extra ==" not in row and "extra==" not in row]
                 names = [match[0].lower().replace("_", "-") for row in required if (match := _NAME.match(row))]
-                waiting += [other for other in names if other not in seen]
-                seen.update(names)
-        known[name] = sorted(set(versions))
-    return known[name]
+                waiting += [other for other in names if other not in others]
+                others.update(names)
+        closures[name] = sorted(set(versions))
+    return closures[name]

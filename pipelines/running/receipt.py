@@ -31,12 +31,12 @@ _TELLS = ("pipelines.commands.building", "pipelines.inspection.summary", "pipeli
 """Modules that make what a run tells, besides its stages."""
 
 
-def told(settings: Settings) -> dict[str, Any] | None:
+def document(settings: Settings) -> dict[str, Any] | None:
     """Return what the last run told, None where that may not be so any more."""
     try:
-        receipt = json.loads(settings.receipt.read_text("utf-8"))
-        made: dict[str, Any] = receipt["told"]
-        return made if receipt["rests_on"] == _rests_on(settings) else None
+        kept = json.loads(settings.receipt.read_text("utf-8"))
+        made: dict[str, Any] = kept["told"]
+        return made if kept["rests_on"] == _rests_on(settings) else None
     except (OSError, ValueError, KeyError):
         return None
 

@@ -42,13 +42,18 @@ def files_below(*folders: Path) -> set[Path]:
     return {path for folder in folders for path in folder.rglob("*") if path.is_file()}
 
 
+def corrected(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "one.jsonl").write_text("{}\n")
+
+
 def appended(path: Path) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write("\n")
 
 
 def test_a_run_without_news_tells_the_same_and_loads_little(told: Settings) -> None:
-    first = receipt.told(told)
+    first = receipt.document(told)
     assert first is not None and first["n_sessions"] > 0
     done = subprocess.run(
         [sys.executable, "-c", COMMAND.format(heavy=HEAVY), "run", "--no-image", "--json", *told.logs, "--out", told.out],
@@ -68,13 +73,13 @@ def test_whatever_it_rests_on_makes_the_run_look_again(told: Settings, monkeypat
         ("a log with another name", lambda: log.rename(log.with_name("renamed.jsonl"))),
         ("a file that a stage wrote", lambda: appended(written)), ("one that is gone", written.unlink),
         ("what is published", lambda: os.utime(out / "warehouse.published.duckdb", ns=(1, 1))),
-        ("a correction", lambda: ((out / "corrections").mkdir(), (out / "corrections" / "one.jsonl").write_text("{}\n"))),
+        ("a correction", lambda: corrected(out / "corrections")),
         ("a run that was killed", lambda: (out / "progress.json").write_text("{}"))]
     for what, change in changes:
         before = {path: (path.read_bytes(), path.stat()) for path in files_below(out, logs)}
-        assert receipt.told(told) is not None, f"before {what}"
+        assert receipt.document(told) is not None, f"before {what}"
         change()
-        assert receipt.told(told) is None, what
+        assert receipt.document(told) is None, what
         for path in files_below(out, logs) - before.keys():
             path.unlink()
         for path, (content, status) in before.items():
@@ -84,9 +89,9 @@ def test_whatever_it_rests_on_makes_the_run_look_again(told: Settings, monkeypat
                 os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     for other in (told.model_copy(update={"limit": 5}), told.model_copy(update={"since": "2026-03-01"}),
                   told.model_copy(update={"privacy": False})):
-        assert receipt.told(other) is None
+        assert receipt.document(other) is None
     monkeypatch.setenv("TRACEROOM_MODEL", "another")
-    assert receipt.told(told) is None
+    assert receipt.document(told) is None
 
 
 def test_a_person_who_is_forgotten_and_a_run_with_something_left_to_do_leave_no_receipt(
