@@ -17,7 +17,11 @@ be read, each stage's too. All with `--privacy off`: the pseudonyms of a night d
 
 The last line on stdout is one JSON object. `incremental_share`: seconds of a night with a hundredth of new sessions over those
 of a full build, the mean of the measured ones, and `incremental_cpu_share` the same of processor seconds, which a busy machine
-does not change; `idle_share`, `renamed_share`, `rubric_share`, `one_service_share`: of the other nights; `share_<stage>`: a
+does not change; `idle_share`, `renamed_share`, `rubric_share`, `one_service_share`: of the other nights,
+`idle_cpu_share` and so on in processor seconds; `looked_cpu_share`: of a night with no news on which nothing remembers what the
+last one told, so that every stage is asked. `deploy_share`: processor seconds of a night after another release, whose copy of
+the sources differs in a docstring that no stage imports (a page of the browser; compiled, as an installation is), and
+`deploy_computes` how many stages it computed; `startup_cpu_s`: of the command's start and help. `share_<stage>`: a
 night's seconds of the stage over the full build's; `rubric_rebuilds_world`: was anything below the rewards computed on the
 night of the rubric; `equal`: is the grown result the full build's.
 
@@ -31,6 +35,7 @@ since what they name is on several.
 from __future__ import annotations
 
 import argparse
+import compileall
 import hashlib
 import json
 import os
@@ -39,7 +44,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,6 +52,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from pipelines.running.code import PACKAGES  # noqa: E402
 from warehouse.store import Store  # noqa: E402
 
 BELOW_REWARDS = {"sessions", "world", "goals", "names", "outcomes", "tasks"}
@@ -122,15 +128,18 @@ def measured(given: argparse.Namespace, scratch: Path) -> dict[str, Any]:
             full_run = None
             if is_last and given.beside:   # the night adds its epoch to what the ledger was before, and so does the full build
                 kept = shutil.copytree(out, scratch / "before", ignore=shutil.ignore_patterns("environments", "datasets"))
-                full_run = other.submit(run, "full", [inbox], scratch / "full", ledger=kept)
+                full_run = other.submit(run, "full", [inbox], scratch / "full", ("--ledger", str(kept)))
             nights.append(run("news" if is_news else "base", [inbox], out))
             placed.append(placed_in(out))
     last = {"idle": run("idle", [inbox], out)}
-    full = full_run.result() if full_run else run("full", [inbox], scratch / "full", ledger=out)
+    (out / ".receipt.json").unlink(missing_ok=True)
+    last["looked"] = run("looked", [inbox], out)
+    last["deploy"] = run("deploy", [inbox], out, root=another_release(scratch / "release"))
+    full = full_run.result() if full_run else run("full", [inbox], scratch / "full", ("--ledger", str(out)))
     apart = different(out, scratch / "full")
     (inbox / "night-00.jsonl").rename(inbox / "renamed.jsonl")  # only now: a decision names the file that a chunk was read from
     last["renamed"] = run("renamed", [inbox], out)
-    last["rubric"] = run("rubric", [inbox], out, rubric(out, scratch))
+    last["rubric"] = run("rubric", [inbox], out, ("--config", str(rubric(out, scratch))))
     if given.services > 1:
         run("rubric gone", [inbox], out)
         one_more(inbox, sessions)
@@ -154,6 +163,9 @@ def figures_of(news: list[Night], last: dict[str, Night], full: Night, apart: li
         "incremental_cpu_share": round(sum(night.cpu for night in news) / len(news) / full.cpu, 4),
         "worst_share": max(share([night]) for night in news),
         **{f"{name}_share": share([night]) for name, night in last.items()},
+        **{f"{name}_cpu_share": round(night.cpu / full.cpu, 4) for name, night in last.items()},
+        "deploy_share": round(last["deploy"].cpu / full.cpu, 4), "deploy_computes": len(last["deploy"].stages),
+        "startup_cpu_s": round(cpu_of([sys.executable, "-m", "pipelines", "--help"], ROOT)[0], 2),
         "rubric_rebuilds_world": bool(BELOW_REWARDS & last["rubric"].stages.keys()),
         "idle_computes": len(last["idle"].stages), "equal": not apart, "n_measured": len(news),
         "seconds_full": round(full.seconds, 2), "cpu_full": round(full.cpu, 2), "n_sessions": full.n_sessions, **stages}
@@ -235,16 +247,21 @@ def one_more(inbox: Path, sessions: list[list[str]]) -> None:
     (inbox / "one-more.jsonl").write_text("".join(lines).replace(name, other), "utf-8")
 
 
-def run(name: str, logs: list[Path], out: Path, configuration: Path | None = None, ledger: Path | None = None) -> Night:
-    """One run of the command, timed with its start and imports. `ledger`: results whose ledger of epochs it takes over."""
-    options = ["--config", str(configuration)] if configuration else []
-    options += ["--ledger", str(ledger)] if ledger else []
+def run(name: str, logs: list[Path], out: Path, options: Sequence[str] = (), root: Path = ROOT) -> Night:
+    """One run of the command, timed with its start and imports. `root`: the sources that it runs."""
+    cpu, seconds, printed = cpu_of(
+        [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json",
+         "--privacy", "off", *options], root)
+    made = json.loads(printed)
+    computed = {stage["stage"]: stage["seconds"] for stage in made["stages"] if stage["computed"]}
+    return Night(name, seconds, cpu, computed, made["n_sessions"])
+
+
+def cpu_of(command: list[str], root: Path) -> tuple[float, float, str]:
+    """Processor seconds of a command over the sources in `root`, its seconds, and what it printed."""
     with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
         began = time.perf_counter()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines", "run", *map(str, logs), "--out", str(out), "--no-image", "--json",
-             "--privacy", "off", *options],
-            stdout=printed, stderr=errors, cwd=ROOT)
+        process = subprocess.Popen(command, stdout=printed, stderr=errors, cwd=root, env=os.environ | {"PYTHONPATH": str(root)})
         _, status, used = os.wait4(process.pid, 0)   # its own processor seconds, and those of processes that it waited for
         seconds = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -252,9 +269,17 @@ def run(name: str, logs: list[Path], out: Path, configuration: Path | None = Non
             file.seek(0)
         if process.returncode:
             raise SystemExit(errors.read())
-        made = json.loads(printed.read())
-    computed = {stage["stage"]: stage["seconds"] for stage in made["stages"] if stage["computed"]}
-    return Night(name, seconds, used.ru_utime + used.ru_stime, computed, made["n_sessions"])
+        return used.ru_utime + used.ru_stime, seconds, printed.read()
+
+
+def another_release(folder: Path) -> Path:
+    """Return a copy of the sources in which a page of the browser has another docstring, compiled as an installation is."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    page = folder / "pipelines" / "browser" / "pages.py"
+    page.write_text(page.read_text("utf-8").replace('"""', '"""Another release. ', 1), "utf-8")
+    compileall.compile_dir(folder, quiet=2)
+    return folder
 
 
 def rubric(out: Path, scratch: Path) -> Path:

@@ -95,6 +95,8 @@ class Settings(BaseModel):
     """Clones of repositories on servers."""
     report = OutPath("report")
     """Folder of the report."""
+    receipt = OutPath(".receipt.json")
+    """What the last run told, and a digest of all that it rests on (pipelines/running/receipt.py)."""
 
     @property
     def configured(self) -> Configuration:

@@ -25,7 +25,7 @@ from extractors.reading import Reading
 from pipelines.building.decisions import replace_decisions
 from pipelines.erasing.remembered import Remembered, remembered
 from pipelines.ingestion.app_exports import MAYBE, REASON, export_of
-from pipelines.ingestion.ingest import discovered
+from pipelines.ingestion.listing import discovered
 from pipelines.privacy import guard as privacy
 from pipelines.running.cache import partitions_of, record_partitions
 from pipelines.running.code import code_digest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -55,7 +56,7 @@ def run(
 
     A second run over the same logs adds nothing; new logs are added to what --out already contains.
     """
-    from pipelines.ingestion.ingest import something_to_read
+    from pipelines.ingestion.listing import something_to_read
 
     settings = Settings(
         logs=tuple(logs or ()), out=out, only=tuple(only or ()), without=tuple(without or ()), configuration=config,
@@ -66,23 +67,42 @@ def run(
     if dry_run:
         _plan(settings, json)
         return
-    from pipelines.inspection.summary import summary
-    from pipelines.inspection.unread_fields import unread_fields
-    from pipelines.running import run as running
-
     for option in unmatched:
         say(f"[yellow]![/] {escape(option)} matches no folder of the logs, so it has no effect; correct or remove it.")
-    ran = None if os.environ.get("DAGSTER_HOME") else running.unchanged(settings)
-    if ran is None:
-        ran = _carry_out(settings)
-    made = {**summary(settings), "unread_fields": unread_fields(settings), "seconds": round(ran.seconds, 3),
-            "stages": ran.stages, "checks_failed": ran.broken}
+    made = _told_before(settings) or _made(settings)
     _tell(made)
     if json:
         data(made)
     _check(made, settings)
     if release:
         _release(settings)
+
+
+def _told_before(settings: Settings) -> dict[str, Any] | None:
+    """Return what the last run told, where nothing has changed since; an instance of Dagster wants to be told by each run."""
+    from pipelines.running import receipt
+    from pipelines.stages import STAGES
+
+    began = time.perf_counter()
+    if os.environ.get("DAGSTER_HOME") or (made := receipt.document(settings)) is None:
+        return None
+    stages = [{"stage": stage.name, "computed": False, "seconds": 0.0} for stage in STAGES]
+    return {**made, "seconds": round(time.perf_counter() - began, 3), "stages": stages}
+
+
+def _made(settings: Settings) -> dict[str, Any]:
+    """Carry out what there is to do, and return what the run tells."""
+    from pipelines.inspection.summary import summary
+    from pipelines.inspection.unread_fields import unread_fields
+    from pipelines.running import receipt
+    from pipelines.running import run as running
+
+    has_instance = bool(os.environ.get("DAGSTER_HOME"))
+    ran = (None if has_instance else running.unchanged(settings)) or _carry_out(settings)
+    made = {**summary(settings), "unread_fields": unread_fields(settings), "checks_failed": ran.broken}
+    if not has_instance:
+        receipt.keep(settings, made)
+    return {**made, "seconds": round(ran.seconds, 3), "stages": ran.stages}
 
 
 def _carry_out(settings: Settings) -> Ran:

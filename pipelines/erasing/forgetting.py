@@ -91,6 +91,7 @@ def forget(
         remembered(store)   # another key is rejected before anything is deleted
         store.append_new("raw.forgotten", rows_of(key, person, theirs))
         releases = reissue(registry, in_file)
+        settings.receipt.unlink(missing_ok=True)
         folders.withdraw(settings, gone)
         n_corrections = folders.correct(settings, person, theirs.lineage)
         rows = erase(store, key, person, theirs)

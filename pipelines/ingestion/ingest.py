@@ -11,23 +11,20 @@ a killed run leaves them, are read once more, for the people in them alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import PurePosixPath
 
 import polars as pl
 
-from extractors import configuration, inventory
 from extractors.chunks import RejectedFile, opened
-from extractors.formats.correction import NAME as CORRECTION
-from extractors.formats.review import NAME as REVIEW
 from extractors.inventory import SourceFile
 from pipelines import progress
 from pipelines.erasing.remembered import TABLE as FORGOTTEN
 from pipelines.erasing.remembered import Kept, Remembered, erase_sessions, remembered
 from pipelines.ingestion.app_exports import MAYBE, with_apps
 from pipelines.ingestion.ledger import Ledger, forget_decisions, write_locations
+from pipelines.ingestion.listing import discovered
 from pipelines.ingestion.readers import Readers, ReadTask
 from pipelines.ingestion.settle import settle, transfer_records
 from pipelines.privacy import guard as privacy
@@ -36,7 +33,6 @@ from pipelines.running import memory
 from pipelines.running.engines import n_cores
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
-from warehouse.errors import InputError
 from warehouse.records import Decision, File, FileLocation, Person, frame
 from warehouse.store import Store
 
@@ -126,26 +122,6 @@ def _replace_decisions(store: Store, files: list[SourceFile], new: list[SourceFi
     store.again(write)
 
 
-def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
-    """Find the files that the settings name (else the configuration's sources), and decisions on the rejected ones. People's
-    corrections and reviews of the run's results are read with the logs, whatever the configuration says. Raises InputError for
-    a path that does not exist."""
-    files, rejected = _logs(settings)
-    for place, log_format in ((settings.corrections, CORRECTION), (settings.reviews, REVIEW)):
-        if place.exists():
-            found, not_found = inventory.discover([place])
-            source = configuration.Source(name=place.stem, format=log_format)
-            own = [replace(file, relative=f"{source.name}/{file.relative}", source=source) for file in found]
-            paths = {file.place for file in own}
-            files, rejected = [*(file for file in files if file.place not in paths), *own], pl.concat([rejected, not_found])
-    return files, rejected
-
-
-def _logs(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
-    config = configuration.load(settings.configuration) if settings.configuration else None
-    return inventory.discover(settings.logs, settings.only, settings.without, config)
-
-
 def all_read(store: Store, settings: Settings) -> bool:
     """Whether the ledger has all files that the settings name; opens no file."""
     files, unread = discovered(settings)
@@ -154,21 +130,6 @@ def all_read(store: Store, settings: Settings) -> bool:
     ledger = Ledger(store, files)
     rejected_subjects = set(store.read("select subject from mart.decisions where stage = 'extract' and not kept")["subject"])
     return all(ledger.holds(file) for file in files) and rejected_subjects.issuperset(unread["subject"])
-
-
-def something_to_read(settings: Settings) -> list[str]:
-    """Return the options --include and --exclude that match no folder (`--exclude feedbak`), which may be typing errors. Raises
-    InputError if the settings name no file at all: an inbox may be empty, what a person names may not."""
-    files, unread = _logs(settings)
-    if not files:
-        why = f"all {unread.height} files are excluded or in a folder called truth" if unread.height else "it contains no file"
-        raise InputError(
-            f"there is nothing to read: {why}", ", ".join(settings.logs) or str(settings.configuration),
-            "name files or folders of logs, or change --include and --exclude")
-    paths = [*(each.relative for each in files), *unread["subject"]]
-    folders = {folder for path in paths for folder in path.split("/")[:-1]}
-    named = [*(("--include", name) for name in settings.only), *(("--exclude", name) for name in settings.without)]
-    return [f"{option} {name}" for option, name in named if name not in folders]
 
 
 def _tasks(files: list[SourceFile], ledger: Ledger, n_files: int, seen_again: dict[str, str]) -> Iterator[ReadTask]:

@@ -11,7 +11,7 @@ from typing import Any
 from extractors.field_uses import n_unread
 from extractors.inventory import SourceFile
 from extractors.sniffing import field_readings
-from pipelines.ingestion.ingest import discovered
+from pipelines.ingestion.listing import discovered
 from pipelines.settings import Settings
 from warehouse.store import Store
 

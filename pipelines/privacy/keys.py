@@ -25,9 +25,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 
 from extractors.privacy import Pseudonyms
+from pipelines.privacy.key_file import KEY, KEY_FILE, own_key_file
 from warehouse.errors import InputError
 
-KEY, KEY_FILE = "TRACEROOM_KEY", "TRACEROOM_KEY_FILE"
 _LEAST = 16
 """Length of the shortest key: a shorter one can be guessed."""
 _PURPOSE = b"traceroom owner key"
@@ -53,9 +53,7 @@ def owner_key(environ: Mapping[str, str], notify: Callable[[str], None]) -> Owne
         return _derived(given.strip(), KEY)
     if named := environ.get(KEY_FILE):
         return _derived(_read(Path(named)), named)
-    folder = environ.get("XDG_CONFIG_HOME", "")  # XDG base directories
-    home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
-    path = (Path(folder) if folder.startswith("/") else home / ".config") / "traceroom" / "key"
+    path = own_key_file(environ)
     if not path.exists():
         _make(path, notify)
     return _derived(_read(path), str(path))

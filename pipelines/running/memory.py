@@ -19,12 +19,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from functools import _lru_cache_wrapper
+from typing import TYPE_CHECKING
 
 import psutil
 
 from env_builder.runtime.canonical import IdentityCache
 from warehouse.errors import InputError, TraceroomError
-from warehouse.store import Store
+
+if TYPE_CHECKING:
+    from warehouse.store import Store
 
 VARIABLE = "TRACEROOM_MEMORY"
 _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}

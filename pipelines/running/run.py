@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipelines import progress
-from pipelines.ingestion.ingest import all_read, discovered
+from pipelines.ingestion.ingest import all_read
 from pipelines.ingestion.ledger import Ledger
+from pipelines.ingestion.listing import discovered
 from pipelines.privacy import guard as privacy
 from pipelines.quality import rules
 from pipelines.quality.rules import RULES, offenders

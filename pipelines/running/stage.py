@@ -19,20 +19,20 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import zip_longest
-from typing import Any, NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines import progress
-from pipelines.running import engines, memory
 from pipelines.running.code import code_digest
 from pipelines.settings import Settings
-from warehouse.lock import writing
-from warehouse.store import Store
+
+if TYPE_CHECKING:   # a run without news reads the list of stages, and no table
+    import polars as pl
+
+    from warehouse.store import Store
 
 Counts = dict[str, int]
 """Name of a figure -> how many."""
-Work = Callable[[Store, Settings], Counts]
+Work = Callable[["Store", Settings], Counts]
 """What a stage does."""
 
 
@@ -118,6 +118,10 @@ def carry_out(
 ) -> Report:
     """Bring a stage up to date, and report on it. `check`: called with what is committed, before any of it is published;
     `with_samples`: report the tables too, which takes several queries for each."""
+    from pipelines.running import engines, memory
+    from warehouse.lock import writing
+    from warehouse.store import Store
+
     progress.tell(stage.name)
     engines.refuse_unknown()
     settings.record_warehouse_url()
@@ -141,6 +145,8 @@ def carry_out(
 @contextlib.contextmanager
 def _faults_of_the_system() -> Iterator[None]:
     """Raise what the system refused as its error: polars tells it in words, with the number."""
+    import polars as pl
+
     try:
         yield
     except pl.exceptions.PolarsError as error:
@@ -154,6 +160,8 @@ def _faults_of_the_system() -> Iterator[None]:
 def _unhindered() -> Iterator[None]:
     """Collect garbage seldom, and only among the objects of the stage: they are millions, with few cycles (a sixth of the
     time). At the end what only caches and cycles hold is given back."""
+    from pipelines.running import memory
+
     before = gc.get_threshold()
     gc.set_threshold(*_SELDOM)
     gc.freeze()
@@ -187,6 +195,8 @@ def why_computed(store: Store, stage: Stage, settings: Settings) -> str | None:
 
 def _compute(store: Store, stage: Stage, settings: Settings, began: float) -> Counts:
     """Do a stage's work and record it in one transaction; one that always runs commits by itself, file by file."""
+    import polars as pl
+
     with contextlib.nullcontext() if stage.always else store.transaction():
         counts = stage.run(store, settings)
         digest = (digest_of({"files": store.version("raw.files"), "code": stage.code}) if stage.always

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.ingestion.ingest import something_to_read
+from pipelines.ingestion.listing import something_to_read
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from tests.command_line import ROOT, environ, process
