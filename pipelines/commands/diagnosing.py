@@ -119,8 +119,7 @@ def _memory() -> Diagnosis:
 
 
 def _key() -> Diagnosis:
-    from pipelines.privacy.key_file import KEY, KEY_FILE
-    from pipelines.privacy.keys import owner_key
+    from pipelines.privacy.keys import KEY, KEY_FILE, owner_key
 
     folder = os.environ.get("XDG_CONFIG_HOME", "")
     path = (Path(folder) if folder.startswith("/") else Path.home() / ".config") / "traceroom" / "key"

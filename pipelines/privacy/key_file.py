@@ -1,4 +1,4 @@
-"""Where the owner's key comes from: the names of variables, and of the file that is made where they name none.
+"""Where the owner's key lies where no variable names it.
 
 In: the environment. Out: a path. Reads no key (pipelines/privacy/keys.py does).
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-
-KEY, KEY_FILE = "TRACEROOM_KEY", "TRACEROOM_KEY_FILE"
 
 
 def own_key_file(environ: Mapping[str, str]) -> Path:

@@ -25,9 +25,10 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, AESSIV
 
 from extractors.privacy import Pseudonyms
-from pipelines.privacy.key_file import KEY, KEY_FILE, own_key_file
+from pipelines.privacy.key_file import own_key_file
 from warehouse.errors import InputError
 
+KEY, KEY_FILE = "TRACEROOM_KEY", "TRACEROOM_KEY_FILE"
 _LEAST = 16
 """Length of the shortest key: a shorter one can be guessed."""
 _PURPOSE = b"traceroom owner key"

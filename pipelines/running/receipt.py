@@ -20,7 +20,7 @@ from typing import Any
 from extractors.workspaces.mirrors import is_address
 from pipelines import progress
 from pipelines.ingestion.listing import discovered
-from pipelines.privacy.key_file import KEY_FILE, own_key_file
+from pipelines.privacy.key_file import own_key_file
 from pipelines.running.code import code_digest
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
@@ -65,7 +65,8 @@ def _rests_on(settings: Settings) -> str | None:
         return None
     files, rejected = discovered(settings)
     variables = {name: value for name, value in os.environ.items() if name.startswith("TRACEROOM_")}
-    key = Path(variables[KEY_FILE]) if variables.get(KEY_FILE) else own_key_file(os.environ)
+    key_file = os.environ.get("TRACEROOM_KEY_FILE")
+    key = Path(key_file) if key_file else own_key_file(os.environ)
     policy = settings.configured.privacy_policy
     parts = [
         code_digest(*(stage.work.partition(":")[0] if isinstance(stage.work, str) else stage.work.__module__
