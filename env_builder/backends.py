@@ -221,10 +221,12 @@ def _write_files(
         raise InputError(str(error), str(folder), "change the option `style`") from error
 
 
-def company_source(content: CompanyContent, name: str = NAME) -> AppSource:
-    """Return the app of a company, whose products share one world."""
-    options = {"app": office.COMPANY, "products": list(content.products), "endpoints": endpoints(content)}
-    return AppSource(name, office.KIND, content, options | (SOFTWARE if "drive" in content.products else {}))
+def company_source(content: CompanyContent, goes_on: Mapping[str, Sequence[str]] | None = None) -> AppSource:
+    """Return the app of a company, whose products share one world. `goes_on`: task -> what belongs to its own work, while all
+    else goes on in its episodes."""
+    options = {"app": office.COMPANY, "products": list(content.products), "endpoints": endpoints(content),
+               **({"world_goes_on": goes_on} if goes_on else {}), **(SOFTWARE if "drive" in content.products else {})}
+    return AppSource(NAME, office.KIND, content, options)
 
 
 def _write_office(folder: Path, content: OfficeContent | CompanyContent, options: Mapping[str, Any]) -> list[Row]:

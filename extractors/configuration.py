@@ -264,6 +264,8 @@ class Company(_Section):
 
     window_days: int | None = Field(default=None, ge=1)
     """Days before the last change that an environment of a company reaches back; null: all."""
+    goes_on: bool = False
+    """Whether others' work goes on during episodes of people's work: a call takes a minute then."""
 
 
 class Configuration(_Section):

@@ -37,7 +37,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "company_rooms", "Write one environment of the company with the tools of all its apps, and verify its tasks.",
         (StageTable("mart.company_rooms"),), ("apps", "work", "sessions"),
-        "pipelines.building.company_rooms:company_rooms", ("[privacy]", "image", "base_image", "[audit]"),
+        "pipelines.building.company_rooms:company_rooms", ("[privacy]", "[company]", "image", "base_image", "[audit]"),
         intact="pipelines.building.company_rooms:hold"),
     Stage(
         "demonstrations", "Say in tool calls what people did in a company's apps, and play it again.",

@@ -49,6 +49,8 @@ class CompanyTask(NamedTuple):
     slots: Mapping[str, Any] = {}
     colleagues: Mapping[str, Any] | None = None
     """Who answers what in it, without the task's id (runtime/office/colleagues.py); None: nobody answers."""
+    own: tuple[str, ...] | None = None
+    """What belongs to its piece of work (runtime/company/ongoing.py), while all else goes on; None: the world stands still."""
 
     @property
     def is_graded(self) -> bool:
@@ -102,10 +104,12 @@ def write_company(
     graded = [task for task in tasks if task.rubric is not None]
     content = content._replace(colleagues=[
         {**task.colleagues, "task_id": task.task_id} for task in tasks if task.colleagues is not None])
+    goes_on = {task.task_id: list(task.own) for task in sorted(tasks, key=lambda each: each.task_id) if task.own is not None}
+    solutions = [{"task_id": task.task_id, "steps": list(task.solution)} for task in graded if task.solution]
     return assemble(
-        name, [company_source(content)], [_row(task, n_steps) for task in tasks], [dict(task.rubric or {}) for task in graded],
-        environment, rewards, [{"task_id": task.task_id, "steps": list(task.solution)} for task in graded if task.solution],
-        perturbations, privacy=privacy, audit=audit)
+        name, [company_source(content, goes_on)], [_row(task, n_steps) for task in tasks],
+        [dict(task.rubric or {}) for task in graded], environment, rewards, solutions, perturbations,
+        privacy=privacy, audit=audit)
 
 
 def _row(task: CompanyTask, n_steps: int) -> Row:

@@ -9,15 +9,17 @@ Colleagues answer what they answered (`colleagues`), and the calls wait for them
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from env_builder.company.rooms import CompanyTask
 from env_builder.runtime.canonical import digest
 from env_builder.runtime.company import CompanyDesk
+from env_builder.runtime.company.ongoing import OngoingWorld
 from env_builder.runtime.office.colleagues import Colleagues
 from env_builder.runtime.office.company import CompanyEpisode
+from env_builder.work.acts import RecordAct
 from env_builder.work.colleagues import scripted, with_waits
 from env_builder.work.demonstrations import Demonstration, DemonstrationFinder
 from env_builder.work.publishing import LEAST_APPS, VerifiedWork, WorkDecision, WorkRoom
@@ -32,16 +34,28 @@ class _OwnActs(NamedTuple):
     refs: tuple[str, ...]
 
 
-def solved_tasks(room: WorkRoom, finder: DemonstrationFinder, works: Sequence[VerifiedWork], sides: Mapping[str, str]
-                 ) -> Iterator[CompanyTask | WorkDecision]:
-    """Yield the task of each piece of work, or why the tools cannot do it. `sides`: item -> side of the split."""
+def solved_tasks(room: WorkRoom, finder: DemonstrationFinder, works: Sequence[VerifiedWork], sides: Mapping[str, str] = {},
+                 goes_on: Mapping[str, Iterable[str]] | None = None) -> Iterator[CompanyTask | WorkDecision]:
+    """Yield the task of each piece of work, or why the tools cannot do it. `sides`: item -> side of the split, `train` where it
+    has none. `goes_on`: item -> refs of all its acts, where the world goes on in episodes; None: it stands still."""
     for work in works:
-        solved = _solved(room, finder, work)
-        yield solved if isinstance(solved, WorkDecision) else solved._replace(
-            split=sides[work.task.item_id])
+        item = work.task.item_id
+        solved = _solved(room, finder, work, None if goes_on is None else _names_of(finder.acts(goes_on[item]), finder))
+        yield solved if isinstance(solved, WorkDecision) else solved._replace(split=sides.get(item, "train"))
 
 
-def _solved(room: WorkRoom, finder: DemonstrationFinder, work: VerifiedWork) -> CompanyTask | WorkDecision:
+def _names_of(acts: Iterable[RecordAct], finder: DemonstrationFinder) -> tuple[str, ...]:
+    """Return what belongs to a piece of work: the records that it made, the source records that report its changes."""
+    versions, own = finder.places.world.versions, set[str]()
+    for act in acts:
+        own.update(versions[place].record for place in act.hidden)
+        if act.is_new:
+            own.add(f"{act.entity_class}:{act.key}")
+    return tuple(sorted(own - {""}))
+
+
+def _solved(room: WorkRoom, finder: DemonstrationFinder, work: VerifiedWork, own: tuple[str, ...] | None
+            ) -> CompanyTask | WorkDecision:
     task, rubric = work.task, work.rubric
     acts = _OwnActs(task.task_id, tuple(act.ref for act in task.own))
     demonstration = finder.find(acts, task.starts_at)
@@ -61,11 +75,13 @@ def _solved(room: WorkRoom, finder: DemonstrationFinder, work: VerifiedWork) -> 
     replayed = replay(task.acts, state)
     colleagues = scripted(task, replayed, room.intended(task, replayed, state), room.habits, finder)
     start = finder.suite.start_of(_instant(task), task.person)
+    if own is not None:
+        start = start._replace(goes_on=OngoingWorld(start.state, own))
     episode = CompanyEpisode(finder.suite, CompanyDesk(start), None if colleagues.row is None else Colleagues(colleagues.row))
     steps = with_waits((step for step in demonstration.steps if step.refs and step.person == task.person), colleagues, episode)
     name = digest(task.task_id)
     return CompanyTask(name, _instant(task), task.person, task.opening, family=task.kind or "work",
-                       rubric={**rubric, "task_id": name}, solution=tuple(steps), colleagues=colleagues.row)
+                       rubric={**rubric, "task_id": name}, solution=tuple(steps), colleagues=colleagues.row, own=own)
 
 
 def _feasible(task: WorkTask, beyond: Collection[str], room: WorkRoom, finder: DemonstrationFinder) -> WorkTask:

@@ -52,7 +52,7 @@ def publish_company(store: Store, settings: Settings, tasks: Sequence[CompanyTas
         company = stored_company(store)
         content = company_content(company.versions, company.calls, company.accounts, company.identities)
         if tasks is None:
-            tasks, decisions = tasks_of_work(store, company, content, STAGE)
+            tasks, decisions = tasks_of_work(store, company, content, STAGE, settings.configured.company.goes_on)
         room = _CompanyRoom(environment_name(store), content, privacy.stated(store), settings)
         progress.tell(STAGE, 0, len(tasks), room.name)
         reasons = unknown_people(company_app(content), tasks)

@@ -23,9 +23,10 @@ _ITEMS = """select work_item_id, refs, probability, kind, success, epoch_us(clos
 _DETAIL = "no task is made of it"
 
 
-def tasks_of_work(store: Store, company: StoredCompany, content: CompanyContent, stage: str
+def tasks_of_work(store: Store, company: StoredCompany, content: CompanyContent, stage: str, goes_on: bool = False
                   ) -> tuple[list[CompanyTask], list[Decision]]:
-    """Return the tasks of the work that a run has found, and why other work makes none: the first reason of each."""
+    """Return the tasks of the work that a run has found, and why other work makes none: the first reason of each. `goes_on`:
+    others' work goes on in their episodes."""
     items, sides = items_with_sides(store)
     if not items:
         return [], []
@@ -33,7 +34,8 @@ def tasks_of_work(store: Store, company: StoredCompany, content: CompanyContent,
     room = WorkRoom(company.world, events, kinds, company.accounts, company.prompts)
     published = room.publish(items)
     finder = DemonstrationFinder(content, events, [kind for each in kinds.values() for kind in each])
-    solved = list(solved_tasks(room, finder, published.verified, sides))
+    refs = {item.item_id: item.refs for item in items} if goes_on else None
+    solved = list(solved_tasks(room, finder, published.verified, sides, refs))
     rejected = [_decision(each, stage) for each in (*published.decisions, *solved) if isinstance(each, WorkDecision)]
     first = {decision.subject: decision for decision in reversed(rejected)}
     return [each for each in solved if isinstance(each, CompanyTask)], [first[subject] for subject in sorted(first)]
