@@ -1,7 +1,8 @@
 """Measure how many tasks of a company's work an agent could earn in the environment that a run writes.
 
-    python benchmarks/company_earned.py ../shared/data/company
+    python benchmarks/company_earned.py ../shared/data/company [--goes-on]
 
+With `--goes-on` others' work goes on in the episodes.
 Prints one JSON object on the last line. `tasks_with_tools`: tasks that the tools can do; `tasks_earned`: those whose own known
 solution earns 1 in the environment; `tasks_with_colleagues`: those in which somebody answers; `tasks_published`: those that
 hold in the audit as well, with `not_published` by reason. `company_work.py` prints the same as `in_environment`.
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,10 +34,11 @@ from pipelines.inspection.company import read_company, recorded_calls_of
 from pipelines.settings import Settings
 
 
-def earned_figures(room: WorkRoom, works: Sequence[VerifiedWork], content: CompanyContent) -> dict[str, Any]:
-    """Return the figures of tasks that hold on record, written as an environment and played."""
+def earned_figures(room: WorkRoom, works: Sequence[VerifiedWork], content: CompanyContent,
+                   goes_on: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+    """Return the figures of tasks that hold on record, written as an environment and played. `goes_on`: as `solved_tasks`."""
     kinds = [kind for each in record_kinds().values() for kind in each]
-    solved = list(solved_tasks(room, DemonstrationFinder(content, room.events, kinds), works))
+    solved = list(solved_tasks(room, DemonstrationFinder(content, room.events, kinds), works, goes_on=goes_on))
     tasks = [each for each in solved if isinstance(each, CompanyTask)]
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -53,7 +55,7 @@ def earned_figures(room: WorkRoom, works: Sequence[VerifiedWork], content: Compa
             "tasks_published": len(verified.task_ids), "not_published": dict(reasons.most_common())}
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, goes_on: bool) -> None:
     """Measure and print."""
     settings = Settings(logs=(str(folder / "exports"),), out="out")
     company = read_company(settings)
@@ -61,8 +63,9 @@ def main(folder: Path) -> None:
     work = find_work(company.versions, accounts)
     room = WorkRoom(CompanyWorld(company.versions), work.events, record_kinds(), accounts)
     content = company_content(company.versions, recorded_calls_of(settings, company), accounts, {})
-    print(json.dumps(earned_figures(room, room.publish(work.items).verified, content)))
+    print(json.dumps(earned_figures(room, room.publish(work.items).verified, content,
+                                    {item.item_id: item.refs for item in work.items} if goes_on else None)))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), "--goes-on" in sys.argv[2:])

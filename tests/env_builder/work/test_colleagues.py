@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -60,7 +61,7 @@ class Mill(NamedTuple):
 
 
 @cache
-def mill() -> Mill:
+def mill(goes_on: bool = False) -> Mill:
     versions = orders()
     finder, events = finder_of(versions)
     begins = [(NOON + APART * number) * 1_000_000 for number in range(N_ORDERS)]
@@ -68,15 +69,16 @@ def mill() -> Mill:
                       1.0, "send loaves", 0.9) for number, begin in enumerate(begins)]
     room = WorkRoom(CompanyWorld(versions), events, record_kinds(), ACCOUNTS)
     published = room.publish(items)
-    tasks = [each for each in solved_tasks(room, finder, published.verified) if isinstance(each, CompanyTask)]
+    refs = {item.item_id: item.refs for item in items} if goes_on else None
+    tasks = [each for each in solved_tasks(room, finder, published.verified, goes_on=refs) if isinstance(each, CompanyTask)]
     assert len(tasks) == N_ORDERS, published.decisions
     folder = Path(mkdtemp())
     write_company("mill", finder.content, tasks, folder / "room", folder / "rewards")
     return Mill(Environment.load(folder / "room", folder / "rewards"), tasks, folder)
 
 
-def play(task: CompanyTask, steps: list[Step]) -> float | None:
-    environment = mill().environment
+def play(task: CompanyTask, steps: list[Step], goes_on: bool = False) -> float | None:
+    environment = mill(goes_on).environment
     environment.reset(task.task_id)
     for step in steps:
         environment.call(step["tool"], step["arguments"])
@@ -160,3 +162,17 @@ def test_an_answer_comes_once_an_hour_after_its_ask_and_forks_go_on_alike(steps:
         assert answers() == []
     elif now >= asked_at + HOUR:
         assert len(answers()) == 1
+
+
+def test_where_the_world_goes_on_the_next_work_begins_but_nothing_of_the_own_one_happens() -> None:
+    task = mill(True).tasks[0]
+    assert play(task, list(task.solution), goes_on=True) == 1.0
+    assert {mail for name in task.own or () for mail in re.findall(r"<\w+@", name)} == {"<q0@", "<b0@", "<y0@", "<a0@"}
+    for goes_on in (False, True):
+        environment = mill(goes_on).environment
+        environment.reset(mill(goes_on).tasks[0].task_id)
+        environment.call(WAIT, {"minutes": APART // 60 + 5})
+        shown = environment.call("search_gmail_messages", {"query": "subject:order"}).content
+        assert ("pat1" in shown or "2 messages" in shown) == goes_on, shown
+    verified = verify(mill(True).folder / "room", mill(True).folder / "rewards")
+    assert set(verified.task_ids) == {task.task_id for task in mill(True).tasks}, verified.decisions.to_dicts()
