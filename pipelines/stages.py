@@ -33,7 +33,8 @@ STAGES: tuple[Stage, ...] = (
         "pipelines.building.companies:apps", ("[company]", "[privacy]")),
     Stage(
         "work", "Find the pieces of work that people did in a company's apps: their kinds, and how well each ended.",
-        (StageTable("core.work_events"), StageTable("mart.work_items")), ("apps",), "pipelines.building.work:work"),
+        (StageTable("core.work_events"), StageTable("mart.work_items"), StageTable("raw.work_sides")), ("apps",),
+        "pipelines.building.work:work"),
     Stage(
         "company_rooms", "Write one environment of the company with the tools of all its apps, and verify its tasks.",
         (StageTable("mart.company_rooms"),), ("apps", "work", "sessions"),

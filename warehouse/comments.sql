@@ -551,3 +551,6 @@ comment on column raw.stages.done_at is 'When it was computed';
 comment on table raw.word_groups is 'Which kind of request a sealed session taught, where words alone tell kinds';
 comment on column raw.word_groups.session_id is 'Id of the session, as the log has it';
 comment on column raw.word_groups.word_group is 'The session that the kind is named after; empty: it taught none.';
+comment on table raw.work_sides is 'On which side of the split an act of a company''s work stays';
+comment on column raw.work_sides.ref is 'Of the act (`core.work_events`).';
+comment on column raw.work_sides.split is 'That of its piece of work when it was sealed.';

@@ -102,6 +102,15 @@ class WordGroup(Record):
     """The session that the kind is named after; empty: it taught none."""
 
 
+class SealedAct(Record):
+    """On which side of the split an act of a company's work stays (`raw.work_sides`)."""
+
+    ref: str
+    """Of the act (`core.work_events`)."""
+    split: Split
+    """That of its piece of work when it was sealed."""
+
+
 class RawRecord(Record):
     """Pointer to the raw record behind events (`raw.records`): where it lies and what it was."""
 

@@ -58,6 +58,7 @@ create table if not exists raw.sides (
     session_id varchar primary key, service varchar not null, first_session_id varchar not null, component varchar not null,
     split varchar not null, method varchar not null);
 create table if not exists raw.word_groups (session_id varchar primary key, word_group varchar not null);
+create table if not exists raw.work_sides (ref varchar primary key, split varchar not null);
 
 create table if not exists core.events (
     event_id varchar not null using compression uncompressed, record_id varchar not null using compression uncompressed,

@@ -10,10 +10,11 @@ from env_builder.company.content import CompanyContent
 from env_builder.company.rooms import CompanyTask
 from env_builder.work.demonstrations import DemonstrationFinder
 from env_builder.work.publishing import WorkDecision, WorkRoom
-from env_builder.work.sides import sides_of
+from env_builder.work.sides import TIED, sides_of
 from env_builder.work.solving import solved_tasks
 from extractors.apps import record_kinds
 from extractors.work.events import find_events
+from pipelines.building.sealing import sealed_work
 from pipelines.inspection.company import StoredCompany
 from warehouse.records import Decision, WorkItem
 from warehouse.store import Store
@@ -42,10 +43,12 @@ def tasks_of_work(store: Store, company: StoredCompany, content: CompanyContent,
 
 
 def items_with_sides(store: Store) -> tuple[list[WorkItem], dict[str, str]]:
-    """Return the pieces of work that tasks may be made of, and the side of the split that each is on."""
+    """Return the pieces of work that tasks may be made of, and the side of the split that each is on; those on several are left
+    out (the stage `work` says so)."""
     rows = store.read(_ITEMS).rows()
     items = [WorkItem(key, tuple(refs), probability, kind, success) for key, refs, probability, kind, success, _ in rows]
-    return items, sides_of((row[0], row[-1]) for row in rows)
+    sides = sides_of(((row[0], row[-1]) for row in rows), sealed_work(store))
+    return [item for item in items if sides[item.item_id] != TIED], sides
 
 
 def _decision(rejected: WorkDecision, stage: str) -> Decision:

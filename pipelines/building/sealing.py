@@ -1,4 +1,5 @@
-"""The ledger of epochs: which sessions arrived together, and what was decided of each when it was sealed.
+"""The ledger of epochs: which sessions arrived together, and what was decided of each when it was sealed. So for work in a
+company: its acts keep the side of the split that they were sealed with.
 
 An epoch is an arrival of logs: the sessions that a run of the stage `sessions` sees first. The first one stays open until there
 are `ENOUGH` sessions: until then nothing is sealed, and a small log gives the same in whatever pieces it arrives. Rows are
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from env_builder.work.sides import TIED, sides_of
 from pipelines.settings import Settings
 from warehouse.records import SealedSession, frame_schema
 from warehouse.store import Store
@@ -52,6 +54,35 @@ def seal(store: Store, table: str, rows: pl.DataFrame) -> None:
     sealed = rows.join(store.table("raw.epochs").select("session_id"), on="session_id", how="semi")
     store.change(f"delete from {table} where session_id in (select session_id from incoming)", sealed)
     store.append(table, sealed)
+
+
+def seal_work(store: Store, settings: Settings) -> list[str]:
+    """Seal the sides of the pieces of work that are in no epoch yet, once there are enough, and return those on several sides.
+
+    Acts that are no more (forgotten, before the window) leave the ledger."""
+    take_over(store, settings, "raw.work_sides")
+    store.change("delete from raw.work_sides where ref not in (select ref from core.work_events)")
+    items = store.read("select work_item_id, refs, epoch_us(closed_at) as at from mart.work_items where reason = '' "
+                       "order by work_item_id")
+    if not store.count("raw.work_sides") and items.height < ENOUGH:
+        return []
+    sides = sides_of(items.select("work_item_id", "at").iter_rows(), sealed_work(store))
+    acts = items.select("work_item_id", pl.col("refs").alias("ref")).explode("ref")
+    acts = acts.with_columns(pl.col("work_item_id").replace_strict(sides, return_dtype=pl.String).alias("split"))
+    new = acts.filter(pl.col("split") != TIED).select("ref", "split").join(
+        store.table("raw.work_sides").select("ref"), on="ref", how="anti").unique("ref").sort("ref")
+    store.append("raw.work_sides", new)
+    return sorted(item for item, side in sides.items() if side == TIED)
+
+
+def sealed_work(store: Store) -> dict[str, set[str]]:
+    """Return piece of work -> sides on which acts of it are sealed."""
+    sealed: dict[str, set[str]] = {}
+    for item, side in store.read(
+            "select work_item_id, split from (select work_item_id, unnest(refs) as ref from mart.work_items where reason = '') "
+            "join raw.work_sides using (ref) order by all").iter_rows():
+        sealed.setdefault(item, set()).add(side)
+    return sealed
 
 
 def rename_sealed(store: Store, sessions: list[str]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,14 +12,14 @@ import polars as pl
 import pytest
 
 from extractors.tasks.sealed import TIED
-from pipelines.building.sealing import ENOUGH, ledger_of, rename_sealed, seal, seal_epoch, take_over
+from pipelines.building.sealing import ENOUGH, ledger_of, rename_sealed, seal, seal_epoch, seal_work, take_over
 from pipelines.erasing.forgetting import forget
 from pipelines.releases.releasing import registry_of
 from pipelines.running.stage import carry_out
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.errors import InputError
-from warehouse.records import SealedSide, frame
+from warehouse.records import SealedSide, WorkEventRow, WorkItemRow, frame
 from warehouse.store import Store
 
 
@@ -51,6 +53,38 @@ def test_few_sessions_stay_open_and_each_later_arrival_is_an_epoch(given: Settin
         seal(store, "raw.sides", sides("s000", "s101", split=TIED))
         assert ledger_of(store).drop_nulls("split").select("session_id", "epoch", "split").rows() == [
             ("s000", 1, TIED), ("s101", 2, TIED)]
+
+
+def put_work(store: Store, *items: tuple[str, ...]) -> None:
+    """Put these pieces of work, each by its acts, in the place of those that are there; they end one after another."""
+    day = datetime(2026, 3, 2, tzinfo=UTC)
+    acts = sorted({ref for refs in items for ref in refs})
+    store.replace("core.work_events", frame(WorkEventRow, [WorkEventRow(
+        position=number, ref=ref, happened_at=day, entity_class="note", entity_id=ref, verb="note created", container="note",
+        actor="", place="", thread="", addressees=[], texts=[], changes="[]", record="") for number, ref in enumerate(acts)]))
+    store.replace("mart.work_items", frame(WorkItemRow, [WorkItemRow(
+        work_item_id=refs[0], refs=list(refs), kind="", probability=1.0, success=None, opened_at=day,
+        closed_at=day + timedelta(hours=number), reason="", slots="{}", votes="[]", corrections="[]")
+        for number, refs in enumerate(items)]))
+
+
+def test_acts_of_work_keep_their_side_when_more_work_comes(given: Settings) -> None:
+    items = [(f"a{number:03}", f"b{number:03}") for number in range(ENOUGH + 20)]
+    with Store.open(given.warehouse) as store:
+        put_work(store, *items[:ENOUGH - 1])
+        assert seal_work(store, given) == [] and store.count("raw.work_sides") == 0
+        put_work(store, *items[:ENOUGH])
+        assert seal_work(store, given) == []
+        before = dict(store.table("raw.work_sides").iter_rows())
+        assert Counter(before.values()) == {"train": 140, "validation": 20, "held_out": 40}
+        put_work(store, *items[1:ENOUGH - 1], (*items[0], *items[ENOUGH - 1]), *items[ENOUGH:])
+        assert seal_work(store, given) == ["a000"], "it has acts of train and of what is held out"
+        after = dict(store.table("raw.work_sides").iter_rows())
+        assert {ref: after[ref] for ref in before} == before
+        assert [after[first] for first, _ in items[-4:]] == ["held_out"] * 4 and after[items[ENOUGH][0]] == "train"
+        put_work(store, *items[5:])
+        seal_work(store, given)
+        assert store.count("raw.work_sides") == 2 * (ENOUGH + 15), "acts that are no more have no side"
 
 
 def test_another_run_takes_a_ledger_over_where_it_has_none(given: Settings, tmp_path: Path) -> None:
