@@ -44,11 +44,13 @@ def test_shares_are_of_the_full_build() -> None:
     def night(name: str, seconds: float, cpu: float, **stages: float) -> Night:
         return Night(name, seconds, cpu, stages, 9)
 
-    last = {"idle": night("idle", 2.0, 1.0), "rubric": night("rubric", 4.0, 3.0, rewards=1.0)}
+    last = {"idle": night("idle", 2.0, 1.0), "rubric": night("rubric", 4.0, 3.0, rewards=1.0),
+            "deploy": night("deploy", 3.0, 2.0)}
     full = night("full", 40.0, 50.0, world=10.0, rewards=4.0)
     found = figures_of([night("news", 4.0, 10.0, world=1.0), night("news", 8.0, 5.0, world=2.0, rewards=4.0)], last, full, [])
     assert (found["incremental_share"], found["incremental_cpu_share"], found["worst_share"]) == (0.15, 0.15, 0.2)
     assert (found["idle_share"], found["rubric_share"]) == (0.05, 0.1)
+    assert (found["idle_cpu_share"], found["deploy_share"], found["deploy_computes"]) == (0.02, 0.04, 0)
     assert (found["share_world"], found["share_rewards"]) == (0.15, 0.5)
     assert found["equal"] and not found["rubric_rebuilds_world"] and found["idle_computes"] == 0
     last["rubric"] = night("rubric", 4.0, 3.0, world=1.0)

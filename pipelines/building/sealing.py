@@ -12,6 +12,7 @@ from __future__ import annotations
 import polars as pl
 
 from env_builder.work.sides import TIED, sides_of
+from extractors.tasks.sealed import LEDGER
 from pipelines.settings import Settings
 from warehouse.records import SealedSession, frame_schema
 from warehouse.store import Store
@@ -47,6 +48,13 @@ def ledger_of(store: Store) -> pl.DataFrame:
     return store.read("select session_id, epoch, service, first_session_id, component, split, method, word_group "
                       "from raw.epochs left join raw.sides using (session_id) left join raw.word_groups using (session_id) "
                       "order by session_id")
+
+
+def word_ledger_of(store: Store) -> pl.DataFrame:
+    """Return the ledger without sides, which goals are mined before."""
+    rows = store.read("select session_id, epoch, word_group from raw.epochs left join raw.word_groups using (session_id) "
+                      "order by session_id")
+    return pl.concat([pl.DataFrame(schema=LEDGER), rows], how="diagonal")
 
 
 def seal(store: Store, table: str, rows: pl.DataFrame) -> None:

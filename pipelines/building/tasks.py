@@ -18,7 +18,7 @@ from extractors.tasks.model_names import reworded
 from extractors.tasks.names import names_of, renamed
 from extractors.tasks.requests import reject_goalless
 from pipelines.building.decisions import all_of, corrections_of_kind, effects_of, replace_decisions, starts_of
-from pipelines.building.sealing import ledger_of, seal, take_over
+from pipelines.building.sealing import ledger_of, seal, take_over, word_ledger_of
 from pipelines.resources import asking
 from pipelines.running.cache import memoized
 from pipelines.running.code import code_digest
@@ -33,7 +33,7 @@ def goals(store: Store, settings: Settings) -> Counts:
     take_over(store, settings, "raw.word_groups")
     with memoized(store, "goals", code_digest(__name__)) as memoize:
         mined, groups = mine_goals(store.table("core.sessions"), store.table("core.turns"), effects_of(store), starts_of(store),
-                                   memoize, ledger_of(store))
+                                   memoize, word_ledger_of(store))
     seal(store, "raw.word_groups", groups)
     replace_decisions(store, "goals", reject_goalless(store.table("core.sessions"), mined))
     return {"n_goals": store.replace("mart.goals", mined)}

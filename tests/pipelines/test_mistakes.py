@@ -34,7 +34,7 @@ MISTAKES = {
     "no environment": (("tasks", "empty"), "(no environment|empty).*; .*"),
     "an environment of another name": (("tasks", "OUT/nope"), "no environment '.*/nope'; there are: .*/environments/main."),
     "no model": (("rollout", "ROOM", "--policy", "gpt"), ".*gpt.*; .*"),
-    "no key of a model": (("play", "ROOM", "10c4", "--ask"), "--ask: no model is configured to answer; set TRACEROOM_MODEL .*"),
+    "no key of a model": (("play", "ROOM", "0da5", "--ask"), "--ask: no model is configured to answer; set TRACEROOM_MODEL .*"),
     "a port in use": (("serve", "ROOM", "--port", "PORT"), r"127.0.0.1:\d+: cannot listen there .*; choose another --port."),
     "no Docker": (("base-image",), ".*: no Docker engine answers; start one .*"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from env_builder.world import documents, history
+from env_builder.world import documents, hidden, history
 from env_builder.world.replay import LoggedStep
 from tests.env_builder.world.calls import call
 
@@ -31,7 +31,7 @@ def steps() -> list[LoggedStep]:
 def test_an_act_that_changes_things_nobody_knows_how_leaves_what_it_touched_open() -> None:
     done = steps()
     known = documents.find([step.call for step in done])
-    left = history.unexplained(done, {}, known, {"nudge": {"see": "changes"}})
+    left = history.unexplained(done, hidden.links_of(done, known), {}, known, {"nudge": {"see": "changes"}})
     assert left == {("nudge", ("see", '["argument", "person"]')): frozenset({"mood"})}
     found = history.touches(done, {}, known, left)
     assert sorted(found) == [("see", f"P{n}") for n in range(6)]
@@ -42,5 +42,5 @@ def test_an_act_that_changes_things_nobody_knows_how_leaves_what_it_touched_open
 def test_an_act_that_keeps_what_it_names_touches_nothing() -> None:
     done = steps()
     known = documents.find([step.call for step in done])
-    assert history.unexplained(done, {}, known, {"nudge": {"see": "keeps"}}) == {}
+    assert history.unexplained(done, hidden.links_of(done, known), {}, known, {"nudge": {"see": "keeps"}}) == {}
     assert history.touches(done, {}, known, {}) == {}
