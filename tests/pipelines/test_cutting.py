@@ -18,8 +18,8 @@ WORD = re.compile(r"[^\W_][\w.:@#-]*\w")
 LEAST = 4
 """Signs of a word that is looked for: shorter ones are anywhere."""
 
-OUR_OWN = {"records", "family", "others"}
-"""Words of ours: a kind of app, and what the audit says of an attack."""
+OUR_OWN = {"records", "family", "others", "order", "speaking", "hour"}
+"""Words of ours: a kind of app, of check and of time, and what the audit and checks say."""
 
 
 @pytest.mark.slow
@@ -32,7 +32,7 @@ def test_no_word_of_held_out_sessions_alone_is_in_a_cut(sample_run: Path, sample
     assert len(only) > 100
     published = kit_of(sample_environment, sample_run / "rewards" / sample_environment.name)
     assert published.digest != kit.digest
-    assert len(only & _said(published.room, published.grader)) > 100, "there is something to cut"
+    assert len(only & _said(published.room, published.grader)) > 20, "there is something to cut"
     assert sorted(only & _said(kit.room, kit.grader)) == []
     asked = {row["task_id"] for row in published.tasks if row["split"] != "held_out"}
     left = left_out(sample_environment, kit, ("train", "validation"))

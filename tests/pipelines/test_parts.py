@@ -57,7 +57,7 @@ def test_services_without_news_are_kept(tmp_path: Path, traceroom: Traceroom, mo
     assert built == [["south"]], "north had no news"
     again = sealed(tmp_path / "grown")
     assert again["north"] == written["north"] and again["south"] != written["south"]
-    assert traceroom(*run, tmp_path / "at_once").returncode == 0
+    assert traceroom(*run, tmp_path / "at_once", "--ledger", tmp_path / "grown").returncode == 0
     assert same(tables(tmp_path / "grown"), tables(tmp_path / "at_once")) == []
     assert files(tmp_path / "grown") == files(tmp_path / "at_once")
     (tmp_path / "grown" / "rewards" / "north" / "rewards.json").unlink()
