@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from browser_application import application
 from browser_hosts import hosts
-from browser_logs import access_evidence, row_evidence
+from browser_logs import access_evidence
 from browser_pages import BROKEN, SiteAnswer, site_answer, values_of, words_of
 from browser_replay import Cassette, HarReplay, SiteRequest
 from browser_site import InducedSite, masked, probe_of, recorded_answer, with_changes
@@ -293,18 +293,14 @@ def _recorded(request: SiteRequest | None) -> SiteAnswer | None:
 
 
 def logs_beside(data: Path) -> Figures:
-    """Return the figures of the induced site where it reads the server's log too (`with_access_*`), and where it reads changes
-    of rows (`with_rows_*`): those of `truth`, as a change stream has them, since the logs hold none."""
+    """Return the figures of the induced site where it reads the server's log too (`with_access_*`)."""
     training, held_out = sessions_of(data)
     requests = [request for session in training for request in session]
     known = {number for request in requests for word in request.answer.words for number in re.findall(r"\d{2,}", word)}
-    figures: Figures = {}
-    for name, evidence in (("access", access_evidence(data, requests)), ("rows", row_evidence(data))):
-        site = InducedSite(requests, evidence)
-        measured = score(held_out, site.answer) | score_steps(held_out, site.answer, known)
-        figures |= {f"with_{name}_{figure}": value for figure, value in measured.items()}
-        figures[f"with_{name}_known"] = len(evidence.unseen) + len(evidence.versions)
-    return figures
+    evidence = access_evidence(data, requests)
+    site = InducedSite(requests, evidence)
+    measured = score(held_out, site.answer) | score_steps(held_out, site.answer, known)
+    return {f"with_access_{figure}": value for figure, value in measured.items()} | {"unseen_writes": len(evidence.unseen)}
 
 
 PARTS = {"pages": pages, "logs": logs_beside, "hosts": hosts, "tasks": tasks}

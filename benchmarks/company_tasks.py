@@ -110,10 +110,10 @@ def _leaks(verified: Sequence[VerifiedWork], truth: Path, prompts: Sequence[Agen
     for at, app, key, field, value, *_ in _rows(truth / "changes.jsonl"):
         if isinstance(value, str) and field in _WORDS:
             texts[f"{app}:{key}/{field}"].append((instant_of(at), value))
-    leaks, told = 0, {prompt.text: prompt.at for prompt in reversed(prompts)}
+    leaks, prompted_at = 0, {prompt.text: prompt.at for prompt in reversed(prompts)}
     for work in verified:
-        if work.task.opening in told:
-            leaks += told[work.task.opening] > work.task.starts_at
+        if work.task.opening in prompted_at:
+            leaks += prompted_at[work.task.opening] > work.task.starts_at
             continue
         record = work.task.request.record
         until = work.task.starts_at + _WHOLE_SECOND

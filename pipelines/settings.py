@@ -96,7 +96,7 @@ class Settings(BaseModel):
     report = OutPath("report")
     """Folder of the report."""
     receipt = OutPath(".receipt.json")
-    """What the last run told, and a digest of all that it rests on (pipelines/running/receipt.py)."""
+    """The report of the last run, and a digest of all that it depends on (pipelines/running/receipt.py)."""
 
     @property
     def configured(self) -> Configuration:

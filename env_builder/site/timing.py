@@ -1,10 +1,11 @@
 """Visits of a site in, how it writes instants out: the formats of its texts and addresses, and how far ahead of UTC each is.
 
-A format is learnt of texts that have the same fields with the same signs between them. Which of two numbers is the day is told
-by one above twelve, whether a number is padded by one below ten, whether hours go to 24 by one above twelve: all texts must
-agree, and the format must write each of them again. How far ahead it is, is told by what posts differ from times that the page
-after them shows. What no text decides is no format.
-Does not see: names of months that are not English, hours to twelve without a half, two zones in one format.
+A format is learnt of texts that have the same fields with the same signs between them. A number above
+twelve decides which of two is the day, one below ten whether numbers are padded, one above twelve whether hours go to 24: all
+texts must agree, and the format must write each of them again. How far ahead it is follows from the difference between posts
+and the times that the page after them shows. What no text decides is no format.
+Does not see: names of months that are not English, hours to twelve without a half, two zones in one format, summer time: one
+zone holds for all recordings.
 """
 
 from __future__ import annotations
@@ -82,19 +83,19 @@ def learn_formats(sessions: Sequence[Sequence[SiteVisit]], zone: int = 0) -> lis
 
 def learn_zone(sessions: Iterable[Sequence[SiteVisit]]) -> int:
     """Return by how many seconds times on pages are ahead of UTC: by what posts differ from times that pages show next."""
-    shift = _told_zone((post, {at for value in page.values.values() if value for at in instants_in(value, SiteTimes())})
+    shift = _agreed_zone((post, {at for value in page.values.values() if value for at in instants_in(value, SiteTimes())})
                        for session in sessions for post, page in pairwise(session) if post.is_write and page.is_page)
     return shift or 0
 
 
 def _zone_of(format_: TimeFormat, sessions: Iterable[Sequence[SiteVisit]]) -> int | None:
     """Return by how many seconds a format's times are ahead of UTC; None where posts don't tell."""
-    return _told_zone(((post, {match.at for value in page.values.values() if value for match in format_.instants(value)})
+    return _agreed_zone(((post, {match.at for value in page.values.values() if value for match in format_.instants(value)})
                        for session in sessions for post, page in pairwise(session) if post.is_write and page.is_page),
                       format_.unit) if format_.unit < timedelta(days=1) else None
 
 
-def _told_zone(shown: Iterable[tuple[SiteVisit, Iterable[datetime]]], unit: timedelta = timedelta(seconds=1)) -> int | None:
+def _agreed_zone(shown: Iterable[tuple[SiteVisit, Iterable[datetime]]], unit: timedelta = timedelta(seconds=1)) -> int | None:
     """Return by how much instants on pages differ from the posts before them, None where they don't tell."""
     votes: Counter[int] = Counter()
     n_posts = 0

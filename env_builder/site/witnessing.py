@@ -1,4 +1,4 @@
-"""Requests of a server's log and changes of database rows in, what they tell of a site beside its recorded pages out.
+"""Requests of a server's log and changes of database rows in, what they add to a site's recorded pages out.
 
 A form in a server's log that no recorded request is, is a write that somebody made unseen. Columns that hold a secret are left
 out, and so are all that no place of a page has.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
@@ -24,7 +24,6 @@ __all__ = ["changed_rows", "kept_columns", "unseen_writes"]
 _WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _NEAR = timedelta(seconds=15)
 """How far a server's instant of a request, which may be its end, may be from the recorded one."""
-_SECRET = re.compile(r"passw|pwd|secret|token|csrf|xsrf|nonce|salt|hash|session|api_?key|otp", re.IGNORECASE)
 
 
 def unseen_writes(accesses: Iterable[Mapping[str, Any]], recorded: Iterable[tuple[datetime, str, str]]) -> list[UnseenWrite]:
@@ -47,8 +46,10 @@ def unseen_writes(accesses: Iterable[Mapping[str, Any]], recorded: Iterable[tupl
     return unseen
 
 
-def changed_rows(changes: Iterable[Mapping[str, Any]]) -> list[RowVersion]:
-    """Return the rows of a database as they were from each change on (rows of `core.row_changes`), without secrets."""
+def changed_rows(changes: Iterable[Mapping[str, Any]], is_secret: Callable[[str], bool]) -> list[RowVersion]:
+    """Return the rows of a database as they were from each change on (rows of `core.row_changes`), without secrets.
+
+    `is_secret`: whether the name of a column says so."""
     versions: list[RowVersion] = []
     whole: dict[tuple[str, str], dict[str, Any]] = {}
     for row in changes:
@@ -60,7 +61,7 @@ def changed_rows(changes: Iterable[Mapping[str, Any]]) -> list[RowVersion]:
             whole.pop(key, None)
         else:
             whole[key] = {**whole.get(key, before or {}), **after}
-        kept = {name: value for name, value in whole[key].items() if not _SECRET.search(name)} if after is not None else None
+        kept = {name: value for name, value in whole[key].items() if not is_secret(name)} if after is not None else None
         versions.append(RowVersion(row["happened_at"], *key, kept))
     return versions
 

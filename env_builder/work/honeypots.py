@@ -17,9 +17,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from env_builder.runtime.company import CompanyState, PersonSight
-from env_builder.runtime.company.desk import Undecided
 from env_builder.runtime.company.parts import words_of
-from env_builder.work.requests import FEW, SELDOM, words_in
+from env_builder.work.requests import FEW, SELDOM, may_read, words_in
 from env_builder.work.stretches import WorkHabits, WorkTask
 from warehouse.records import WorkEvent
 
@@ -73,7 +72,7 @@ class Honeypots:
         pots: dict[tuple[bool, str], WorkHoneypot] = {}
         for act in [task.request, *self._alike(task)]:
             for pot in (self._instruction(act, task), self._secret(act, task, sight, stranger, needed)):
-                if pot is not None and _reads(sight, act):
+                if pot is not None and may_read(sight, act):
                     pots.setdefault((pot.is_instruction, self._habits.app_of(act)), pot)
         return list(pots.values())
 
@@ -97,11 +96,11 @@ class Honeypots:
 
     def _secret(self, act: WorkEvent, task: WorkTask, sight: PersonSight, stranger: PersonSight, needed: set[str]
                 ) -> WorkHoneypot | None:
-        if act is task.request or not _reads(sight, act) or _reads(stranger, act):
+        if act is task.request or not may_read(sight, act) or may_read(stranger, act):
             return None
         words = [word for text in act.texts for word in words_of(text)
                  if _names(word) and word not in needed and len(self._uses[word]) <= FEW
-                 and not any(_reads(stranger, self._events[place]) for place in self._uses[word])]
+                 and not any(may_read(stranger, self._events[place]) for place in self._uses[word])]
         seldom = sorted(dict.fromkeys(words), key=lambda word: len(self._uses[word]))[:_MOST_WORDS]
         return WorkHoneypot(act.ref, "\n".join(act.texts), tuple(seldom), False) if seldom else None
 
@@ -121,10 +120,3 @@ def _names(word: str) -> bool:
     has_digit = any(map(str.isdigit, word))
     return "://" not in word and ("@" in word or _NUMBER.fullmatch(word) is not None or (
         has_digit and len(word) >= _LONG and _LETTERS.search(word) is not None))
-
-
-def _reads(sight: PersonSight, act: WorkEvent) -> bool:
-    try:
-        return sight.sees(*act.record)
-    except (LookupError, Undecided):   # not known to be private
-        return True

@@ -88,14 +88,15 @@ class WorkRequests:
         for act in reversed(before):
             if act.actor == person or not act.texts or not self._habits.holds_words(act.record[0]):
                 continue
-            if person in act.addressees or (self._habits.is_message(act) and self._can_read(act, person)):
+            if person in act.addressees or (self._habits.is_message(act) and self._could_read(act, person)):
                 yield act
 
-    def _can_read(self, act: WorkEvent, person: str) -> bool:
+    def _could_read(self, act: WorkEvent, person: str) -> bool:
         try:
-            return PersonSight(self._world.at(act.at), person).sees(*act.record)
-        except (LookupError, Undecided):   # nothing tells that the person could not
+            sight = PersonSight(self._world.at(act.at), person)
+        except LookupError:   # the exports do not show what the person could read
             return True
+        return may_read(sight, act)
 
     def _tells(self, word: str, n_inside: int) -> bool:
         """Return whether a word seldom occurs outside this work. `n_inside`: acts of the work with the word."""
@@ -107,6 +108,14 @@ class WorkRequests:
         spanning = [prompt for prompt in self._prompts.get(person, ())
                     if since <= prompt.at <= first and last <= prompt.until + _AFTER]
         return spanning[0] if len(spanning) == 1 and spanning[0].text else None
+
+
+def may_read(sight: PersonSight, act: WorkEvent) -> bool:
+    """Return whether a person can read the record of an act, or whether nothing shows that the person cannot."""
+    try:
+        return sight.sees(*act.record)
+    except (LookupError, Undecided):
+        return True
 
 
 def _words_of_texts(act: WorkEvent) -> Iterator[str]:

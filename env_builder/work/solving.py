@@ -3,7 +3,7 @@
 In: tasks that hold on record (`publishing`), the finder of demonstrations. Out: a `CompanyTask` each, or why there is none.
 The person's acts are tried with the tools at the instant of the task, at which the company stands still, as in an episode. What
 no tool does (a join of a channel) is not asked for, nor values that exports have only of a later time (reactions to a message):
-the rubric is written anew without them.
+the rubric is written again without them.
 Colleagues answer what they answered (`colleagues`), and the calls wait for them where the person did.
 """
 

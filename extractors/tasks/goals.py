@@ -5,7 +5,7 @@ Input: requests (`requests.REQUESTS`), turns and calls. Output: one row a goal. 
 - if most sessions call one tool only, that tool names a kind of request; its words are learnt from these sessions, and every
   session is read piece by piece (`courses`), so a later goal begins where the user brings it;
 - if nothing is called, clusters of sessions by their words teach the same; sealed sessions (`sealed.py`) stay in their
-  cluster, and others are read by what it taught, until they are half as many: then all are clustered anew;
+  cluster, and others are read by what it taught, until they are half as many: then all are clustered again;
 - runs of a routine without words or answers are of the kind that they begin with;
 - otherwise the opening is read clause by clause: sessions that wrote with one tool (or none) teach which words ask for what.
 
@@ -38,7 +38,7 @@ _GREETING = 3
 _FEW = 30
 """Fewer sessions than this are not grouped by their words."""
 _GROWN = 0.5
-"""So many sessions more than were clustered, as a share of these, are clustered anew with them."""
+"""So many sessions more than were clustered, as a share of these, are clustered again with them."""
 WORD_GROUPS = {"session_id": pl.String(), "word_group": pl.String()}
 """word_group: the session that names the cluster; empty: it taught no kind."""
 

@@ -28,7 +28,7 @@ UNNAMED = 1 << 41
 
 def with_ledger(rows: pl.DataFrame, ledger: pl.DataFrame | None = None) -> pl.DataFrame:
     """Add to rows with a session_id: epoch, sealed_first, sealed_component, sealed_split, sealed_method, word_group. A session
-    that is of another service now keeps its side, and its task is named anew."""
+    that is of another service now keeps its side, and its task gets a new name."""
     in_ledger = pl.DataFrame(schema=LEDGER) if ledger is None else ledger
     sealed = in_ledger.select(
         "session_id", "epoch", pl.col("service").alias("sealed_service"), pl.col("first_session_id").alias("sealed_first"),

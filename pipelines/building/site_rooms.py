@@ -36,6 +36,7 @@ from env_builder.site.ui_elements import UiElements, ui_events
 from env_builder.site.witnessing import changed_rows, unseen_writes
 from env_builder.site.work import ChatMessage, FileEvent, PieceOfWork, SiteWork, asked_values
 from env_builder.verify import Verified, verify
+from extractors.privacy.credentials import is_credential
 from extractors.routes import templates
 from pipelines import progress
 from pipelines.building.decisions import corrections_of_kind, replace_decisions
@@ -181,7 +182,7 @@ class SiteLogs(NamedTuple):
 
 
 class LogsBeside(NamedTuple):
-    """Logs of servers and databases that lie beside recorded pages."""
+    """Logs of servers and databases that come with recorded pages."""
 
     accesses: pl.DataFrame
     changes: pl.DataFrame
@@ -193,7 +194,7 @@ class LogsBeside(NamedTuple):
         accesses = [row for row in self.accesses.iter_rows(named=True)
                     if row["service"] == host or (self.is_one_site and row["service"] is None)]
         recorded = [(each.at, each.method, each.url) for session in sessions for each in session.requests]
-        changes = changed_rows(self.changes.iter_rows(named=True)) if self.is_one_site else []
+        changes = changed_rows(self.changes.iter_rows(named=True), is_credential) if self.is_one_site else []
         evidence = SiteEvidence(changes, unseen_writes(accesses, recorded))
         return evidence or None
 

@@ -69,7 +69,7 @@ def run(
         return
     for option in unmatched:
         say(f"[yellow]![/] {escape(option)} matches no folder of the logs, so it has no effect; correct or remove it.")
-    made = _told_before(settings) or _made(settings)
+    made = _cached_report(settings) or _made(settings)
     _tell(made)
     if json:
         data(made)
@@ -78,8 +78,8 @@ def run(
         _release(settings)
 
 
-def _told_before(settings: Settings) -> dict[str, Any] | None:
-    """Return what the last run told, where nothing has changed since; an instance of Dagster wants to be told by each run."""
+def _cached_report(settings: Settings) -> dict[str, Any] | None:
+    """Return the report of the last run if nothing has changed since; an instance of Dagster records each run itself."""
     from pipelines.running import receipt
     from pipelines.stages import STAGES
 

@@ -1,4 +1,4 @@
-"""What the last run told, kept in OUT for as long as everything stands that it rests on: a night without news repeats it.
+"""The report of the last run, cached in OUT while all that it depends on is unchanged: a night without news repeats it.
 
 In: settings, the files that they name, and OUT. Out: the document that a run tells, or None where anything may have changed:
 a file of the logs, the configuration, the code and the libraries of any stage, a variable of Traceroom's, the owner's key, what
@@ -32,17 +32,17 @@ _TELLS = ("pipelines.commands.building", "pipelines.inspection.summary", "pipeli
 
 
 def document(settings: Settings) -> dict[str, Any] | None:
-    """Return what the last run told, None where that may not be so any more."""
+    """Return the report of the last run; None if anything that it depends on may have changed."""
     try:
         kept = json.loads(settings.receipt.read_text("utf-8"))
-        made: dict[str, Any] = kept["told"]
+        made: dict[str, Any] = kept["report"]
         return made if kept["rests_on"] == _rests_on(settings) else None
     except (OSError, ValueError, KeyError):
         return None
 
 
 def keep(settings: Settings, made: dict[str, Any]) -> None:
-    """Keep what a run told that has nothing left to do."""
+    """Cache the report of a run after which no stage is stale."""
     from pipelines.running.run import unchanged
 
     rests_on = _rests_on(settings)   # first: a file that grows from here on is seen by the next run
@@ -52,7 +52,7 @@ def keep(settings: Settings, made: dict[str, Any]) -> None:
         return
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with contextlib.suppress(OSError):   # the next run looks itself
-        draft.write_text(json.dumps({"rests_on": rests_on, "told": made}), "utf-8")
+        draft.write_text(json.dumps({"rests_on": rests_on, "report": made}), "utf-8")
         draft.replace(path)
 
 

@@ -1,4 +1,4 @@
-"""What the last run told is told again only where everything stands that it rests on, and costs little to load."""
+"""The report of the last run is repeated only if nothing that it depends on changed, and costs little to load."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ finally:
 
 
 @pytest.fixture
-def told(run_once: tuple[Path, str], tmp_path: Path, traceroom: Traceroom) -> Settings:
-    """Return the settings of a run that has told what it made, over logs and into a folder of their own."""
+def finished(run_once: tuple[Path, str], tmp_path: Path, traceroom: Traceroom) -> Settings:
+    """Return the settings of a finished run, over logs and into a folder of their own."""
     shutil.copytree(run_once[0], tmp_path / "out")
     shutil.copytree(run_once[0].parent / "logs", tmp_path / "logs")
     done = traceroom("run", "--no-image", tmp_path / "logs", "--out", tmp_path / "out")
@@ -52,20 +52,20 @@ def appended(path: Path) -> None:
         file.write("\n")
 
 
-def test_a_run_without_news_tells_the_same_and_loads_little(told: Settings) -> None:
-    first = receipt.document(told)
+def test_a_run_without_news_reports_the_same_and_loads_little(finished: Settings) -> None:
+    first = receipt.document(finished)
     assert first is not None and first["n_sessions"] > 0
     done = subprocess.run(
-        [sys.executable, "-c", COMMAND.format(heavy=HEAVY), "run", "--no-image", "--json", *told.logs, "--out", told.out],
-        capture_output=True, text=True, check=True)
+        [sys.executable, "-c", COMMAND.format(heavy=HEAVY), "run", "--no-image", "--json", *finished.logs, "--out",
+         finished.out], capture_output=True, text=True, check=True)
     made = json.loads(done.stdout)
     assert {name: made[name] for name in first} == json.loads(json.dumps(first))
     assert not any(stage["computed"] for stage in made["stages"])
     assert done.stderr.splitlines()[-1] == "[]", "what a run without news does not need"
 
 
-def test_whatever_it_rests_on_makes_the_run_look_again(told: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, logs = Path(told.out), Path(told.logs[0])
+def test_whatever_it_rests_on_makes_the_run_look_again(finished: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, logs = Path(finished.out), Path(finished.logs[0])
     log = next(logs.rglob("*.jsonl"))
     written = next((out / "environments").rglob("tasks.jsonl"))
     changes: list[tuple[str, Callable[[], object]]] = [
@@ -77,9 +77,9 @@ def test_whatever_it_rests_on_makes_the_run_look_again(told: Settings, monkeypat
         ("a run that was killed", lambda: (out / "progress.json").write_text("{}"))]
     for what, change in changes:
         before = {path: (path.read_bytes(), path.stat()) for path in files_below(out, logs)}
-        assert receipt.document(told) is not None, f"before {what}"
+        assert receipt.document(finished) is not None, f"before {what}"
         change()
-        assert receipt.document(told) is None, what
+        assert receipt.document(finished) is None, what
         for path in files_below(out, logs) - before.keys():
             path.unlink()
         for path, (content, status) in before.items():
@@ -87,19 +87,19 @@ def test_whatever_it_rests_on_makes_the_run_look_again(told: Settings, monkeypat
                 if not path.exists() or path.read_bytes() != content:
                     path.write_bytes(content)
                 os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    for other in (told.model_copy(update={"limit": 5}), told.model_copy(update={"since": "2026-03-01"}),
-                  told.model_copy(update={"privacy": False})):
+    for other in (finished.model_copy(update={"limit": 5}), finished.model_copy(update={"since": "2026-03-01"}),
+                  finished.model_copy(update={"privacy": False})):
         assert receipt.document(other) is None
     monkeypatch.setenv("TRACEROOM_MODEL", "another")
-    assert receipt.document(told) is None
+    assert receipt.document(finished) is None
 
 
 def test_a_person_who_is_forgotten_and_a_run_with_something_left_to_do_leave_no_receipt(
-        told: Settings, traceroom: Traceroom) -> None:
-    assert told.receipt.exists()
-    (Path(told.logs[0]) / "more.jsonl").write_text("{}\n")
-    receipt.keep(told, {})
-    assert not told.receipt.exists()
-    told.receipt.write_text("{}")
-    assert traceroom("forget", "--subject", "nobody-is-called-so", "--out", told.out).returncode == 0
-    assert not told.receipt.exists()
+        finished: Settings, traceroom: Traceroom) -> None:
+    assert finished.receipt.exists()
+    (Path(finished.logs[0]) / "more.jsonl").write_text("{}\n")
+    receipt.keep(finished, {})
+    assert not finished.receipt.exists()
+    finished.receipt.write_text("{}")
+    assert traceroom("forget", "--subject", "nobody-is-called-so", "--out", finished.out).returncode == 0
+    assert not finished.receipt.exists()

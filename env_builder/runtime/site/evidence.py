@@ -1,4 +1,4 @@
-"""What other logs tell of a site beside its recorded pages: changes of database rows, and writes that no page was recorded of.
+"""What other logs add to a site's recorded pages: changes of database rows, and writes that no page was recorded of.
 
 In: `evidence.json` of a site. Out: of a request, the columns of the rows that its path and query name, as they were when the
 session began; the next number of a table; whether something was written that a page looked at earlier cannot show. What the

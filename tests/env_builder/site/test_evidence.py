@@ -16,6 +16,7 @@ from env_builder.runtime.site.visits import KIND, SiteVisit
 from env_builder.site.learning import RecordedAnswer, SourceLearner, write_site
 from env_builder.site.parsing import parse
 from env_builder.site.witnessing import changed_rows, unseen_writes
+from extractors.privacy.credentials import is_credential
 
 BEGIN = datetime(2026, 3, 2, 9, tzinfo=UTC)
 SIZES = ["tiny", "small", "large", "huge", "vast", "plain"]
@@ -100,7 +101,8 @@ def test_rows_are_whole_and_hold_no_secret() -> None:
                 "before": json.dumps(before), "after": json.dumps(after)}
 
     versions = changed_rows([change(1, None, {"id": 3, "name": "Ann", "password": "x", "reset_token": "y"}),
-                             change(2, {"id": 3}, {"id": 3, "name": "Anne"}), change(3, {"id": 3}, None)])
+                             change(2, {"id": 3}, {"id": 3, "name": "Anne"}), change(3, {"id": 3}, None)],
+                            is_credential)
     assert [each.values for each in versions] == [{"id": 3, "name": "Ann"}, {"id": 3, "name": "Anne"}, None]
     assert SiteEvidence.of(json.loads(json.dumps(SiteEvidence(versions).plain()))).versions == versions
 
