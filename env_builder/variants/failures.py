@@ -448,7 +448,7 @@ def taken_as_named(slots: Slots, words: str, shown: Shown) -> None:
         values = {value for value in (given if isinstance(given, list) else [given]) if str(value).lower() not in heard}
         for rows in _tables(shown) if values else ():
             named = [(name, row.intersection(values)) for row in rows
-                     if (name := max((text.lower() for text in row if text.lower() in heard), key=len, default=""))]
+                     if (name := max((text.lower() for text in sorted(row) if text.lower() in heard), key=len, default=""))]
             taken = Counter(name for name, value in {(name, value) for name, there in named for value in there})
             for name, n_rows in sorted(Counter(name for name, _ in named).items()) if taken else ():
                 n_said = min(heard.count(name), n_rows)

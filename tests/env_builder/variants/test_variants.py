@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -16,6 +20,7 @@ from env_builder.variants import Variants, VariantTables, _tried, make
 from env_builder.variants.failures import Unbound, taken_as_named
 from warehouse.records import Behaviour, Fact, Family, Goal, Outcome, Recorded, Rubric, Session, Task, Turn, frame
 
+ROOT = Path(__file__).resolve().parents[3]
 BEGAN = datetime(2031, 4, 1, tzinfo=UTC)
 CLOSED = '{{"door": "{0}", "keeper": "{1}", "state": "closed"}}'
 OPENED = '{{"door": "{0}", "keeper": "{1}", "state": "open"}}'
@@ -205,3 +210,19 @@ def test_rows_that_words_name_are_taken(words: str, ids: str | list[str]) -> Non
 def test_rows_that_words_name_in_another_number_make_no_task(words: str, ids: str | list[str]) -> None:
     with pytest.raises(Unbound, match="several_readings"):
         taken_as_named({"bring.ids": ids}, words, [("look", SHELF)])
+
+
+def test_two_texts_of_one_length_name_a_row_the_same_in_every_process() -> None:
+    code = """
+import json
+from env_builder.variants.failures import Unbound, taken_as_named
+rows = json.dumps([{"from": "abc", "to": word, "id": f"L-{word}"} for word in ("def", "ghi", "jkl", "mno")])
+try:
+    taken_as_named({"bring.ids": ["L-def", "L-ghi"]}, "abc and def, mno and ghi and jkl", [("look", rows)])
+    print("taken")
+except Unbound as unbound:
+    print(unbound.detail)
+"""
+    printed = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT,
+                              env={**os.environ, "PYTHONHASHSEED": seed}).stdout for seed in "1234"}
+    assert len(printed) == 1, printed
