@@ -25,7 +25,7 @@ from tests.command_line import environ
 from tests.pipelines.conftest import ROOT, part_of_sample
 from warehouse.store import Store
 
-PATIENCE_S = 300.0
+PATIENCE_S = 240.0
 DAEMON = """
 import dagster._daemon.controller as controller
 controller.DEFAULT_DAEMON_INTERVAL_SECONDS = 2   # between two looks at a backfill; no setting has it
@@ -54,16 +54,22 @@ def daemon(folder: Path) -> Iterator[tuple[psutil.Process, DagsterInstance]]:
     text = (ROOT / "dagster.yaml").read_text()
     text = re.sub(r"(poll_interval_seconds|free_slots_after_run_end_seconds): \d+", r"\1: 2", text)
     (home / "dagster.yaml").write_text(text.replace("base_dir: .dagster", f"base_dir: {home}"))
-    settings = {"DAGSTER_HOME": str(home), "TRACEROOM_INBOX": str(folder / "inbox"), "TRACEROOM_OUT": str(folder / "out"),
-                "TRACEROOM_IMAGE": "off"}
-    with (folder / "log").open("wb") as log:
+    settings = {"DAGSTER_HOME": str(home), "TRACEROOM_INBOX": str(folder.parent / "inbox"),
+                "TRACEROOM_OUT": str(folder / "out"), "TRACEROOM_IMAGE": "off"}
+    with DagsterInstance.from_ref(InstanceRef.from_dir(str(home))) as instance, (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-c", DAEMON, "run", "-m", "pipelines.definitions"], cwd=ROOT, stdout=log, stderr=log,
             env=environ() | settings)
+        with _ended_with(process) as started:
+            yield started, instance
+
+
+@contextlib.contextmanager
+def _ended_with(process: subprocess.Popen[bytes]) -> Iterator[psutil.Process]:
+    """Yield a process, and end it with all that it started."""
     started = psutil.Process(process.pid)
     try:
-        with DagsterInstance.from_ref(InstanceRef.from_dir(str(home))) as instance:
-            yield started, instance
+        yield started
     finally:
         every = [started, *started.children(recursive=True)]
         process.terminate()
@@ -75,14 +81,14 @@ def daemon(folder: Path) -> Iterator[tuple[psutil.Process, DagsterInstance]]:
         process.wait()
 
 
-def working_run(started: psutil.Process) -> tuple[psutil.Process, list[psutil.Process]] | None:
+def working_run(started: psutil.Process) -> psutil.Process | None:
     """Return the worker of a run, once it has a step in a process: the first of Python's children below the code server."""
     for each in started.children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
             parent = each.parent()
             steps = [child for child in each.children() if "spawn_main" in " ".join(child.cmdline())]
             if steps and parent is not None and "grpc" in parent.cmdline():
-                return each, each.children(recursive=True)
+                return each
     return None
 
 
@@ -94,6 +100,30 @@ def ended(instance: DagsterInstance, backfill: str) -> bool:
 def finished(instance: DagsterInstance) -> list[DagsterRun]:
     """Return the runs that ended well."""
     return instance.get_runs(RunsFilter(statuses=[DagsterRunStatus.SUCCESS]))
+
+
+@contextlib.contextmanager
+def backfill_at_work(folder: Path) -> Iterator[tuple[Path, DagsterInstance, psutil.Process]]:
+    """Yield where a daemon works, its instance and the worker of a run that has a step in a process.
+
+    A daemon that starts nothing is ended and its log printed; then one more is started, as whoever watches over it would.
+    """
+    for name in ("first", "second"):
+        place = folder / name
+        place.mkdir()
+        with daemon(place) as (started, instance):
+            start(instance, "fortnight")
+            try:
+                worker = eventually(lambda: working_run(started), "a step in a process")
+            except AssertionError:
+                print(name, started.is_running(), instance.get_backfill("fortnight"), instance.get_runs())
+                print(*(each.cmdline() for each in started.children(recursive=True)), sep="\n")
+                print((place / "log").read_text()[-6000:])
+                if name == "second":
+                    raise
+                continue
+            yield place, instance, worker
+            return
 
 
 def start(instance: DagsterInstance, name: str) -> None:
@@ -108,9 +138,8 @@ def start(instance: DagsterInstance, name: str) -> None:
 @pytest.mark.timeout(900)
 def test_a_backfill_whose_worker_is_killed_is_finished(tmp_path: Path) -> None:
     part_of_sample(tmp_path / "inbox")
-    with daemon(tmp_path) as (started, instance):
-        start(instance, "fortnight")
-        worker, below = eventually(lambda: working_run(started), "a step in a process")
+    with backfill_at_work(tmp_path) as (place, instance, worker):
+        below = worker.children(recursive=True)
         worker.kill()
         eventually(lambda: not any(each.is_running() for each in below), "the end of the orphans", 30)
 
@@ -125,11 +154,11 @@ def test_a_backfill_whose_worker_is_killed_is_finished(tmp_path: Path) -> None:
                        "the end of the second run")
         finally:
             states = [(run.status.value, run.tags) for run in instance.get_runs()]
-            print(states, (tmp_path / "log").read_text()[-3000:])
+            print(states, (place / "log").read_text()[-3000:])
         statuses = sorted(status for status, _ in states)
         assert statuses[:2] == ["FAILURE", "SUCCESS"] and len(statuses) < 4, "the killed run alone failed"
         assert instance.get_materialized_partitions(AssetKey(["core", "sessions"])) == set(DAYS)
-    with Store.open(tmp_path / "out" / "warehouse.duckdb") as store:
+    with Store.open(place / "out" / "warehouse.duckdb") as store:
         assert store.count("core.sessions") == 20
 
 
