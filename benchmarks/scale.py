@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """How time and memory of each stage grow with the logs, and what a thousand million events would take.
 
-    [TRACEROOM_MEMORY=2GB] benchmarks/scale.py ../shared/data/retail_desk [--copies 1,4,16] [--days 14] [--folder DIR] \
-        [--ray PYTHON]
+    [TRACEROOM_MEMORY=2GB] benchmarks/scale.py ../shared/data/retail_desk [--copies 1,4,16] [--days 14] [--services 1] \
+        [--folder DIR] [--ray PYTHON]
 
-The set's logs, and copies of them (benchmarks/scale_data.py), each taken from an empty folder through all stages, without
-images and with privacy off. Each stage is a process of its own. Its seconds are processor time of it and its children, without
-imports (`wall` beside it): a machine that does other work shows the same. `slope_<stage>` is the exponent of its growth: the
-line through the logarithms of seconds over those of copies; 1 doubles when the logs double. `peak_memory_mb` is the largest sum
-of resident sets of any stage's processes at the largest size; `memory_bound_mb` is TRACEROOM_MEMORY where that is set.
-`ray_speedup` (benchmarks/scale_ray.py, on the last size) needs --ray, or this interpreter, to have the extra `ray`. Tables go
-to stderr after every size; the last line on stdout is one JSON object.
+The set's logs, and copies of them (benchmarks/scale_data.py), which `--services N` deals to N services, each taken from an
+empty folder through all stages, without images and with privacy off. Each stage is a process of its own. Its seconds are
+processor time of it and its children, without imports (`wall` beside it): a machine that does other work shows the same.
+`slope_<stage>` is the exponent of its growth: the line through the logarithms of seconds over those of copies; 1 doubles when
+the logs double. `peak_memory_mb` is the largest sum of resident sets of any stage's processes at the largest size;
+`memory_bound_mb` is TRACEROOM_MEMORY where that is set. `ray_speedup` (benchmarks/scale_ray.py, on the last size) needs --ray,
+or this interpreter, to have the extra `ray`. Tables go to stderr after every size; the last line on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--copies", default="1,4,16")
     parser.add_argument("--days", type=int, default=scale_data.DAYS)
+    parser.add_argument("--services", type=int, default=1)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--ray", default=sys.executable if find_spec("ray") else None)
     parser.add_argument("--measure", nargs=2, metavar=("STAGE", "OUT"), help=argparse.SUPPRESS)
@@ -63,12 +64,13 @@ def main() -> int:
     sizes = [int(n) for n in arguments.copies.split(",")]
     for n in sizes:
         with tempfile.TemporaryDirectory(dir=arguments.folder) as scratch:
-            logs = scale_data.write(arguments.data.resolve(), Path(scratch, "logs"), n, arguments.days)
+            logs = scale_data.write(arguments.data.resolve(), Path(scratch, "logs"), n, arguments.days, arguments.services)
             measured[n] = {stage.name: _measured(stage.name, logs, Path(scratch, "out"), n) for stage in STAGES}
             print(_table(measured), _sizing(measured), sep="\n\n", end="\n\n", file=sys.stderr, flush=True)
             if arguments.ray and n == sizes[-1]:
                 speedup = _on_ray(arguments.ray, logs)
-    print(json.dumps({"benchmark": "scale", "data": arguments.data.name, "figures": figures(measured) | speedup}))
+    print(json.dumps({"benchmark": "scale", "data": arguments.data.name, "n_services": arguments.services,
+                      "figures": figures(measured) | speedup}))
     return 0
 
 

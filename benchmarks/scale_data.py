@@ -2,16 +2,20 @@
 
 In: the folder of the set. Out: a folder with the logs of n copies, the first as it is. In a copy every session, call, customer,
 order and means of payment has an id of its own, every address a zip code of its own, and every day is fourteen days later. What
-all copies share (the tools, the goods on sale) stands in the first alone. `truth` is neither read nor written; the same
-sessions as OTLP are left.
+all copies share (the tools, the goods on sale) stands in the first alone. Dealt to several services, a copy's sessions are of
+the service of its number, whose tools have names of its own: eight services have 120. `truth` is neither read nor written; the
+same sessions as OTLP are left.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from pathlib import Path
+
+from benchmarks.nightly import with_tools_of
 
 DAYS = 14
 """Length of the set."""
@@ -24,18 +28,30 @@ _TOKEN = re.compile(
     r"|(?P<zip>(?<![\w.-])\d{5}(?![\w.-]))")
 
 
-def write(data: Path, folder: Path, n_copies: int, n_days: int = DAYS) -> Path:
-    """`n_copies` of the set's first `n_days` days under `folder`."""
+def write(data: Path, folder: Path, n_copies: int, n_days: int = DAYS, n_services: int = 1) -> Path:
+    """`n_copies` of the set's first `n_days` days under `folder`, dealt to `n_services`."""
     folder.mkdir(parents=True)
-    (folder / "tools.json").write_bytes((data / "tools.json").read_bytes())
+    tools = json.loads((data / "tools.json").read_bytes())
+    services = [None] if n_services == 1 else [f"desk-{number}" for number in range(n_services)]
+    every = [tool for service in services for tool in (tools if service is None else with_tools_of(service, tools))]
+    (folder / "tools.json").write_text(json.dumps(every), "utf-8")
     for kind in ("logs", "feedback", "cdc"):
         (folder / kind).mkdir()
         for source in sorted((data / kind).iterdir())[:n_days]:
             for copy in range(n_copies):
                 day = date.fromisoformat(source.stem) + timedelta(copy * DAYS)
+                service = services[copy % n_services] if kind == "logs" else None
                 with source.open() as lines, (folder / kind / f"{copy:02d}-{day}{source.suffix}").open("w") as made:
-                    made.writelines(lines if copy == 0 else _renamed(lines, copy, kind == "cdc"))
+                    copied = lines if copy == 0 else _renamed(lines, copy, kind == "cdc")
+                    made.writelines(copied if service is None else (_of_service(line, service) for line in copied))
     return folder
+
+
+def _of_service(line: str, service: str) -> str:
+    """Return a completion as the service has it."""
+    row = with_tools_of(service, json.loads(line))
+    row["metadata"]["app"] = service
+    return json.dumps(row) + "\n"
 
 
 def _renamed(lines: Iterator[str], copy: int, of_rows: bool) -> Iterator[str]:

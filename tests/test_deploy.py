@@ -91,7 +91,8 @@ def test_what_the_code_reads_can_be_told_in_the_env_file() -> None:
 
 def test_what_is_written_for_kubernetes_says_that_no_cluster_was_there() -> None:
     for path in sorted((DEPLOY / "kubernetes").glob("*.yaml")):
-        assert "not tried on a cluster" in path.read_text("utf-8").splitlines()[0].lower() and yaml.safe_load(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        assert "not tried on a cluster" in text.splitlines()[0].lower() and yaml.safe_load(text)
     values = yaml.safe_load((DEPLOY / "kubernetes" / "values.yaml").read_text("utf-8"))
     told = {**values["additionalInstanceConfig"]}
     instance = yaml.safe_load((DEPLOY / "dagster.yaml").read_text("utf-8"))
