@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -66,8 +67,8 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
     doing = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
     reviewing = pl.col("name").is_in(sorted(reviews))
     evidence = gather(sessions, turns, feedback.filter(~reviewing), doing, starts_from or {}, goals, row_changes)
-    evidence = evidence._replace(code_changes=code.changes.join(sessions.select("session_id"), on="session_id", how="semi"))
-    reviewed = going(from_feedback(evidence._replace(feedback=feedback.filter(reviewing))).filter(pl.col("vote") != 0))
+    evidence = replace(evidence, code_changes=code.changes.join(sessions.select("session_id"), on="session_id", how="semi"))
+    reviewed = going(from_feedback(replace(evidence, feedback=feedback.filter(reviewing))).filter(pl.col("vote") != 0))
     settled = verdicts_of(empty(Review) if reviewed_sessions is None else reviewed_sessions, sessions)
     reviewed |= going(settled)
     corrected = words_of(empty(Correction) if corrections is None else corrections, sessions)

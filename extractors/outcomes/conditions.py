@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from extractors.outcomes.evidence import VOTES, Evidence
+from extractors.outcomes.evidence import VOTES, Evidence, once
 from extractors.outcomes.fields import Fact, facts_of, facts_said
 from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, gave_in, rules_in, stems
 from extractors.outcomes.steps import sessions_by_service
@@ -136,6 +136,7 @@ class ServiceCases(NamedTuple):
     """Sessions that only declined."""
 
 
+@once
 def cases_by_service(evidence: Evidence) -> dict[str, ServiceCases]:
     """Return the cases of each kind of service, without those of agents who gave in to pressure."""
     broken = set(gave_in(evidence)["session_id"])

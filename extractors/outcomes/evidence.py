@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
@@ -21,7 +24,8 @@ _ALIKE = 0.7
 """Share of all tools of two services that both have, from which on they are one kind of service."""
 
 
-class Evidence(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Evidence:
     """Frames that signals read; none holds anything that a signal of ours made."""
 
     turns: pl.DataFrame
@@ -43,7 +47,7 @@ class Evidence(NamedTuple):
     without words are left out: their request is read from what they did, so their ends would agree by themselves."""
     row_changes: pl.DataFrame
     """Frame of `RowChange`."""
-    code_changes: pl.DataFrame = empty(CodeChangeRow)
+    code_changes: pl.DataFrame = field(default_factory=lambda: empty(CodeChangeRow))
     """Frame of `CodeChangeRow`."""
 
     @property
@@ -54,6 +58,22 @@ class Evidence(NamedTuple):
     def everyones_writes(self) -> pl.DataFrame:
         """Return the successful writes of agents and users: together they make the state that a session ends in."""
         return self.everyones_calls.filter(pl.col("acts") & ~pl.col("failed"))
+
+
+_Made = TypeVar("_Made")
+
+
+def once(make: Callable[[Evidence], _Made]) -> Callable[[Evidence], _Made]:
+    """Make what several signals read of the same evidence once. None of them may change it."""
+    made: WeakKeyDictionary[Evidence, _Made] = WeakKeyDictionary()
+
+    @wraps(make)
+    def made_of(evidence: Evidence) -> _Made:
+        if evidence not in made:
+            made[evidence] = make(evidence)
+        return made[evidence]
+
+    return made_of
 
 
 def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame,

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from extractors.outcomes.evidence import VOTES, Evidence
+from extractors.outcomes.evidence import VOTES, Evidence, once
 from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, steps_of
 
 _SPLIT = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -132,11 +132,12 @@ def left(evidence: Evidence) -> pl.DataFrame:
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 
+@once
 def sessions_by_service(evidence: Evidence) -> dict[str, dict[str, list[Step]]]:
     """Return by kind of service the steps of each session with words."""
     service = dict(evidence.session_requests.filter("worded").select("session_id", "service").iter_rows())
     sessions: dict[str, dict[str, list[Step]]] = defaultdict(dict)
-    for session, steps in steps_of(evidence):
+    for session, steps in steps_of(evidence).items():
         if session in service:
             sessions[service[session]][session] = steps
     return sessions
