@@ -27,7 +27,7 @@ import polars as pl
 
 from extractors.outcomes.evidence import VOTES, Evidence, once
 from extractors.outcomes.fields import Fact, facts_of, facts_said
-from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, gave_in, rules_in, stems
+from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, digests_of, gave_in, rules_in, stems
 from extractors.outcomes.steps import sessions_by_service
 
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
@@ -147,7 +147,7 @@ def cases_by_service(evidence: Evidence) -> dict[str, ServiceCases]:
         sentences, doing = _rules(sessions), _doing(sessions)
         written = Written.of(sentences)
         cases = [case for session, steps in sorted(sessions.items()) if session not in broken
-                 for case in _cases(session, steps, days[session], doing, written)]
+                 for case in _remembered(evidence, session, steps, days[session], doing, written)]
         declining = frozenset(session for session, steps in sessions.items() if _only_declines(steps, doing))
         by_service[service] = ServiceCases(_by_kind(cases), sentences, written, declining)
     return by_service
@@ -175,10 +175,21 @@ def _only_declines(steps: Sequence[Step], doing: frozenset[str]) -> bool:
                    or (step.role == "user" and _ASKS.search(step.content)) for step in steps)
 
 
-def _cases(session: str, steps: Sequence[Step], today: date | None, doing: frozenset[str],
-           written: Written) -> Iterator[DecisionCase]:
-    """Yield the acts and refusals of a session. Refusals with no call in between are one."""
+def _remembered(evidence: Evidence, session: str, steps: Sequence[Step], today: date | None, doing: frozenset[str],
+                written: Written) -> Iterator[DecisionCase]:
+    """Yield the acts and refusals of a session, with the words of the instructions that the request has or lacks."""
+    key = ["cases", digests_of(evidence)[session], str(today), sorted(doing)]
+    for turn, tool, words, facts in evidence.memoize(key, lambda: list(_cases(steps, today, doing))):
+        own = frozenset(words)
+        yield DecisionCase(session, turn, tool, own, facts | {f"{_WORD}.{word}": word in own for word in written.words})
+
+
+def _cases(steps: Sequence[Step], today: date | None,
+           doing: frozenset[str]) -> Iterator[tuple[str, str, list[str], dict[str, Fact]]]:
+    """Yield the acts and refusals of a session: turn, tool, stems of the request, facts. Refusals with no call in between are
+    one."""
     words, user_words, waiting = list[str](), "", True
+    answers: dict[str, tuple[str, str]] = {}   # tool -> its last answer, and what the user had said by then
     facts: dict[str, dict[str, Fact]] = {}
     for step in steps:
         acts = step.acts and step.tool in doing
@@ -186,14 +197,15 @@ def _cases(session: str, steps: Sequence[Step], today: date | None, doing: froze
             words.append(step.content)
             user_words += "\n" + step.content.lower()
         elif acts or (step.declines and waiting and not IDENTITY.search(step.content)):
-            request_stems = stems(" ".join(words))
-            facts_before = {name: fact for own in facts.values() for name, fact in own.items()}
-            facts_before |= facts_said(" ".join(words), facts_before, today)
-            facts_before |= {f"{_WORD}.{word}": word in request_stems for word in written.words}
-            yield DecisionCase(session, step.turn_id, (step.tool or "") if acts else "", request_stems, facts_before)
+            facts |= {tool: facts_of(tool, *answer, today) for tool, answer in answers.items()}
+            answers.clear()
+            before = {name: fact for own in facts.values() for name, fact in own.items()}
+            before |= facts_said(" ".join(words), before, today)
+            yield step.turn_id, (step.tool or "") if acts else "", sorted(stems(" ".join(words))), {
+                name: fact for name, fact in before.items() if not isinstance(fact, float) or math.isfinite(fact)}
             words, waiting = [], False
         if step.kind == "call" and not acts:
-            facts[step.tool or ""] = facts_of(step.tool or "", step.content, user_words, today)
+            answers[step.tool or ""] = step.content, user_words
         waiting = waiting or step.kind == "call"
 
 

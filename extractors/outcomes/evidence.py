@@ -12,7 +12,7 @@ import polars as pl
 
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.requests import find_requests, same_request
-from warehouse.records import CodeChangeRow, Goal, RowChange, empty
+from warehouse.records import CodeChangeRow, Goal, Memoize, RowChange, empty, recompute
 
 VOTES = {"session_id": pl.String(), "vote": pl.Float64(), "description": pl.String(), "evidence": pl.List(pl.String())}
 """What a signal gives: a row a session that it votes on; a session without a row is one it abstains on."""
@@ -49,6 +49,8 @@ class Evidence:
     """Frame of `RowChange`."""
     code_changes: pl.DataFrame = field(default_factory=lambda: empty(CodeChangeRow))
     """Frame of `CodeChangeRow`."""
+    memoize: Memoize = recompute
+    """What signals read in the steps of one session goes through it."""
 
     @property
     def writes(self) -> pl.DataFrame:
@@ -78,7 +80,7 @@ def once(make: Callable[[Evidence], _Made]) -> Callable[[Evidence], _Made]:
 
 def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame,
            starts_from: Mapping[str, str], goals: pl.DataFrame | None = None,
-           row_changes: pl.DataFrame | None = None) -> Evidence:
+           row_changes: pl.DataFrame | None = None, memoize: Memoize = recompute) -> Evidence:
     """Gather the evidence of all sessions."""
     ordered = turns.sort("session_id", "position")
     acting = (pl.col("effect") == "unknown") & ~pl.col("tool").str.contains(_LOOKING)
@@ -93,7 +95,8 @@ def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, 
     everyones_calls = calls_of(ordered.with_columns(pl.lit(None, pl.String).alias("requestor")), assumed)
     return Evidence(
         ordered, feedback, calls, everyones_calls, values_of(everyones_calls), session_requests,
-        empty(Goal) if goals is None else goals, requests, empty(RowChange) if row_changes is None else row_changes)
+        empty(Goal) if goals is None else goals, requests, empty(RowChange) if row_changes is None else row_changes,
+        memoize=memoize)
 
 
 _REFUSED = 2, 0.04

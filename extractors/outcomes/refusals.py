@@ -11,11 +11,15 @@ than English, refusals without words."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
+import orjson
 import polars as pl
 
 from extractors.outcomes.evidence import VOTES, Evidence, once
@@ -102,6 +106,16 @@ def steps_of(evidence: Evidence) -> dict[str, list[Step]]:
             turn, position, kind, role, tool, content or "", stance in ("declines", "both"), stance in ("claims", "both"),
             stance == "takes_back", turn in acting))
     return steps
+
+
+@once
+def digests_of(evidence: Evidence) -> dict[str, str]:
+    """Return a digest of each session's steps, with the arguments of its calls: what a memo of them alone is made from."""
+    acting = set(evidence.writes["turn_id"])
+    columns = ["session_id", "turn_id", "position", "kind", "role", "tool", "content", "arguments"]
+    stance = ["stance"] if "stance" in evidence.turns.columns else []
+    return {session: hashlib.sha256(orjson.dumps([(*row, row[1] in acting) for row in rows])).hexdigest()
+            for session, rows in groupby(evidence.turns.select(columns + stance).iter_rows(), itemgetter(0))}
 
 
 def declined_only(evidence: Evidence) -> set[str]:
