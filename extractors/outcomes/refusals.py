@@ -118,6 +118,7 @@ def digests_of(evidence: Evidence) -> dict[str, str]:
             for session, rows in groupby(evidence.turns.select(columns + stance).iter_rows(), itemgetter(0))}
 
 
+@once
 def declined_only(evidence: Evidence) -> set[str]:
     """Return the sessions that declined, or whose request was taken back."""
     return {session for session, steps in steps_of(evidence).items()
