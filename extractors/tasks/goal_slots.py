@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -194,10 +195,9 @@ class CandidateModel:
 
     def _flat(self, rows: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
         """(row, feature) of all that is true; feature 0 is true of every row."""
-        pairs = [(i, number) for i, row in enumerate(rows)
-                 for number in (0, *(self._numbers[name] for name in row if name in self._numbers))]
-        flat = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        return flat[:, 0], flat[:, 1]
+        numbers = [[0, *(self._numbers[name] for name in row if name in self._numbers)] for row in rows]
+        lengths = np.fromiter(map(len, numbers), np.int64, len(rows))
+        return np.repeat(np.arange(len(rows)), lengths), np.fromiter(chain.from_iterable(numbers), np.int64, lengths.sum())
 
 
 def _sure(nats: np.ndarray) -> np.ndarray:
@@ -278,8 +278,8 @@ def _terms(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Term
     shapes = frozenset(shape for shape, k in Counter(map(shape_of, values)).items() if k >= max(2, _SHARE * n))
     n_of_source: Counter[tuple[str, str]] = Counter()
     for request, _, given in taught:
-        n_of_source.update({(tool, path) for tool, answer in request.answers for path, entries in answer.values.items()
-                      if any(each.value in given for each in entries)})
+        n_of_source.update({(tool, path) for tool, answer in request.answers for value in given
+                            for path in answer.places.get(value, ())})
     sources = frozenset(source for source, k in n_of_source.items() if k >= max(2, _SHARE * len(taught)))
     frequent = frozenset(value for value, k in Counter(values).items() if k >= max(3, 0.02 * n))
     several = any(len(given) > 1 for _, _, given in taught)
