@@ -116,12 +116,11 @@ def _compare(goals: Sequence[tuple[str, dict[str, list[str]]]], done: Sequence[_
         (met if calls else against).append(_Reason(label, _NOT_DONE))
         if not calls:
             continue
-        best = min(calls, key=lambda call: len(_otherwise(call, slots)))
+        other, best = min(((_otherwise(call, slots), call) for call in calls), key=lambda each: len(each[0]))
         unmatched.remove(best)
         used.append(best.turn_id)
         met.append(_Reason(label, _NOT_ASKED))
         n_compared += len(slots)
-        other = _otherwise(best, slots)
         for name in sorted(slots):
             (against if name in other else met).append(_Reason(label, _OTHER, name))
     against += [_Reason(call.tool, _NOT_ASKED) for call in unmatched]

@@ -6,8 +6,8 @@ Names of families are mined, written by a model where one is configured, and cor
 from __future__ import annotations
 
 import json
-from functools import lru_cache
-from itertools import groupby
+from functools import lru_cache, partial
+from itertools import groupby, starmap
 from operator import itemgetter
 
 import polars as pl
@@ -82,7 +82,7 @@ def with_stances(turns: pl.DataFrame, memoize: Memoize = recompute) -> pl.DataFr
     for _, group in groupby(messages.iter_rows(), itemgetter(0)):
         own = list(group)
         texts = [(role, text) for *_, role, text in own]
-        stances = memoize(["stances", texts], lambda texts=texts: [_stance(role, text) for role, text in texts])
+        stances = memoize(["stances", texts], partial(list, starmap(_stance, texts)))
         rows += [(turn, stance) for (_, turn, *_), stance in zip(own, stances, strict=True)]
     of_turn = pl.DataFrame(rows, schema={"turn_id": pl.String, "stance": pl.String}, orient="row")
     return turns.join(of_turn, on="turn_id", how="left", maintain_order="left")
