@@ -148,6 +148,7 @@ class _Model:
         self.groups = sorted({group for session in sessions.values() for group in session.hard})
         self._odds: dict[tuple[int, str | None], float] = {}
         """Of patterns of votes, without a group or with all, at the weights as they are."""
+        self.quiet = {group: [name for name, session in sessions.items() if group not in session.hard] for group in self.groups}
         self.votes: dict[Key, list[tuple[str, float]]] = defaultdict(list)
         for name, session in sessions.items():
             for group, vote in session.hard.items():
@@ -184,7 +185,7 @@ class _Model:
             good = {name: self._good(name) for name in self.sessions}
             self.weight = {key: self._weight(key, good) for key in sorted(self.votes)}
             for group in self.groups:   # what saying nothing is worth, shrunk to none
-                quiet = [good[name] for name, session in self.sessions.items() if group not in session.hard]
+                quiet = [good[name] for name in self.quiet[group]]
                 shrunk = _log_ratio(sum(quiet), len(quiet), good) * len(quiet) / (len(quiet) + _PRIOR)
                 shrunk = 0.0 if group in self.settled else min(max(shrunk, -_SILENT), _SILENT)
                 self.silence[group] = (_ECHO if self.anchored else 1.0) * shrunk

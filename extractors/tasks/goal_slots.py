@@ -248,17 +248,17 @@ def resolve(requests: Sequence[Request], given: Sequence[dict[str, list[str]] | 
     phrases = [phrases_of(request.words) for request in requests]
     digests = [_digest([request.words, request.later, [[tool, answer.content] for tool, answer in request.answers]])
                for request in requests]
+    placed: list[dict[str, list[list[str]]]] = [
+        memoize(["placed", digest, values], partial(_placed, request, values)) if values else {}
+        for digest, request, values in zip(digests, requests, given, strict=True)]
     for name in names:
-        taught = [
-            (request, own_phrases, values[name])
-            for request, own_phrases, values in zip(requests, phrases, given, strict=True)
-            if values and name in values]
+        taught = [(values[name], own[name]) for values, own in zip(given, placed, strict=True) if values and name in values]
         if len(taught) < SUPPORT:
             continue
         terms = _terms(taught)
-        own = _digest([sorted(terms.shapes), sorted(terms.sources), sorted(terms.frequent), terms.constant])
+        looked_for = _digest([sorted(terms.shapes), sorted(terms.sources), sorted(terms.frequent), terms.constant])
         candidates: list[_Candidates] = [
-            memoize(["meant", digest, own], partial(_candidates, request, own_phrases, terms))
+            memoize(["meant", digest, looked_for], partial(_candidates, request, own_phrases, terms))
             for digest, request, own_phrases in zip(digests, requests, phrases, strict=True)]
         choice = _choice(
             [(rows, values[name]) for rows, values in zip(candidates, given, strict=True) if values and name in values])
@@ -271,18 +271,23 @@ def resolve(requests: Sequence[Request], given: Sequence[dict[str, list[str]] | 
     return resolved
 
 
-def _terms(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Terms:
-    values = [value for _, _, given in taught for value in given]
+def _placed(request: Request, given: Mapping[str, Sequence[str]]) -> dict[str, list[list[str]]]:
+    """Return by argument the tool and path of the answers that hold one of the values that it was given."""
+    return {name: [[tool, path] for tool, path in sorted({
+        (tool, path) for tool, answer in request.answers for value in values for path in answer.places.get(value, ())})]
+        for name, values in given.items()}
+
+
+def _terms(taught: Sequence[tuple[list[str], list[list[str]]]]) -> _Terms:
+    """Return what tells values of an argument. `taught`: what it was given, and the tools and paths that hold that."""
+    values = [value for given, _ in taught for value in given]
     n = len(values)
     constant, times = Counter(values).most_common(1)[0]
     shapes = frozenset(shape for shape, k in Counter(map(shape_of, values)).items() if k >= max(2, _SHARE * n))
-    n_of_source: Counter[tuple[str, str]] = Counter()
-    for request, _, given in taught:
-        n_of_source.update({(tool, path) for tool, answer in request.answers for value in given
-                            for path in answer.places.get(value, ())})
+    n_of_source = Counter((tool, path) for _, sources in taught for tool, path in sources)
     sources = frozenset(source for source, k in n_of_source.items() if k >= max(2, _SHARE * len(taught)))
     frequent = frozenset(value for value, k in Counter(values).items() if k >= max(3, 0.02 * n))
-    several = any(len(given) > 1 for _, _, given in taught)
+    several = any(len(given) > 1 for given, _ in taught)
     return _Terms(shapes, sources, frequent, constant if times >= _CONSTANT * n else None, several)
 
 
