@@ -19,6 +19,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from hashlib import sha1
 from itertools import combinations, pairwise
 from typing import NamedTuple
@@ -81,10 +82,14 @@ class Test(NamedTuple):
 
     def holds(self, facts: Mapping[str, Fact]) -> bool | None:
         """Return whether it holds, None where the fact is not known."""
-        fact = facts.get(self.name)
-        if fact is None or (self.above is not None and not isinstance(fact, float)):
-            return None
-        return fact == self.value if self.above is None else (fact > self.value) == self.above   # type: ignore[operator]
+        return self.holds_in([facts.get(self.name)])[0]
+
+    def holds_in(self, facts: Iterable[Fact | None]) -> list[bool | None]:
+        """Return whether it holds of each fact, None where there is none that it can be held against."""
+        value, above = self.value, self.above
+        if above is None:
+            return [None if fact is None else fact == value for fact in facts]
+        return [(fact > value) == above if isinstance(fact, float) else None for fact in facts]   # type: ignore[operator]
 
     def __str__(self) -> str:
         sign = "is" if self.above is None else "is above" if self.above else "is at most"
@@ -109,9 +114,14 @@ class Written(NamedTuple):
 
     def names(self, test: Test) -> bool:
         """Return whether they name the field, the value or the bound."""
-        field = stems(test.name.split(" is missing")[0].rpartition(".")[2].replace("_", " "))
+        field = _stems_of_field(test.name)
         value = stems(test.value) if isinstance(test.value, str) else frozenset[str]()
         return bool((field | value) & self.words) or (test.above is not None and test.value in self.numbers)
+
+
+@lru_cache(maxsize=4096)
+def _stems_of_field(name: str) -> frozenset[str]:
+    return stems(name.split(" is missing")[0].rpartition(".")[2].replace("_", " "))
 
 
 def condition(evidence: Evidence) -> pl.DataFrame:
@@ -277,7 +287,8 @@ def _best(cases: Sequence[DecisionCase], written: Written) -> Condition | None:
         return None
     declined = sum(1 << place for place, case in enumerate(cases) if not case.acted)
     tests = sorted(set(_tests(cases, written.numbers)), key=str)
-    trials = _distinct([_TriedCondition.of((test,), cases, written) for test in tests])
+    facts = {name: [case.facts.get(name) for case in cases] for name in {test.name for test in tests}}
+    trials = _distinct([_TriedCondition.of(test, facts[test.name], written) for test in tests])
     singles = _surest(trials, declined)
     joined = [_joined(one, other) for one, other in combinations(_nearly(trials, declined), 2)
               if _adds(one, other, declined) and _adds(other, one, declined)]
@@ -296,11 +307,10 @@ class _TriedCondition(NamedTuple):
     written: bool
 
     @classmethod
-    def of(cls, condition: Condition, cases: Sequence[DecisionCase], written: Written) -> _TriedCondition:
-        """Try a condition of one test."""
-        holds = [condition[0].holds(case.facts) for case in cases]
-        return cls(condition, sum(1 << place for place, each in enumerate(holds) if each),
-                   sum(1 << place for place, each in enumerate(holds) if each is not None), written.names(condition[0]))
+    def of(cls, test: Test, facts: Sequence[Fact | None], written: Written) -> _TriedCondition:
+        """Try a condition of one test on the fact of each case that it is about."""
+        holds = test.holds_in(facts)
+        return cls((test,), _bits(bool(each) for each in holds), _bits(each is not None for each in holds), written.names(test))
 
     def chance(self, declined: int) -> float:
         """Chance of as many refusals among the cases held; 1 where they are too few."""
@@ -313,6 +323,11 @@ class _TriedCondition(NamedTuple):
         """Least chance that it could have: a trial that can't be beyond chance is none (Tarone 1990)."""
         n_held, n_declined = self.holding.bit_count(), (self.decided & declined).bit_count()
         return _fisher(min(n_held, n_declined), n_held, n_declined, self.decided.bit_count())
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    """Return a number with a bit for each flag, the first the lowest."""
+    return int("".join("1" if each else "0" for each in flags)[::-1], 2)
 
 
 def _joined(one: _TriedCondition, other: _TriedCondition) -> _TriedCondition:
