@@ -101,18 +101,18 @@ def part_of(row: int, columns: dict[str, list[Any]]) -> SpokenPart:
     """Return a message or call as a part."""
     if columns["kind"][row] == "call":
         raw = columns["arguments"][row] or ""
-        return SpokenPart(f"call {columns['tool'][row]}", canonical(raw) or _plain(raw), re.sub(r"\s+", "", raw))
+        return SpokenPart(f"call {columns['tool'][row]}", canonical(raw) or _plain(raw), "".join(raw.split()))
     text = _plain(columns["content"][row] or "")
     return SpokenPart(str(columns["role"][row]), text, text)
 
 
 def _whole(content: str) -> SpokenPart:
-    return SpokenPart("", _plain(content), re.sub(r"\s+", "", content) if content[:1] in "{[" else content)
+    return SpokenPart("", _plain(content), "".join(content.split()) if content[:1] in "{[" else content)
 
 
 def is_unique_id(text: str) -> bool:
     """Whether an id looks as if it were made by chance: long, with figures."""
-    return len(text) >= _ID and sum(char.isdigit() for char in text) >= 3
+    return len(text) >= _ID and sum(map(str.isdigit, text)) >= 3
 
 
 def _session_ids(name: str) -> list[str]:

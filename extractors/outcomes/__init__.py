@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 import polars as pl
@@ -23,7 +24,19 @@ from extractors.outcomes.evidence import VOTES, Evidence, gather
 from extractors.outcomes.feedback import CORRECTION, REVIEW, from_feedback, going, verdicts_of, words_of
 from extractors.outcomes.manner import amount, excess, manner
 from extractors.outcomes.signals import Signal, registered
-from warehouse.records import ConditionRow, Correction, Decision, Outcome, Review, SignalWorth, empty, frame, frame_schema
+from warehouse.records import (
+    ConditionRow,
+    Correction,
+    Decision,
+    Memoize,
+    Outcome,
+    Review,
+    SignalWorth,
+    empty,
+    frame,
+    frame_schema,
+    recompute,
+)
 
 NO_CODE = CodeOutcomes()
 _NO_EFFECTS = {"service": pl.String(), "tool": pl.String(), "effect": pl.String()}
@@ -51,7 +64,8 @@ class Outcomes(NamedTuple):
 def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame | None = None,
           starts_from: Mapping[str, str] | None = None, reviews: Iterable[str] = (), goals: pl.DataFrame | None = None,
           row_changes: pl.DataFrame | None = None, corrections: pl.DataFrame | None = None,
-          reviewed_sessions: pl.DataFrame | None = None, code: CodeOutcomes = NO_CODE) -> Outcomes:
+          reviewed_sessions: pl.DataFrame | None = None, code: CodeOutcomes = NO_CODE,
+          memoize: Memoize = recompute) -> Outcomes:
     """Judge every session. One that no signal speaks of, learnt ones aside, has no probability but a decision that says why.
 
     `effects`: frame of service, tool, effect; without it nothing is known to write, and signals about writes abstain.
@@ -65,9 +79,9 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
         return Outcomes(empty(Outcome), empty(Decision), empty(SignalWorth), empty(ConditionRow))
     doing = pl.DataFrame(schema=_NO_EFFECTS) if effects is None else effects
     reviewing = pl.col("name").is_in(sorted(reviews))
-    evidence = gather(sessions, turns, feedback.filter(~reviewing), doing, starts_from or {}, goals, row_changes)
-    evidence = evidence._replace(code_changes=code.changes.join(sessions.select("session_id"), on="session_id", how="semi"))
-    reviewed = going(from_feedback(evidence._replace(feedback=feedback.filter(reviewing))).filter(pl.col("vote") != 0))
+    evidence = gather(sessions, turns, feedback.filter(~reviewing), doing, starts_from or {}, goals, row_changes, memoize)
+    evidence = replace(evidence, code_changes=code.changes.join(sessions.select("session_id"), on="session_id", how="semi"))
+    reviewed = going(from_feedback(replace(evidence, feedback=feedback.filter(reviewing))).filter(pl.col("vote") != 0))
     settled = verdicts_of(empty(Review) if reviewed_sessions is None else reviewed_sessions, sessions)
     reviewed |= going(settled)
     corrected = words_of(empty(Correction) if corrections is None else corrections, sessions)

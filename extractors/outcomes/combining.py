@@ -86,6 +86,8 @@ class Combined(NamedTuple):
 
 
 class _VotedSession(NamedTuple):
+    pattern: int
+    """Sessions with the same votes have the same."""
     hard: dict[str, float]
     """Group -> vote."""
     graded: float
@@ -108,8 +110,10 @@ def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[s
         of = (graded if signal.graded else hard)[session_id]
         if abs(vote) > abs(of.get(signal.group, 0.0)):  # of two as strong the first signal by name
             of[signal.group] = vote
-    sessions = {name: _VotedSession(hard[name], sum(odds((1.0 + _EDGE * vote) / 2.0) for vote in graded[name].values()),
-                                    _ANCHOR in graded[name]) for name in services}
+    patterns: dict[object, int] = {}
+    sessions = {name: _VotedSession(
+        patterns.setdefault((*hard[name].items(), None, *graded[name].items()), len(patterns)), hard[name],
+        sum(odds((1.0 + _EDGE * vote) / 2.0) for vote in graded[name].values()), _ANCHOR in graded[name]) for name in services}
     fixed = {signal.group: signal.weight for signal in signals.values()}
     settled = {signal.group for signal in signals.values() if signal.settled}
     by_service: dict[str, list[str]] = defaultdict(list)
@@ -142,6 +146,9 @@ class _Model:
         self.weight: dict[Key, float] = {}
         self.silence: dict[str, float] = defaultdict(float)
         self.groups = sorted({group for session in sessions.values() for group in session.hard})
+        self._odds: dict[tuple[int, str | None], float] = {}
+        """Of patterns of votes, without a group or with all, at the weights as they are."""
+        self.quiet = {group: [name for name, session in sessions.items() if group not in session.hard] for group in self.groups}
         self.votes: dict[Key, list[tuple[str, float]]] = defaultdict(list)
         for name, session in sessions.items():
             for group, vote in session.hard.items():
@@ -159,12 +166,15 @@ class _Model:
         return sum(sides) / math.sqrt(spread * len(sides)) if sides and spread else 0.0
 
     def odds(self, name: str, without: str | None = None) -> float:
-        total, hard = self._begin(name), self.sessions[name].hard
-        for group in self.groups:
-            if group != without:
-                vote = hard.get(group, 0.0)
-                total += self.weight[group, 1 if vote > 0 else -1] * abs(vote) if vote else self.silence[group]
-        return total
+        key = self.sessions[name].pattern, without
+        if key not in self._odds:
+            total, hard = self._begin(name), self.sessions[name].hard
+            for group in self.groups:
+                if group != without:
+                    vote = hard.get(group, 0.0)
+                    total += self.weight[group, 1 if vote > 0 else -1] * abs(vote) if vote else self.silence[group]
+            self._odds[key] = total
+        return self._odds[key]
 
     def chance(self, name: str, without: str | None = None) -> float:
         return round(chance_of(self.odds(name, without)), 6)
@@ -175,14 +185,16 @@ class _Model:
             good = {name: self._good(name) for name in self.sessions}
             self.weight = {key: self._weight(key, good) for key in sorted(self.votes)}
             for group in self.groups:   # what saying nothing is worth, shrunk to none
-                quiet = [good[name] for name, session in self.sessions.items() if group not in session.hard]
+                quiet = [good[name] for name in self.quiet[group]]
                 shrunk = _log_ratio(sum(quiet), len(quiet), good) * len(quiet) / (len(quiet) + _PRIOR)
                 shrunk = 0.0 if group in self.settled else min(max(shrunk, -_SILENT), _SILENT)
                 self.silence[group] = (_ECHO if self.anchored else 1.0) * shrunk
+            self._odds.clear()
             plain = [name for name, session in self.sessions.items() if not session.anchored]
             if plain:
                 mean = (sum(self._good(name) for name in plain) + _PRIOR * BASE_RATE) / (len(plain) + _PRIOR)
                 self.base = odds(mean)
+                self._odds.clear()
 
     def worth(self, service: str) -> list[Worth]:
         rows = []

@@ -19,15 +19,16 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import lru_cache
 from hashlib import sha1
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import polars as pl
 
-from extractors.outcomes.evidence import VOTES, Evidence
+from extractors.outcomes.evidence import VOTES, Evidence, once
 from extractors.outcomes.fields import Fact, facts_of, facts_said
-from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, gave_in, rules_in, stems
+from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, digests_of, gave_in, rules_in, stems
 from extractors.outcomes.steps import sessions_by_service
 
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
@@ -81,10 +82,14 @@ class Test(NamedTuple):
 
     def holds(self, facts: Mapping[str, Fact]) -> bool | None:
         """Return whether it holds, None where the fact is not known."""
-        fact = facts.get(self.name)
-        if fact is None or (self.above is not None and not isinstance(fact, float)):
-            return None
-        return fact == self.value if self.above is None else (fact > self.value) == self.above   # type: ignore[operator]
+        return self.holds_in([facts.get(self.name)])[0]
+
+    def holds_in(self, facts: Iterable[Fact | None]) -> list[bool | None]:
+        """Return whether it holds of each fact, None where there is none that it can be held against."""
+        value, above = self.value, self.above
+        if above is None:
+            return [None if fact is None else fact == value for fact in facts]
+        return [(fact > value) == above if isinstance(fact, float) else None for fact in facts]   # type: ignore[operator]
 
     def __str__(self) -> str:
         sign = "is" if self.above is None else "is above" if self.above else "is at most"
@@ -109,9 +114,14 @@ class Written(NamedTuple):
 
     def names(self, test: Test) -> bool:
         """Return whether they name the field, the value or the bound."""
-        field = stems(test.name.split(" is missing")[0].rpartition(".")[2].replace("_", " "))
+        field = _stems_of_field(test.name)
         value = stems(test.value) if isinstance(test.value, str) else frozenset[str]()
         return bool((field | value) & self.words) or (test.above is not None and test.value in self.numbers)
+
+
+@lru_cache(maxsize=4096)
+def _stems_of_field(name: str) -> frozenset[str]:
+    return stems(name.split(" is missing")[0].rpartition(".")[2].replace("_", " "))
 
 
 def condition(evidence: Evidence) -> pl.DataFrame:
@@ -136,6 +146,7 @@ class ServiceCases(NamedTuple):
     """Sessions that only declined."""
 
 
+@once
 def cases_by_service(evidence: Evidence) -> dict[str, ServiceCases]:
     """Return the cases of each kind of service, without those of agents who gave in to pressure."""
     broken = set(gave_in(evidence)["session_id"])
@@ -146,7 +157,7 @@ def cases_by_service(evidence: Evidence) -> dict[str, ServiceCases]:
         sentences, doing = _rules(sessions), _doing(sessions)
         written = Written.of(sentences)
         cases = [case for session, steps in sorted(sessions.items()) if session not in broken
-                 for case in _cases(session, steps, days[session], doing, written)]
+                 for case in _remembered(evidence, session, steps, days[session], doing, written)]
         declining = frozenset(session for session, steps in sessions.items() if _only_declines(steps, doing))
         by_service[service] = ServiceCases(_by_kind(cases), sentences, written, declining)
     return by_service
@@ -174,10 +185,21 @@ def _only_declines(steps: Sequence[Step], doing: frozenset[str]) -> bool:
                    or (step.role == "user" and _ASKS.search(step.content)) for step in steps)
 
 
-def _cases(session: str, steps: Sequence[Step], today: date | None, doing: frozenset[str],
-           written: Written) -> Iterator[DecisionCase]:
-    """Yield the acts and refusals of a session. Refusals with no call in between are one."""
+def _remembered(evidence: Evidence, session: str, steps: Sequence[Step], today: date | None, doing: frozenset[str],
+                written: Written) -> Iterator[DecisionCase]:
+    """Yield the acts and refusals of a session, with the words of the instructions that the request has or lacks."""
+    key = ["cases", digests_of(evidence)[session], str(today), sorted(doing)]
+    for turn, tool, words, facts in evidence.memoize(key, lambda: list(_cases(steps, today, doing))):
+        own = frozenset(words)
+        yield DecisionCase(session, turn, tool, own, facts | {f"{_WORD}.{word}": word in own for word in written.words})
+
+
+def _cases(steps: Sequence[Step], today: date | None,
+           doing: frozenset[str]) -> Iterator[tuple[str, str, list[str], dict[str, Fact]]]:
+    """Yield the acts and refusals of a session: turn, tool, stems of the request, facts. Refusals with no call in between are
+    one."""
     words, user_words, waiting = list[str](), "", True
+    answers: dict[str, tuple[str, str]] = {}   # tool -> its last answer, and what the user had said by then
     facts: dict[str, dict[str, Fact]] = {}
     for step in steps:
         acts = step.acts and step.tool in doing
@@ -185,14 +207,15 @@ def _cases(session: str, steps: Sequence[Step], today: date | None, doing: froze
             words.append(step.content)
             user_words += "\n" + step.content.lower()
         elif acts or (step.declines and waiting and not IDENTITY.search(step.content)):
-            request_stems = stems(" ".join(words))
-            facts_before = {name: fact for own in facts.values() for name, fact in own.items()}
-            facts_before |= facts_said(" ".join(words), facts_before, today)
-            facts_before |= {f"{_WORD}.{word}": word in request_stems for word in written.words}
-            yield DecisionCase(session, step.turn_id, (step.tool or "") if acts else "", request_stems, facts_before)
+            facts |= {tool: facts_of(tool, *answer, today) for tool, answer in answers.items()}
+            answers.clear()
+            before = {name: fact for own in facts.values() for name, fact in own.items()}
+            before |= facts_said(" ".join(words), before, today)
+            yield step.turn_id, (step.tool or "") if acts else "", sorted(stems(" ".join(words))), {
+                name: fact for name, fact in before.items() if not isinstance(fact, float) or math.isfinite(fact)}
             words, waiting = [], False
         if step.kind == "call" and not acts:
-            facts[step.tool or ""] = facts_of(step.tool or "", step.content, user_words, today)
+            answers[step.tool or ""] = step.content, user_words
         waiting = waiting or step.kind == "call"
 
 
@@ -264,7 +287,8 @@ def _best(cases: Sequence[DecisionCase], written: Written) -> Condition | None:
         return None
     declined = sum(1 << place for place, case in enumerate(cases) if not case.acted)
     tests = sorted(set(_tests(cases, written.numbers)), key=str)
-    trials = _distinct([_TriedCondition.of((test,), cases, written) for test in tests])
+    facts = {name: [case.facts.get(name) for case in cases] for name in {test.name for test in tests}}
+    trials = _distinct([_TriedCondition.of(test, facts[test.name], written) for test in tests])
     singles = _surest(trials, declined)
     joined = [_joined(one, other) for one, other in combinations(_nearly(trials, declined), 2)
               if _adds(one, other, declined) and _adds(other, one, declined)]
@@ -283,11 +307,10 @@ class _TriedCondition(NamedTuple):
     written: bool
 
     @classmethod
-    def of(cls, condition: Condition, cases: Sequence[DecisionCase], written: Written) -> _TriedCondition:
-        """Try a condition of one test."""
-        holds = [condition[0].holds(case.facts) for case in cases]
-        return cls(condition, sum(1 << place for place, each in enumerate(holds) if each),
-                   sum(1 << place for place, each in enumerate(holds) if each is not None), written.names(condition[0]))
+    def of(cls, test: Test, facts: Sequence[Fact | None], written: Written) -> _TriedCondition:
+        """Try a condition of one test on the fact of each case that it is about."""
+        holds = test.holds_in(facts)
+        return cls((test,), _bits(bool(each) for each in holds), _bits(each is not None for each in holds), written.names(test))
 
     def chance(self, declined: int) -> float:
         """Chance of as many refusals among the cases held; 1 where they are too few."""
@@ -300,6 +323,11 @@ class _TriedCondition(NamedTuple):
         """Least chance that it could have: a trial that can't be beyond chance is none (Tarone 1990)."""
         n_held, n_declined = self.holding.bit_count(), (self.decided & declined).bit_count()
         return _fisher(min(n_held, n_declined), n_held, n_declined, self.decided.bit_count())
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    """Return a number with a bit for each flag, the first the lowest."""
+    return int("".join("1" if each else "0" for each in flags)[::-1], 2)
 
 
 def _joined(one: _TriedCondition, other: _TriedCondition) -> _TriedCondition:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.requests import find_requests, same_request
-from warehouse.records import CodeChangeRow, Goal, RowChange, empty
+from warehouse.records import CodeChangeRow, Goal, Memoize, RowChange, empty, recompute
 
 VOTES = {"session_id": pl.String(), "vote": pl.Float64(), "description": pl.String(), "evidence": pl.List(pl.String())}
 """What a signal gives: a row a session that it votes on; a session without a row is one it abstains on."""
@@ -21,7 +24,8 @@ _ALIKE = 0.7
 """Share of all tools of two services that both have, from which on they are one kind of service."""
 
 
-class Evidence(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Evidence:
     """Frames that signals read; none holds anything that a signal of ours made."""
 
     turns: pl.DataFrame
@@ -43,8 +47,10 @@ class Evidence(NamedTuple):
     without words are left out: their request is read from what they did, so their ends would agree by themselves."""
     row_changes: pl.DataFrame
     """Frame of `RowChange`."""
-    code_changes: pl.DataFrame = empty(CodeChangeRow)
+    code_changes: pl.DataFrame = field(default_factory=lambda: empty(CodeChangeRow))
     """Frame of `CodeChangeRow`."""
+    memoize: Memoize = recompute
+    """What signals read in the steps of one session goes through it."""
 
     @property
     def writes(self) -> pl.DataFrame:
@@ -56,9 +62,25 @@ class Evidence(NamedTuple):
         return self.everyones_calls.filter(pl.col("acts") & ~pl.col("failed"))
 
 
+_Made = TypeVar("_Made")
+
+
+def once(make: Callable[[Evidence], _Made]) -> Callable[[Evidence], _Made]:
+    """Make what several signals read of the same evidence once. None of them may change it."""
+    made: WeakKeyDictionary[Evidence, _Made] = WeakKeyDictionary()
+
+    @wraps(make)
+    def made_of(evidence: Evidence) -> _Made:
+        if evidence not in made:
+            made[evidence] = make(evidence)
+        return made[evidence]
+
+    return made_of
+
+
 def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, effects: pl.DataFrame,
            starts_from: Mapping[str, str], goals: pl.DataFrame | None = None,
-           row_changes: pl.DataFrame | None = None) -> Evidence:
+           row_changes: pl.DataFrame | None = None, memoize: Memoize = recompute) -> Evidence:
     """Gather the evidence of all sessions."""
     ordered = turns.sort("session_id", "position")
     acting = (pl.col("effect") == "unknown") & ~pl.col("tool").str.contains(_LOOKING)
@@ -73,7 +95,8 @@ def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, 
     everyones_calls = calls_of(ordered.with_columns(pl.lit(None, pl.String).alias("requestor")), assumed)
     return Evidence(
         ordered, feedback, calls, everyones_calls, values_of(everyones_calls), session_requests,
-        empty(Goal) if goals is None else goals, requests, empty(RowChange) if row_changes is None else row_changes)
+        empty(Goal) if goals is None else goals, requests, empty(RowChange) if row_changes is None else row_changes,
+        memoize=memoize)
 
 
 _REFUSED = 2, 0.04

@@ -95,19 +95,24 @@ def _walk(value: Any, path: str, user_words: str, today: date | None) -> Iterato
             if isinstance(each, dict | list | tuple):
                 yield from _walk(each, place, user_words, today)
             else:
-                yield from _single(each, place, user_words, today)
-                number = None if _KEY.search(str(name)) else _number(each)
-                numbers += [(place, number)] if number is not None and not _is_named(each, user_words) else []
+                number, named_by_user = _number(each), _is_named(each, user_words)
+                yield from _single(each, number, named_by_user, place, user_words, today)
+                numbers += [] if number is None or named_by_user or _names_thing(str(name)) else [(place, number)]
         if len(numbers) <= _PAIRS:
             for (one, high), (other, low) in combinations(numbers, 2):
                 yield f"{one} minus {other}", round(high - low, 6)
 
 
-def _single(value: Any, place: str, user_words: str, today: date | None) -> Iterator[tuple[str, Fact]]:
-    number = _number(value)
+@lru_cache(maxsize=4096)
+def _names_thing(field: str) -> bool:
+    return _KEY.search(field) is not None
+
+
+def _single(value: Any, number: float | None, is_named: bool, place: str, user_words: str,
+            today: date | None) -> Iterator[tuple[str, Fact]]:
     text = str(value).strip().lower()
     day = _day(text)
-    if _KEY.search(place) or _is_named(value, user_words):
+    if is_named or _names_thing(place):
         pass
     elif isinstance(value, bool):
         yield place, text

@@ -18,12 +18,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from extractors.outcomes.evidence import VOTES, Evidence
-from extractors.outcomes.refusals import INSTRUCTING, Step
+from extractors.outcomes.evidence import VOTES, Evidence, once
+from extractors.outcomes.refusals import INSTRUCTING, Step, digests_of
 from extractors.outcomes.steps import sessions_by_service, set_sentences
 from extractors.tasks.answers import read, reckonings, singles
 from extractors.tasks.words import mentions, phrases_of, shape_of, spans_of, spellings
@@ -77,17 +77,28 @@ def other_record(evidence: Evidence) -> pl.DataFrame:
 
 
 def _unusual(evidence: Evidence, judge: _Judge, least: float, description: str) -> pl.DataFrame:
-    values: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for turn, path, value in evidence.values.sort("turn_id", "path", "value").iter_rows():
-        if len(value) <= _LONGEST and not _PROSE.search(value):
-            values[turn].append((path, value))
-    rows = []
+    def judged(session: str, steps: Sequence[Step]) -> list[_GivenValue]:
+        rows = evidence.memoize([description, digests[session]], lambda: [
+            (each.turn_id, each.place, each.value, each.usual) for each in judge(session, steps, _values_by_turn(evidence))])
+        return [_GivenValue(session, turn, (tool, path), value, usual) for turn, (tool, path), value, usual in rows]
+
+    digests, rows = digests_of(evidence), []
     for sessions in sessions_by_service(evidence).values():
-        given = [each for session, steps in sorted(sessions.items()) for each in judge(session, steps, values)]
+        given = [each for session, steps in sorted(sessions.items()) for each in judged(session, steps)]
         rows += [(session, -1.0, description.format(", ".join(sorted({each.value for each in against}))),
                   sorted({each.turn_id for each in against}))
                  for session, against in _exceptions(given, least).items()]
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
+
+
+@once
+def _values_by_turn(evidence: Evidence) -> dict[str, list[tuple[str, str]]]:
+    """Return by call the path and value of each short argument."""
+    values: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for turn, path, value in evidence.values.sort("turn_id", "path", "value").iter_rows():
+        if len(value) <= _LONGEST and not _PROSE.search(value):
+            values[turn].append((path, value))
+    return values
 
 
 def _exceptions(given: Sequence[_GivenValue], least: float) -> dict[str, list[_GivenValue]]:
@@ -197,11 +208,14 @@ def _values_in(text: str) -> frozenset[str]:
 
 def misstated(evidence: Evidence) -> pl.DataFrame:
     """-1 where a sentence that agents say with numbers from answers is said with a number that nothing showed."""
-    rows = []
+    def stated(session: str, steps: Sequence[Step]) -> Any:
+        return evidence.memoize(["misstated", digests[session]], lambda: list(_stated_numbers(steps)))
+
+    digests, rows = digests_of(evidence), []
     for sessions in sessions_by_service(evidence).values():
         uses: dict[str, dict[str, tuple[bool, str, str]]] = defaultdict(dict)
         for session, steps in sorted(sessions.items()):
-            for sentence, shown, number, turn in _stated_numbers(steps):
+            for sentence, shown, number, turn in stated(session, steps):
                 if uses[sentence].get(session, (True, "", ""))[0]:
                     uses[sentence][session] = shown, number, turn
         against: dict[str, dict[str, str]] = defaultdict(dict)

@@ -243,13 +243,14 @@ def _sessions(evidence: Evidence) -> Iterator[tuple[str, _Session]]:
     words = dict(spoken.sort("session_id").iter_rows())
     goals = evidence.session_requests.select("session_id", pl.coalesce("goal", pl.lit(""))).iter_rows()
     requests = dict(goals) | dict(evidence.requests.select("session_id", pl.col("request").cast(pl.String)).iter_rows())
-    columns = "turn_id", "position", "tool", "arguments", "content", "has_prose"
-    for (service, session_id), rows in calls.filter(pl.col("service").is_in(sorted(prose))).group_by(
-            "service", "session_id", maintain_order=True):
-        made = [_Call(turn, position, tool or "", frozenset(_values(arguments)), content or "", has_prose)
-                for turn, position, tool, arguments, content, has_prose in rows.select(columns).iter_rows()]
-        name = str(session_id)
-        yield str(service), _Session(name, str(requests.get(name) or name), made, words.get(name) or "")
+    columns = "service", "session_id", "turn_id", "position", "tool", "arguments", "content", "has_prose"
+    made: dict[tuple[str, str], list[_Call]] = defaultdict(list)
+    for service, session, turn, position, tool, arguments, content, has_prose in calls.filter(
+            pl.col("service").is_in(sorted(prose))).select(columns).iter_rows():
+        made[service, session].append(
+            _Call(turn, position, tool or "", frozenset(_values(arguments)), content or "", has_prose))
+    for (service, session), own in made.items():
+        yield service, _Session(session, str(requests.get(session) or session), own, words.get(session) or "")
 
 
 def _values(arguments: str | None) -> Iterator[str]:

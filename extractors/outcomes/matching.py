@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from extractors.outcomes.evidence import VOTES, Evidence, votes
+from extractors.outcomes.evidence import VOTES, Evidence, once, votes
 from extractors.outcomes.refusals import declined_only
 from extractors.tasks.answers import singles
 from extractors.tasks.arguments import names_of_things, slots_of
@@ -44,23 +44,7 @@ def differs_from_request(evidence: Evidence) -> pl.DataFrame:
 
 
 def _requests_matched(evidence: Evidence, exceptions: bool) -> pl.DataFrame:
-    of_turn: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for turn, path, value in evidence.values.iter_rows():
-        of_turn[turn][path].append(value)
-    done: dict[str, list[_CompletedCall]] = defaultdict(list)   # calls that acted with success, in order
-    once = evidence.writes.sort("session_id", "position").unique(
-        ["session_id", "tool", "arguments"], keep="first", maintain_order=True)
-    for session_id, turn, tool in once.select("session_id", "turn_id", "tool").iter_rows():
-        done[session_id].append(_CompletedCall(turn, tool, of_turn[turn]))
-    acting = {call.tool for calls in done.values() for call in calls}
-    goals_of_session: dict[str, list[tuple[str, dict[str, list[str]]]]] = defaultdict(list)
-    for session, label, slots in evidence.goals.sort("session_id", "place").select("session_id", "asks", "slots").iter_rows():
-        goals_of_session[session].append((label, slots_of(slots)))
-    of_kinds = acting & {label for goals in goals_of_session.values() for label, _ in goals}
-    declined = declined_only(evidence)
-    compared = {session: _compare([goal for goal in goals if goal[0] in of_kinds],
-                                  [call for call in done[session] if call.tool in of_kinds])
-                for session, goals in sorted(goals_of_session.items()) if session not in declined or done[session]}
+    declined, compared = declined_only(evidence), _comparisons(evidence)
     n_met, n_against = Counter[_Reason](), Counter[_Reason]()
     for each in compared.values():
         n_met.update(each.met)
@@ -76,6 +60,28 @@ def _requests_matched(evidence: Evidence, exceptions: bool) -> pl.DataFrame:
         elif not exceptions and against and not unusual:
             rows.append((session, 1.0, "; ".join(map(str, against)), each.turn_ids))
     return pl.DataFrame(rows, schema=VOTES, orient="row")
+
+
+@once
+def _comparisons(evidence: Evidence) -> dict[str, _Comparison]:
+    """Hold the goals of each session against its calls; of sessions that only declined nothing is compared."""
+    of_turn: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for turn, path, value in evidence.values.iter_rows():
+        of_turn[turn][path].append(value)
+    done: dict[str, list[_CompletedCall]] = defaultdict(list)   # calls that acted with success, in order
+    once = evidence.writes.sort("session_id", "position").unique(
+        ["session_id", "tool", "arguments"], keep="first", maintain_order=True)
+    for session_id, turn, tool in once.select("session_id", "turn_id", "tool").iter_rows():
+        done[session_id].append(_CompletedCall(turn, tool, of_turn[turn]))
+    acting = {call.tool for calls in done.values() for call in calls}
+    goals_of_session: dict[str, list[tuple[str, dict[str, list[str]]]]] = defaultdict(list)
+    for session, label, slots in evidence.goals.sort("session_id", "place").select("session_id", "asks", "slots").iter_rows():
+        goals_of_session[session].append((label, slots_of(slots)))
+    of_kinds = acting & {label for goals in goals_of_session.values() for label, _ in goals}
+    declined = declined_only(evidence)
+    return {session: _compare([goal for goal in goals if goal[0] in of_kinds],
+                              [call for call in done[session] if call.tool in of_kinds])
+            for session, goals in sorted(goals_of_session.items()) if session not in declined or done[session]}
 
 
 _USUAL = 0.35
@@ -110,12 +116,11 @@ def _compare(goals: Sequence[tuple[str, dict[str, list[str]]]], done: Sequence[_
         (met if calls else against).append(_Reason(label, _NOT_DONE))
         if not calls:
             continue
-        best = min(calls, key=lambda call: len(_otherwise(call, slots)))
+        other, best = min(((_otherwise(call, slots), call) for call in calls), key=lambda each: len(each[0]))
         unmatched.remove(best)
         used.append(best.turn_id)
         met.append(_Reason(label, _NOT_ASKED))
         n_compared += len(slots)
-        other = _otherwise(best, slots)
         for name in sorted(slots):
             (against if name in other else met).append(_Reason(label, _OTHER, name))
     against += [_Reason(call.tool, _NOT_ASKED) for call in unmatched]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -38,8 +40,8 @@ def rechecked(evidence: Evidence) -> pl.DataFrame:
     """Return a probability, as -1..1, below one half where the last read that was made again after a write shows what it
     showed before, and above where it shows something else."""
     calls = evidence.everyones_calls.sort("session_id", "position")
-    rechecks = {str(session): _rechecks(own.iter_rows(named=True))
-                for (session,), own in calls.group_by("session_id", maintain_order=True)}
+    rechecks = {session: _rechecks(own)
+                for session, own in groupby(calls.iter_rows(named=True), itemgetter("session_id"))}
     changes: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     for session, own in rechecks.items():
         for each in own:

@@ -11,14 +11,18 @@ than English, refusals without words."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
+import orjson
 import polars as pl
 
-from extractors.outcomes.evidence import VOTES, Evidence
+from extractors.outcomes.evidence import VOTES, Evidence, once
 
 _TOKENS = re.compile(r"[^\W\d_]{4,}|\b\d+(?:[.,]\d+)*\b")
 _ENDING = re.compile(r"(?:ings?|edly|ed|ies|es|s|ly|e|y)$")
@@ -89,22 +93,35 @@ class Refusal(NamedTuple):
     """Stems of each statement of the agent that declines nothing."""
 
 
-def steps_of(evidence: Evidence) -> Iterator[tuple[str, list[Step]]]:
-    """Yield the steps of every session, in order."""
+@once
+def steps_of(evidence: Evidence) -> dict[str, list[Step]]:
+    """Return the steps of every session, in order."""
+    steps: dict[str, list[Step]] = {}
     if "stance" not in evidence.turns.columns:
-        return
+        return steps
     acting = set(evidence.writes["turn_id"])
     columns = "session_id", "turn_id", "position", "kind", "role", "tool", "content", "stance"
-    for (session,), turns in evidence.turns.select(columns).group_by("session_id", maintain_order=True):
-        yield str(session), [
-            Step(turn, position, kind, role, tool, content or "", stance in ("declines", "both"), stance in ("claims", "both"),
-                 stance == "takes_back", turn in acting)
-            for _, turn, position, kind, role, tool, content, stance in turns.iter_rows()]
+    for session, turn, position, kind, role, tool, content, stance in evidence.turns.select(columns).iter_rows():
+        steps.setdefault(session, []).append(Step(
+            turn, position, kind, role, tool, content or "", stance in ("declines", "both"), stance in ("claims", "both"),
+            stance == "takes_back", turn in acting))
+    return steps
 
 
+@once
+def digests_of(evidence: Evidence) -> dict[str, str]:
+    """Return a digest of each session's steps, with the arguments of its calls: what a memo of them alone is made from."""
+    acting = set(evidence.writes["turn_id"])
+    columns = ["session_id", "turn_id", "position", "kind", "role", "tool", "content", "arguments"]
+    stance = ["stance"] if "stance" in evidence.turns.columns else []
+    return {session: hashlib.sha256(orjson.dumps([(*row, row[1] in acting) for row in rows])).hexdigest()
+            for session, rows in groupby(evidence.turns.select(columns + stance).iter_rows(), itemgetter(0))}
+
+
+@once
 def declined_only(evidence: Evidence) -> set[str]:
     """Return the sessions that declined, or whose request was taken back."""
-    return {session for session, steps in steps_of(evidence)
+    return {session for session, steps in steps_of(evidence).items()
             if any(step.declines for step in steps) or _retraction(steps) is not None}
 
 
@@ -130,8 +147,8 @@ def cites(evidence: Evidence) -> pl.DataFrame:
     """
     by_service: dict[str, dict[str, list[Refusal]]] = defaultdict(dict)
     service = dict(evidence.session_requests.select("session_id", "service").iter_rows())
-    in_vain = {session for session, *_ in _broken(evidence)}
-    for session, steps in steps_of(evidence):
+    in_vain = set(gave_in(evidence)["session_id"])
+    for session, steps in steps_of(evidence).items():
         if session in service and any(step.declines for step in steps):
             by_service[service[session]][session] = _refusals(steps)
     rows = [row for refusals in by_service.values() for row in _reasons(refusals) if row[0] not in in_vain]
@@ -218,6 +235,7 @@ def _named(refusal: Refusal, telling: Set[str], has_rules: bool) -> list[str]:
     return max(shared, key=lambda stems: (len(stems), stems), default=[])
 
 
+@once
 def gave_in(evidence: Evidence) -> pl.DataFrame:
     """-1 where the agent did, or said that it did, what it had declined or what the user had taken back."""
     return pl.DataFrame(sorted(_broken(evidence)), schema=VOTES, orient="row")
@@ -225,7 +243,7 @@ def gave_in(evidence: Evidence) -> pl.DataFrame:
 
 def _broken(evidence: Evidence) -> Iterator[tuple[str, float, str, list[str]]]:
     begins = {(session, position) for session, position in evidence.goals.select("session_id", "begins").iter_rows()}
-    for session, steps in steps_of(evidence):
+    for session, steps in steps_of(evidence).items():
         after = _retraction(steps)
         acted = None if after is None else _act_after(steps, after)
         if acted is not None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from extractors.outcomes.evidence import VOTES, Evidence
+from extractors.outcomes.evidence import VOTES, Evidence, once
 from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, steps_of
 
 _SPLIT = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -34,9 +34,11 @@ def promised(evidence: Evidence) -> pl.DataFrame:
     rows = []
     for sessions in sessions_by_service(evidence).values():
         n_used, after = Counter[str](), defaultdict[str, Counter[str]](Counter)
-        for steps in sessions.values():
-            for place, step in enumerate(steps):
-                for sentence, _ in set_sentences(step):
+        spoken = {session: [[sentence for sentence, _ in set_sentences(step)] for step in steps]
+                  for session, steps in sessions.items()}
+        for session, steps in sessions.items():
+            for place, sentences in enumerate(spoken[session]):
+                for sentence in sentences:
                     n_used[sentence] += 1
                     if place > 0 and steps[place - 1].acts:
                         after[sentence][steps[place - 1].tool or ""] += 1
@@ -47,22 +49,22 @@ def promised(evidence: Evidence) -> pl.DataFrame:
         n_claims = [any(step.acts for step in steps) for steps in sessions.values() if any(step.claims for step in steps)]
         trusted = len(n_claims) >= _FEWEST and sum(n_claims) >= _AFTER_WRITE * len(n_claims)
         for session, steps in sessions.items():
-            empty = next(_empty_words(steps, telling, usual, trusted), None)
+            empty = next(_empty_words(steps, spoken[session], telling, usual, trusted), None)
             if empty is not None:
                 rows.append((session, -1.0, "says that it was done, and nothing was", [empty.turn_id]))
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 
-def _empty_words(steps: Sequence[Step], telling: Mapping[str, frozenset[str]], usual: set[str],
-                 trusted: bool) -> Iterator[Step]:
+def _empty_words(steps: Sequence[Step], sentences: Sequence[Sequence[str]], telling: Mapping[str, frozenset[str]],
+                 usual: set[str], trusted: bool) -> Iterator[Step]:
     """Yield the messages that tell of a write where no tool that they follow elsewhere wrote since the last such words."""
     wrote, ever = set[str](), False
     repeated: set[str] = set()
-    for step in steps:
+    for step, own in zip(steps, sentences, strict=True):
         if step.acts:
             wrote, ever = wrote | {step.tool or ""}, True
         if step.kind == "message" and step.role == "assistant":
-            spoken = {sentence for sentence, _ in set_sentences(step)}
+            spoken = {*own}
             claims = spoken & telling.keys() - repeated if spoken <= usual else set[str]()
             repeated |= spoken
             empty = any(not telling[sentence] & wrote for sentence in claims)
@@ -132,11 +134,12 @@ def left(evidence: Evidence) -> pl.DataFrame:
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
 
 
+@once
 def sessions_by_service(evidence: Evidence) -> dict[str, dict[str, list[Step]]]:
     """Return by kind of service the steps of each session with words."""
     service = dict(evidence.session_requests.filter("worded").select("session_id", "service").iter_rows())
     sessions: dict[str, dict[str, list[Step]]] = defaultdict(dict)
-    for session, steps in steps_of(evidence):
+    for session, steps in steps_of(evidence).items():
         if session in service:
             sessions[service[session]][session] = steps
     return sessions

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -28,27 +29,42 @@ class AnswerValue(NamedTuple):
     """Single values of the objects around the record, lower-cased."""
 
 
-class Answer(NamedTuple):
-    """The values of one answer."""
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The values of one answer; what is not asked for is not made."""
 
-    values: dict[str, list[AnswerValue]]
-    """Path -> values."""
-    names: frozenset[str]
-    """Its outermost single values, lower-cased: what it can be called by."""
     content: str
     """The answer itself."""
+    document: Any
+    """What it holds."""
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Its outermost single values, lower-cased: what it can be called by."""
+        outermost = _singles(self.document) if isinstance(self.document, dict) else []
+        return frozenset(text.lower() for _, text in outermost)
+
+    @cached_property
+    def values(self) -> dict[str, list[AnswerValue]]:
+        """Path -> values."""
+        values: dict[str, list[AnswerValue]] = {}
+        _walk(self.document, "", (), values)
+        return values
+
+    @cached_property
+    def places(self) -> dict[str, set[str]]:
+        """Value -> paths of `values`."""
+        places: dict[str, set[str]] = defaultdict(set)
+        for path, value in _leaves(self.document, ""):
+            places[value].add(path)
+        return places
 
 
 @lru_cache(maxsize=512)
 def read(content: str) -> Answer | None:
     """Return the values in an answer, None where it is no JSON object or list."""
     document = _document(content)
-    if document is None:
-        return None
-    names = frozenset(text.lower() for _, text in _singles(document)) if isinstance(document, dict) else frozenset[str]()
-    answer = Answer({}, names, content)
-    _walk(document, "", (), answer.values)
-    return answer
+    return None if document is None else Answer(content, document)
 
 
 @lru_cache(maxsize=512)
@@ -89,10 +105,11 @@ def _walk(document: Any, path: str, around: tuple[str, ...], values: dict[str, l
     own = _singles(document)
     inner = tuple(
         (name, text.lower()) for name, each in document.items() if isinstance(each, dict) for _, text in _singles(each))
-    for name, text in own:
-        fields = tuple((other, value.lower()) for other, value in own if other != name) + inner
+    lowered = tuple((name, text.lower()) for name, text in own)
+    for place, (name, text) in enumerate(own):
+        fields = lowered[:place] + lowered[place + 1:] + inner
         values.setdefault(f"{path}.{_step(name)}", []).append(AnswerValue(text, fields, around))
-    wider = around + tuple(text.lower() for _, text in own)
+    wider = around + tuple(text for _, text in lowered)
     for name, each in document.items():
         if isinstance(each, dict | list):
             _walk(each, f"{path}.{_step(name)}", wider, values)

@@ -122,4 +122,4 @@ def slots_json(slots: Mapping[str, list[str]]) -> str:
 
 def slots_of(text: str) -> dict[str, list[str]]:
     """Read slots from a JSON object, each with a list of values."""
-    return {name: value if isinstance(value, list) else [value] for name, value in json.loads(text).items()}
+    return {name: value if isinstance(value, list) else [value] for name, value in orjson.loads(text).items()}

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -194,10 +195,9 @@ class CandidateModel:
 
     def _flat(self, rows: Sequence[Sequence[str]]) -> tuple[np.ndarray, np.ndarray]:
         """(row, feature) of all that is true; feature 0 is true of every row."""
-        pairs = [(i, number) for i, row in enumerate(rows)
-                 for number in (0, *(self._numbers[name] for name in row if name in self._numbers))]
-        flat = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        return flat[:, 0], flat[:, 1]
+        numbers = [[0, *(self._numbers[name] for name in row if name in self._numbers)] for row in rows]
+        lengths = np.fromiter(map(len, numbers), np.int64, len(rows))
+        return np.repeat(np.arange(len(rows)), lengths), np.fromiter(chain.from_iterable(numbers), np.int64, lengths.sum())
 
 
 def _sure(nats: np.ndarray) -> np.ndarray:
@@ -248,17 +248,17 @@ def resolve(requests: Sequence[Request], given: Sequence[dict[str, list[str]] | 
     phrases = [phrases_of(request.words) for request in requests]
     digests = [_digest([request.words, request.later, [[tool, answer.content] for tool, answer in request.answers]])
                for request in requests]
+    placed: list[dict[str, list[list[str]]]] = [
+        memoize(["placed", digest, values], partial(_placed, request, values)) if values else {}
+        for digest, request, values in zip(digests, requests, given, strict=True)]
     for name in names:
-        taught = [
-            (request, own_phrases, values[name])
-            for request, own_phrases, values in zip(requests, phrases, given, strict=True)
-            if values and name in values]
+        taught = [(values[name], own[name]) for values, own in zip(given, placed, strict=True) if values and name in values]
         if len(taught) < SUPPORT:
             continue
         terms = _terms(taught)
-        own = _digest([sorted(terms.shapes), sorted(terms.sources), sorted(terms.frequent), terms.constant])
+        looked_for = _digest([sorted(terms.shapes), sorted(terms.sources), sorted(terms.frequent), terms.constant])
         candidates: list[_Candidates] = [
-            memoize(["meant", digest, own], partial(_candidates, request, own_phrases, terms))
+            memoize(["meant", digest, looked_for], partial(_candidates, request, own_phrases, terms))
             for digest, request, own_phrases in zip(digests, requests, phrases, strict=True)]
         choice = _choice(
             [(rows, values[name]) for rows, values in zip(candidates, given, strict=True) if values and name in values])
@@ -271,18 +271,23 @@ def resolve(requests: Sequence[Request], given: Sequence[dict[str, list[str]] | 
     return resolved
 
 
-def _terms(taught: Sequence[tuple[Request, frozenset[str], list[str]]]) -> _Terms:
-    values = [value for _, _, given in taught for value in given]
+def _placed(request: Request, given: Mapping[str, Sequence[str]]) -> dict[str, list[list[str]]]:
+    """Return by argument the tool and path of the answers that hold one of the values that it was given."""
+    return {name: [[tool, path] for tool, path in sorted({
+        (tool, path) for tool, answer in request.answers for value in values for path in answer.places.get(value, ())})]
+        for name, values in given.items()}
+
+
+def _terms(taught: Sequence[tuple[list[str], list[list[str]]]]) -> _Terms:
+    """Return what tells values of an argument. `taught`: what it was given, and the tools and paths that hold that."""
+    values = [value for given, _ in taught for value in given]
     n = len(values)
     constant, times = Counter(values).most_common(1)[0]
     shapes = frozenset(shape for shape, k in Counter(map(shape_of, values)).items() if k >= max(2, _SHARE * n))
-    n_of_source: Counter[tuple[str, str]] = Counter()
-    for request, _, given in taught:
-        n_of_source.update({(tool, path) for tool, answer in request.answers for path, entries in answer.values.items()
-                      if any(each.value in given for each in entries)})
+    n_of_source = Counter((tool, path) for _, sources in taught for tool, path in sources)
     sources = frozenset(source for source, k in n_of_source.items() if k >= max(2, _SHARE * len(taught)))
     frequent = frozenset(value for value, k in Counter(values).items() if k >= max(3, 0.02 * n))
-    several = any(len(given) > 1 for _, _, given in taught)
+    several = any(len(given) > 1 for given, _ in taught)
     return _Terms(shapes, sources, frequent, constant if times >= _CONSTANT * n else None, several)
 
 

@@ -6,6 +6,9 @@ Names of families are mined, written by a model where one is configured, and cor
 from __future__ import annotations
 
 import json
+from functools import lru_cache, partial
+from itertools import groupby, starmap
+from operator import itemgetter
 
 import polars as pl
 
@@ -24,7 +27,7 @@ from pipelines.running.cache import memoized
 from pipelines.running.code import code_digest
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings, model_name
-from warehouse.records import Decision, Leakage, empty, frame
+from warehouse.records import Decision, Leakage, Memoize, empty, frame, recompute
 from warehouse.store import Store
 
 
@@ -57,11 +60,12 @@ def names(store: Store, settings: Settings) -> Counts:
 
 def outcomes(store: Store, settings: Settings) -> Counts:
     """Estimate how well each session went."""
-    judged = judge(
-        store.table("core.sessions"), with_stances(store.table("core.turns")), store.table("core.feedback"), effects_of(store),
-        starts_of(store), settings.configured.outcomes.reviews, store.table("mart.goals"),
-        store.table("core.row_changes"), corrections_of_kind(store, "outcome"),
-        store.table("core.reviews"), CodeOutcomes(store.table("mart.code_changes"), store.table("mart.code_verdicts")))
+    with memoized(store, "outcomes", code_digest(__name__)) as memoize:
+        judged = judge(
+            store.table("core.sessions"), with_stances(store.table("core.turns"), memoize), store.table("core.feedback"),
+            effects_of(store), starts_of(store), settings.configured.outcomes.reviews, store.table("mart.goals"),
+            store.table("core.row_changes"), corrections_of_kind(store, "outcome"), store.table("core.reviews"),
+            CodeOutcomes(store.table("mart.code_changes"), store.table("mart.code_verdicts")), memoize)
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
     replace_decisions(store, "outcomes", all_of(rated, judged.decisions, "outcomes", "judged", "Has a probability of success."))
     store.replace("mart.signals", judged.worth)
@@ -70,16 +74,26 @@ def outcomes(store: Store, settings: Settings) -> Counts:
             "n_abstained": judged.outcomes["probability"].null_count()}
 
 
-def with_stances(turns: pl.DataFrame) -> pl.DataFrame:
+def with_stances(turns: pl.DataFrame, memoize: Memoize = recompute) -> pl.DataFrame:
     """Add what each message commits to, as column `stance`: `declines`, `claims` or `both`; of a user, `takes_back`."""
-    spoken = (pl.col("kind") == "message") & pl.col("role").is_in(["assistant", "user"])
-    texts = turns.filter(spoken).select("role", "content").drop_nulls().unique()
-    stances = {(True, True): "both", (True, False): "declines", (False, True): "claims", (False, False): None}
-    known = texts.with_columns(pl.Series(
-        "stance", [stances[declines(text), claims(text)] if role == "assistant" else "takes_back" if takes_back(text) else None
-                   for role, text in texts.iter_rows()], pl.String))
-    joined = turns.join(known, on=["role", "content"], how="left", maintain_order="left")
-    return joined.with_columns(pl.when(spoken).then("stance").alias("stance"))
+    spoken = (pl.col("kind") == "message") & pl.col("role").is_in(["assistant", "user"]) & pl.col("content").is_not_null()
+    messages = turns.filter(spoken).select("session_id", "turn_id", "role", "content").sort("session_id", "turn_id")
+    rows: list[tuple[str, str | None]] = []
+    for _, group in groupby(messages.iter_rows(), itemgetter(0)):
+        own = list(group)
+        texts = [(role, text) for *_, role, text in own]
+        stances = memoize(["stances", texts], partial(list, starmap(_stance, texts)))
+        rows += [(turn, stance) for (_, turn, *_), stance in zip(own, stances, strict=True)]
+    of_turn = pl.DataFrame(rows, schema={"turn_id": pl.String, "stance": pl.String}, orient="row")
+    return turns.join(of_turn, on="turn_id", how="left", maintain_order="left")
+
+
+@lru_cache(maxsize=4096)
+def _stance(role: str, text: str) -> str | None:
+    if role == "user":
+        return "takes_back" if takes_back(text) else None
+    return {(True, True): "both", (True, False): "declines", (False, True): "claims", (False, False): None}[
+        declines(text), claims(text)]
 
 
 def _with_sides(store: Store) -> pl.DataFrame:
