@@ -169,7 +169,7 @@ def _of_service(
     whole = _bundle(store, service, name, memoize)
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     memory.release()   # what the bundle was made of
-    bundle.write(draft, room, rewards, _no_image("it is not published yet"))
+    bundle.write(draft, room, rewards, _no_image("it is not published yet"), memoize)
     in_files = rooms.Rows([], [], [], whole.rows.support)   # what the environment holds is in its files: it leaves the memory
     whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
     memory.release()
