@@ -273,7 +273,8 @@ def _keep_lines(path: Path, task_ids: Collection[str]) -> None:
 def _document(rubric_id: str, task_id: str, checks: str, memoize: Memoize) -> str:
     """Return a rubric as it is published. It is held to the schema where it was not before: what `memoize` keeps is a yes."""
     document = {"format": RUBRIC_FORMAT, "rubric_id": rubric_id, "task_id": task_id, "checks": json.loads(checks)}
-    memoize(["rubric", rubric_id, task_id, checks], lambda: bool(validated(document, f"the rubric of the task {task_id}")))
+    plain = document | {"checks": [_blanked(check, "provenance") for check in document["checks"]]}
+    memoize(["rubric", plain], lambda: bool(validated(document, f"the rubric of the task {task_id}")))
     return canonical(document)
 
 
@@ -355,9 +356,13 @@ def _is_document(value: Any) -> bool:
     checks = value.get("checks") if isinstance(value, dict) else None
     if not isinstance(checks, list):
         return bool(_validator("").is_valid(value))
-    shells = [check | {name: {} for name in ("parameters", "provenance") if isinstance(check.get(name), dict)}
-              if isinstance(check, dict) else check for check in checks]   # of these two it asks to be objects alone
+    shells = [_blanked(check, "parameters", "provenance") for check in checks]
     return bool(_validator("").is_valid(value | {"checks": []})) and all(_is_valid("", canonical(each)) for each in shells)
+
+
+def _blanked(check: Any, *names: str) -> Any:
+    """Return a check with nothing in these fields, which the document asks to be objects, and no more."""
+    return check | {name: {} for name in names if isinstance(check.get(name), dict)} if isinstance(check, dict) else check
 
 
 @lru_cache(maxsize=8192)

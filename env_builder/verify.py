@@ -31,6 +31,7 @@ from env_builder.audit import (
 from env_builder.audit.kept import Watched, again, given_to_all, key_of, written
 from env_builder.audit.plays import GradedPlay
 from env_builder.audit.targets import ServiceTargets, service_targets
+from env_builder.audit.values import Arrivals
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import TASKS, rows_of
@@ -74,6 +75,7 @@ class _TaskRows(NamedTuple):
 def verify(
     directory: str | Path, rewards: str | Path, task_ids: Iterable[str] | None = None, depth: Depth | None = None,
     executor: Executor | None = None, n_beside: int = 1, kept: Mapping[str, str] | None = None,
+    arrivals: Arrivals | None = None,
 ) -> Verified:
     """Play against the tasks `task_ids` (all by default) of the environment in `directory`, graded by `rewards`.
 
@@ -82,9 +84,11 @@ def verify(
     not kept. EnvironmentBroken where a file cannot be read, Missing where a task id is not in the environment.
     `executor`: `n_beside` processes, which take their shares of the tasks; what comes of it is the same.
     `kept`: `audits` of the same code's last time: what would be played as it was then is not played again.
+    `arrivals`: which calls on record the attackers of a task draw from; all where there is none.
     """
     depth = depth or Depth()
     environment, side = _load(directory, rewards)
+    environment.arrived(arrivals or Arrivals({}, {}))
     tasks = {task.task_id: task for task in environment.tasks}
     ordered_ids = _ordered_ids(tasks, task_ids)
     keys = {} if kept is None else _keys(environment, Path(directory), side, ordered_ids, depth)
@@ -94,7 +98,7 @@ def verify(
     new = [task_id for task_id in ordered_ids if task_id not in still_valid]
     # a few are played before a process has begun
     n_shares = 1 + n_beside if executor and 2 * len(new) > len(ordered_ids) else 1
-    others = [executor.submit(_share, str(directory), str(rewards), new[n::n_shares], depth)
+    others = [executor.submit(_share, str(directory), str(rewards), new[n::n_shares], depth, arrivals)
               for n in range(1, n_shares)] if executor else []
     played = _audited(environment, side, new[::n_shares], depth)
     for other in others:
@@ -156,9 +160,13 @@ def _load(directory: str | Path, rewards: str | Path) -> tuple[Watched, _TaskRow
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error
 
 
-def _share(directory: str, rewards: str, task_ids: list[str], depth: Depth) -> dict[str, tuple[Audited, str]]:
+def _share(
+    directory: str, rewards: str, task_ids: list[str], depth: Depth, arrivals: Arrivals | None,
+) -> dict[str, tuple[Audited, str]]:
     """Return what comes of these tasks, in a process that has loaded nothing yet."""
-    return _audited(*_load(directory, rewards), task_ids, depth)
+    environment, side = _load(directory, rewards)
+    environment.arrived(arrivals or Arrivals({}, {}))
+    return _audited(environment, side, task_ids, depth)
 
 
 def _audited(environment: Watched, side: _TaskRows, task_ids: list[str], depth: Depth) -> dict[str, tuple[Audited, str]]:

@@ -26,6 +26,7 @@ from env_builder.coverage import coverage
 from env_builder.perturbations import perturbations
 from env_builder.runtime.programs import presumed_effect
 from pipelines import progress
+from pipelines.building.arrivals import arrivals_of
 from pipelines.building.decisions import starts_of
 from pipelines.building.skeletons import declared_services, write_skeletons
 from pipelines.privacy import guard as privacy
@@ -46,6 +47,7 @@ _OWN = ("core.turns", "core.tools", "mart.tasks", "mart.rubrics", "mart.variants
 _OUTCOMES = "(select service, session_id, probability from mart.outcomes join core.sessions using (session_id))"
 """What an environment is made of, with the service that a row belongs to."""
 _REVIEWS = "(select service, r.* from core.reviews r join core.sessions using (session_id))"
+_EPOCHS = "(select service, session_id, epoch from raw.epochs join core.sessions using (session_id))"
 _AUDITS_AT_ONCE = 100
 """Audits that are written to the warehouse at once."""
 BELOW = "below_min_precision"
@@ -98,7 +100,7 @@ def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Part
     image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]", "[gates]")}
     starts, policy = starts_of(store), privacy.stated(store)
     inputs = {service: [name, starts.get(service), policy, image_settings] for service, name in names.items()}
-    tables = (*_OWN, *_OF_WORLD, _OUTCOMES, _REVIEWS, "mart.worlds")
+    tables = (*_OWN, *_OF_WORLD, _OUTCOMES, _REVIEWS, _EPOCHS, "mart.worlds")
     partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, tables)
     rows = _published(store)
 
@@ -177,7 +179,8 @@ def _of_service(
     with auditors(draft.tasks.height) as engine:
         verification = verify.verify(
             room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
-            executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept)
+            executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept,
+            arrivals=arrivals_of(store, service, draft.tasks))
     memory.release()   # the environment that was played
     estimates = reward_estimates(store, service)
     verification = precise(verification, estimates, settings.configured.gates.min_precision)
