@@ -369,7 +369,7 @@ def _blanked(check: Any, *names: str) -> Any:
 def _is_valid(kind: str, parameters: str) -> bool:
     """Return whether a kind takes these parameters, as JSON: rubrics repeat them. Without a kind: the document, a check."""
     value = json.loads(parameters)
-    return (_validator(kind) if kind else _of_check()).is_valid(value)
+    return bool((_validator(kind) if kind else _of_check()).is_valid(value))
 
 
 @cache

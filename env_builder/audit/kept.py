@@ -21,8 +21,8 @@ import orjson
 
 from env_builder.audit import EARLY, Audited, Depth, Failure, RecordedSession, chance_text, in_order, judged, side_of
 from env_builder.audit.plays import GradedPlay
-from env_builder.audit.values import Path as Spot
 from env_builder.audit.values import Arrivals, Place, Plausible
+from env_builder.audit.values import Path as Spot
 from env_builder.runtime import Environment
 from env_builder.runtime.apps import Start
 from env_builder.runtime.apps.records import RecordsApp
@@ -235,6 +235,11 @@ class Watched(Environment):
         self._plausible = Plausible(records.world, tools)
         self._arrivals = Arrivals({}, {})
         self.values = WatchedValues(self._plausible, self._watch)
+
+    @property
+    def world(self) -> World:
+        """The world, unwatched."""
+        return self._watch.world
 
     def arrived(self, arrivals: Arrivals) -> None:
         """From now on let attackers of a watched task draw calls up to its epoch alone."""

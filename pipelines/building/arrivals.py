@@ -25,24 +25,25 @@ def arrivals_of(store: Store, service: str, tasks: pl.DataFrame) -> Arrivals | N
                        "where service = $service group by epoch order by epoch", service=service).rows()
     if len(sizes) < 2:
         return None
-    drawn_anew = last_growth(sizes)
+    least = last_growth(sizes)
     epochs = dict(store.read("select session_id, epoch from raw.epochs").iter_rows())
     columns = tasks.select("task_id", "session_ids", "derived_from").rows()
-    own = {task_id: min(known) for task_id, sessions, _ in columns
-           if (known := [epochs[session] for session in sessions or () if session in epochs])}
+    several = {task_id: [epochs[session] for session in sessions or () if session in epochs]
+               for task_id, sessions, _ in columns}
+    own = {task_id: min(each) for task_id, each in several.items() if each}
     origins = {task_id: own.get(task_id, own.get(origin)) for task_id, _, origin in columns}
     calls = store.read(
         "select tool, arguments, min(epoch) from core.turns join raw.epochs using (session_id) "
         "where service = $service and kind = 'call' and arguments is not null group by all", service=service)
     return Arrivals({(tool, arguments): epoch for tool, arguments, epoch in calls.iter_rows()},
-                    {task_id: max(epoch, drawn_anew) for task_id, epoch in origins.items() if epoch is not None})
+                    {task_id: max(epoch, least) for task_id, epoch in origins.items() if epoch is not None})
 
 
 def last_growth(sizes: Iterable[tuple[int, int]]) -> int:
     """Return the last epoch at which a log had grown by half. `sizes`: (epoch, its sessions), in order."""
-    anew = total = before = 0
+    last = total = before = 0
     for epoch, n in sizes:
         total += n
         if total >= GROWN * before:
-            anew, before = epoch, total
-    return anew
+            last, before = epoch, total
+    return last

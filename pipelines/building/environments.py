@@ -144,7 +144,7 @@ def written_again(store: Store, folder: Path) -> dict[str, str]:
     digests = {}
     kept = store.read("select subject from mart.decisions where stage = 'verify' and kept")["subject"].to_list()
     for row in _published(store).values():
-        published = _with(_bundle(store, row["service"], row["environment"], recompute, covered=False), kept)
+        published = _with(_bundle(store, row["service"], row["environment"], recompute), kept)
         digests[row["environment"]] = bundle.write_room(published, folder / row["environment"], _no_image("it is thrown away"))
     return digests
 
@@ -172,15 +172,11 @@ def _of_service(
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     memory.release()   # what the bundle was made of
     bundle.write(draft, room, rewards, _no_image("it is not published yet"), memoize)
-    in_files = rooms.Rows([], [], [], whole.rows.support)   # what the environment holds is in its files: it leaves the memory
+    in_files = whole.rows._replace(facts=[], recorded=[])   # what the environment holds is in its files: it leaves the memory
     whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
     memory.release()
-    audit = settings.configured.audit
-    with auditors(draft.tasks.height) as engine:
-        verification = verify.verify(
-            room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
-            executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept,
-            arrivals=arrivals_of(store, service, draft.tasks))
+    verification, covered = _verified(store, draft, room, rewards, settings, kept)
+    whole, draft = whole._replace(coverage=covered), draft._replace(coverage=covered)
     memory.release()   # the environment that was played
     estimates = reward_estimates(store, service)
     verification = precise(verification, estimates, settings.configured.gates.min_precision)
@@ -210,6 +206,22 @@ def _of_service(
         _decision("image", name, made.image_id is not None, "built" if made.image_id else "no_image",
                   made.image_id or made.skip_reason or "")]
     return row, pl.concat([verification.decisions, *decisions]), verification.audits
+
+
+def _verified(
+    store: Store, draft: Bundle, room: Path, rewards: Path, settings: Settings, kept: Mapping[str, str],
+) -> tuple[verify.Verified, dict[str, Any]]:
+    """Play against the draft that was written to `room` and `rewards`; return what came of it, and the coverage."""
+    service, loaded = draft.service, verify.load(room, rewards)
+    logged, turns = (store.table(table, "service = $service", service=service) for table in ("mart.tasks", "core.turns"))
+    covered = coverage(draft.rows, logged, turns, loaded.environment.world)
+    audit = settings.configured.audit
+    with auditors(draft.tasks.height) as engine:
+        verification = verify.verify(
+            room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
+            executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept,
+            arrivals=arrivals_of(store, service, draft.tasks), loaded=loaded)
+    return verification, covered
 
 
 def precise(verification: verify.Verified, estimates: Mapping[str, RewardEstimate], least: float) -> verify.Verified:
@@ -256,9 +268,9 @@ def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
         sessions=whole.sessions.filter(chosen))
 
 
-def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bool = True) -> Bundle:
-    """Everything of a service: all its tasks, with the variants next to them or in the place of those that they solve, and the
-    rubrics of those that have one. `covered`: with what can be answered (that takes longest, and is in no digest)."""
+def _bundle(store: Store, service: str, name: str, memoize: Memoize) -> Bundle:
+    """Everything of a service but its coverage: all its tasks, with the variants next to them or in the place of those that
+    they solve, and the rubrics of those that have one."""
     rows = _rows(store, service)
     turns, tools, logged, rubrics, made = (
         store.table(table, "service = $service", service=service) for table in _OWN)
@@ -273,7 +285,7 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bo
         for each in (logged, users.scripts(logged, turns, memoize)))
     return Bundle(
         name, service, starts_of(store).get(service, "shared"), rows, tools, tasks, scripts, rubrics,
-        longest if isinstance(longest, int) else 0, coverage(rows, logged, turns) if covered else {},
+        longest if isinstance(longest, int) else 0, {},
         perturbations(turns, {row["tool"]: presumed_effect(row) for row in rows.programs}),
         users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),
         privacy.stated(store), _worlds(store, service))
