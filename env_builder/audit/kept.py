@@ -13,7 +13,7 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -165,7 +165,16 @@ def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[str]:
 
 
 def _brief(answer: Any) -> str:
-    text = canonical(answer)
+    return _brief_text(answer) if isinstance(answer, str) else _shortened(canonical(answer))
+
+
+@lru_cache(1 << 16)
+def _brief_text(text: str) -> str:
+    """Return the same of a text: documents are asked for by many tasks."""
+    return _shortened(canonical(text))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) < BRIEF else digest(text)
 
 
