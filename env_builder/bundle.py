@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import orjson
 import polars as pl
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
@@ -29,7 +30,7 @@ from env_builder.runtime.rubrics import FORMAT as RUBRIC_FORMAT
 from env_builder.runtime.rubrics import ParsedRubric, schema
 from env_builder.users import AS_WRITTEN, SESSIONS
 from warehouse.errors import InputError
-from warehouse.records import ASSUMED_ANSWER
+from warehouse.records import ASSUMED_ANSWER, Memoize, recompute
 
 RECORDS = {"name": "records", "kind": "records", "path": "."}
 """The app of an environment that is built from logs: its files are stored in the environment's own folder."""
@@ -100,10 +101,12 @@ class Digests(NamedTuple):
     rewards_digest: str
 
 
-def write(bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any]) -> Digests:
+def write(
+    bundle: Bundle, environment: Path, rewards: Path, image: dict[str, Any], memoize: Memoize = recompute
+) -> Digests:
     """Write both directories from scratch, whole or not at all for a reader that looks for the manifest first."""
     renew(rewards)
-    _write_rewards(bundle, rewards)
+    _write_rewards(bundle, rewards, memoize)
     content_digest = write_room(bundle, environment, image)
     return Digests(content_digest, seal(rewards, bundle.name, content_digest, bundle.rubrics.height, bundle.privacy))
 
@@ -117,9 +120,11 @@ def write_audit(rewards: Path, audit: AuditReport, task_ids: Collection[str]) ->
 
 def publish(bundle: Bundle, environment: Path, rewards: Path, audit: AuditReport, image: dict[str, Any]) -> Digests:
     """Publish two directories that were written before, with the tasks of `bundle` alone and with their audit."""
-    renew(rewards)
-    _write_rewards(bundle, rewards)
-    write_audit(rewards, audit, set(bundle.tasks["task_id"]))
+    task_ids = set(bundle.tasks["task_id"])
+    (rewards / "rewards.json").unlink(missing_ok=True)
+    for name in OF_TASKS:
+        _keep_lines(rewards / name, task_ids)
+    write_audit(rewards, audit, task_ids)
     (environment / MANIFEST).unlink(missing_ok=True)
     write_lines(environment / "tasks.jsonl", _tasks(bundle))
     content_digest = _write_manifest(bundle, environment, image)
@@ -241,25 +246,36 @@ def copy_runtime(environment: Path) -> None:
     (environment / "Dockerfile").write_text(DOCKERFILE.format(content=content, files=" ".join(files)), "utf-8")
 
 
-def _write_rewards(bundle: Bundle, directory: Path) -> None:
-    rubrics = bundle.rubrics.sort("task_id").to_dicts()
-    write_texts(directory / "rubrics.jsonl", (
-        _document(row["rubric_id"], row["task_id"], row["checks"]) for row in rubrics
+OF_TASKS = ("rubrics.jsonl", "solutions.jsonl", "sessions.jsonl")
+"""Files of the grader's side whose every row is of one task."""
+
+
+def _write_rewards(bundle: Bundle, directory: Path, memoize: Memoize) -> None:
+    rubrics, solutions, sessions = OF_TASKS
+    rows = bundle.rubrics.sort("task_id").to_dicts()
+    write_texts(directory / rubrics, (_document(row["rubric_id"], row["task_id"], row["checks"], memoize) for row in rows))
+    write_texts(directory / solutions, (
+        styled({"steps": json.loads(row["solution"]), "task_id": row["task_id"]}, AS_WRITTEN) for row in rows
     ))
-    write_texts(directory / "solutions.jsonl", (
-        styled({"steps": json.loads(row["solution"]), "task_id": row["task_id"]}, AS_WRITTEN) for row in rubrics
-    ))
-    write_lines(directory / "sessions.jsonl", (
+    write_lines(directory / sessions, (
         row | {"steps": json.loads(row["steps"])} for row in bundle.sessions.sort("task_id", "session_id").to_dicts()
     ))
     write_json(directory / SCHEMA, schema())
 
 
-@lru_cache(maxsize=8192)
-def _document(rubric_id: str, task_id: str, checks: str) -> str:
-    """Return a rubric as it is published, validated once for draft and published environment."""
+def _keep_lines(path: Path, task_ids: Collection[str]) -> None:
+    """Keep the rows of these tasks alone."""
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        kept = [line for line in lines if orjson.loads(line)["task_id"] in task_ids]
+    path.write_text("".join(kept), "utf-8", newline="\n")
+
+
+def _document(rubric_id: str, task_id: str, checks: str, memoize: Memoize) -> str:
+    """Return a rubric as it is published. It is held to the schema where it was not before: what `memoize` keeps is a yes."""
     document = {"format": RUBRIC_FORMAT, "rubric_id": rubric_id, "task_id": task_id, "checks": json.loads(checks)}
-    return canonical(validated(document, f"the rubric of the task {task_id}"))
+    plain = document | {"checks": [_blanked(check, "provenance") for check in document["checks"]]}
+    memoize(["rubric", plain], lambda: bool(validated(document, f"the rubric of the task {task_id}")))
+    return canonical(document)
 
 
 def _tasks(bundle: Bundle) -> Iterable[dict[str, Any]]:
@@ -331,14 +347,37 @@ def validated(document: dict[str, Any], where: str = "") -> dict[str, Any]:
 
 
 def _error(kind: str, value: Any) -> ValidationError | None:
-    is_valid = _is_valid(kind, canonical(value)) if kind else _validator(kind).is_valid(value)
+    is_valid = _is_valid(kind, canonical(value)) if kind else _is_document(value)
     return None if is_valid else best_match(_validator(kind).iter_errors(value))
+
+
+def _is_document(value: Any) -> bool:
+    """Return whether the schema takes a document but for parameters: what is the same in many checks is looked at once."""
+    checks = value.get("checks") if isinstance(value, dict) else None
+    if not isinstance(checks, list):
+        return bool(_validator("").is_valid(value))
+    shells = [_blanked(check, "parameters", "provenance") for check in checks]
+    return bool(_validator("").is_valid(value | {"checks": []})) and all(_is_valid("", canonical(each)) for each in shells)
+
+
+def _blanked(check: Any, *names: str) -> Any:
+    """Return a check with nothing in these fields, which the document asks to be objects, and no more."""
+    return check | {name: {} for name in names if isinstance(check.get(name), dict)} if isinstance(check, dict) else check
 
 
 @lru_cache(maxsize=8192)
 def _is_valid(kind: str, parameters: str) -> bool:
-    """Return whether a kind takes these parameters, as JSON: rubrics repeat them."""
-    return bool(_validator(kind).is_valid(json.loads(parameters)))
+    """Return whether a kind takes these parameters, as JSON: rubrics repeat them. Without a kind: the document, a check."""
+    value = json.loads(parameters)
+    return bool((_validator(kind) if kind else _of_check()).is_valid(value))
+
+
+@cache
+def _of_check() -> Draft202012Validator:
+    """Return what the document asks of a check."""
+    whole = schema()
+    checks = {name: value for name, value in whole["properties"]["checks"]["items"].items() if name != "allOf"}
+    return Draft202012Validator({**checks, "$defs": whole["$defs"]})
 
 
 @cache

@@ -52,24 +52,25 @@ class SessionQuestions(NamedTuple):
     """Id -> calls of the log that name it."""
 
 
-def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame) -> dict[str, Any]:
+def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame, world: World | None = None) -> dict[str, Any]:
     """{"n_tasks", "n_calls", "answered", "by_tool": {tool: {tier: n}}, "never_called": [tools], "advice": […]}.
 
-    `answered`: share of the calls whose tier is not `unknown`, None where there is nothing to ask.
+    `answered`: share of the calls whose tier is not `unknown`, None where there is nothing to ask. `world`: of these rows,
+    where it is loaded; then facts and answers of `rows` are not needed.
     """
     programs = {row["tool"]: row for row in rows.programs}
-    world = World(rows.facts, rows.recorded)
+    world = world or World(rows.facts, rows.recorded)
     showing = {
         rule["class"]: (row["tool"], rule["argument"]) for row in reversed(rows.programs) for rule in row["rules"]
         if rule["rule"] == "document"}
-    around, looks = _around(turns), [(showing[fact["class"]], fact["key"]) for fact in rows.facts if fact["class"] in showing]
+    around, looks = _around(turns), {(showing[kind], key) for kind, key in world.facts if kind in showing}
     keys = {key for _, key in looks}
     if keys:
         around = around._replace(naming={name: calls for name, calls in around.naming.items() if name in keys})
     room = EpisodeState(world, programs, View(None, frozenset()))
     named = Counter(_shape(name) for name in frozenset().union(*around.named.values()))
     rules_of: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-    for rule, key in set(looks):
+    for rule, key in looks:
         rules_of[_shape(key)][rule] += 1
     shapes = {shape: rule for shape, rules in sorted(rules_of.items()) for rule, n in rules.items() if 2 * n >= named[shape]}
     by_tool: dict[str, Counter[str]] = defaultdict(Counter)

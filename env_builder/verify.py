@@ -7,10 +7,12 @@ Does not see: what a program inside the room's container can do (`tests/env_buil
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +33,7 @@ from env_builder.audit import (
 from env_builder.audit.kept import Watched, again, given_to_all, key_of, written
 from env_builder.audit.plays import GradedPlay
 from env_builder.audit.targets import ServiceTargets, service_targets
+from env_builder.audit.values import Arrivals
 from env_builder.runtime import Environment
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.files import TASKS, rows_of
@@ -71,9 +74,17 @@ class _TaskRows(NamedTuple):
     targets: ServiceTargets
 
 
+class AuditedRoom(NamedTuple):
+    """An environment with its rewards, as it is played."""
+
+    environment: Watched
+    side: _TaskRows
+
+
 def verify(
     directory: str | Path, rewards: str | Path, task_ids: Iterable[str] | None = None, depth: Depth | None = None,
     executor: Executor | None = None, n_beside: int = 1, kept: Mapping[str, str] | None = None,
+    arrivals: Arrivals | None = None, loaded: AuditedRoom | None = None,
 ) -> Verified:
     """Play against the tasks `task_ids` (all by default) of the environment in `directory`, graded by `rewards`.
 
@@ -82,19 +93,20 @@ def verify(
     not kept. EnvironmentBroken where a file cannot be read, Missing where a task id is not in the environment.
     `executor`: `n_beside` processes, which take their shares of the tasks; what comes of it is the same.
     `kept`: `audits` of the same code's last time: what would be played as it was then is not played again.
+    `arrivals`: which calls on record the attackers of a task draw from; all where there is none. `loaded`: as `load` gives.
     """
     depth = depth or Depth()
-    environment, side = _load(directory, rewards)
+    environment, side = loaded or load(directory, rewards)
+    environment.arrived(arrivals or Arrivals({}, {}))
     tasks = {task.task_id: task for task in environment.tasks}
     ordered_ids = _ordered_ids(tasks, task_ids)
     keys = {} if kept is None else _keys(environment, Path(directory), side, ordered_ids, depth)
     stands = {task_id: kept[key] for task_id, key in keys.items() if kept and key in kept}
-    still_valid = {task_id: valid for task_id, text in stands.items() if (
-        valid := again(text, side.sessions.get(task_id, []), environment.sources(tasks[task_id])))}
+    still_valid = _still_valid(environment, side, stands)
     new = [task_id for task_id in ordered_ids if task_id not in still_valid]
     # a few are played before a process has begun
     n_shares = 1 + n_beside if executor and 2 * len(new) > len(ordered_ids) else 1
-    others = [executor.submit(_share, str(directory), str(rewards), new[n::n_shares], depth)
+    others = [executor.submit(_share, str(directory), str(rewards), new[n::n_shares], depth, arrivals)
               for n in range(1, n_shares)] if executor else []
     played = _audited(environment, side, new[::n_shares], depth)
     for other in others:
@@ -119,7 +131,7 @@ def attack(
 ) -> dict[str, list[GradedAttack] | Failure]:
     """Play the whole battery against tasks (all by default); by task id, what came of each attack or why none was played.
     Raises what `verify` does."""
-    environment, side = _load(directory, rewards)
+    environment, side = load(directory, rewards)
     tasks = {task.task_id: task for task in environment.tasks}
     subjects = ((task_id, _subject(environment, side, tasks[task_id])) for task_id in _ordered_ids(tasks, task_ids))
     return {task_id: play_battery(subject, environment.values) if subject else NO_RUBRIC for task_id, subject in subjects}
@@ -147,20 +159,44 @@ def _keys(environment: Watched, directory: Path, side: _TaskRows, task_ids: list
         for name in task_ids if name in side.rubrics and name in side.solutions}
 
 
-def _load(directory: str | Path, rewards: str | Path) -> tuple[Watched, _TaskRows]:
+def load(directory: str | Path, rewards: str | Path) -> AuditedRoom:
+    """Load what is played. Raises EnvironmentBroken."""
     try:
         environment = Watched.load_room(directory)
         environment.verify_with(Path(rewards))
-        return environment, _side(Path(rewards), environment)
+        return AuditedRoom(environment, _side(Path(rewards), environment))
     except (OSError, ValueError) as error:
         raise EnvironmentBroken(str(error), str(directory), "build it again with traceroom run") from error
 
 
-def _share(directory: str, rewards: str, task_ids: list[str], depth: Depth) -> dict[str, tuple[Audited, str]]:
+def _share(
+    directory: str, rewards: str, task_ids: list[str], depth: Depth, arrivals: Arrivals | None,
+) -> dict[str, tuple[Audited, str]]:
     """Return what comes of these tasks, in a process that has loaded nothing yet."""
-    return _audited(*_load(directory, rewards), task_ids, depth)
+    environment, side = load(directory, rewards)
+    environment.arrived(arrivals or Arrivals({}, {}))
+    return _audited(environment, side, task_ids, depth)
 
 
+@contextmanager
+def _settled() -> Iterator[None]:
+    """Let garbage be looked for among what is new alone: what is loaded is much, and stays."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+@_settled()
+def _still_valid(environment: Watched, side: _TaskRows, kept: Mapping[str, str]) -> dict[str, Audited]:
+    """Return what came of the tasks whose kept audits (by task id) count today."""
+    tasks = {task.task_id: task for task in environment.tasks}
+    return {task_id: valid for task_id, text in kept.items() if (
+        valid := again(text, side.sessions.get(task_id, []), environment.sources(tasks[task_id])))}
+
+
+@_settled()
 def _audited(environment: Watched, side: _TaskRows, task_ids: list[str], depth: Depth) -> dict[str, tuple[Audited, str]]:
     """Return what comes of these tasks, and as text that is kept ("" of a task that has no rubric)."""
     tasks = {task.task_id: task for task in environment.tasks}

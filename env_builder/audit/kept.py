@@ -13,14 +13,16 @@ import json
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
+import orjson
+
 from env_builder.audit import EARLY, Audited, Depth, Failure, RecordedSession, chance_text, in_order, judged, side_of
 from env_builder.audit.plays import GradedPlay
+from env_builder.audit.values import Arrivals, Place, Plausible
 from env_builder.audit.values import Path as Spot
-from env_builder.audit.values import Place, Plausible
 from env_builder.runtime import Environment
 from env_builder.runtime.apps import Start
 from env_builder.runtime.apps.records import RecordsApp
@@ -68,7 +70,7 @@ def written(audited: Audited, questions: Mapping[str, Any]) -> str:
 
 def again(text: str, sessions: Sequence[RecordedSession], sources: PlaySources) -> Audited | None:
     """Restore a kept audit with today's probabilities; None where its plays would be answered otherwise today."""
-    kept = json.loads(zlib.decompress(b64decode(text)))
+    kept = orjson.loads(zlib.decompress(b64decode(text)))
     if _digest(kept["asked"], sources) != kept["asked"]["answers"]:
         return None
     failure, plays = kept["failure"], [GradedPlay(*play) for play in kept["plays"]]
@@ -163,7 +165,16 @@ def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[str]:
 
 
 def _brief(answer: Any) -> str:
-    text = canonical(answer)
+    return _brief_text(answer) if isinstance(answer, str) else _shortened(canonical(answer))
+
+
+@lru_cache(1 << 16)
+def _brief_text(text: str) -> str:
+    """Return the same of a text: documents are asked for by many tasks."""
+    return _shortened(canonical(text))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) < BRIEF else digest(text)
 
 
@@ -231,18 +242,33 @@ class Watched(Environment):
         self._programs = records.programs
         self._answers: dict[str, str] = {}
         self._plausible = Plausible(records.world, tools)
+        self._arrivals = Arrivals({}, {})
         self.values = WatchedValues(self._plausible, self._watch)
+
+    @property
+    def world(self) -> World:
+        """The world, unwatched."""
+        return self._watch.world
+
+    def arrived(self, arrivals: Arrivals) -> None:
+        """From now on let attackers of a watched task draw calls up to its epoch alone."""
+        self._arrivals = arrivals
 
     def watch(self, task: Task) -> Notes:
         """From now on note what plays of this task ask."""
         notes = self._watch.notes = Notes()
+        self.values = WatchedValues(self._plausible_for(task), self._watch)
         self._users[task.task_id] = (task, WatchedUser(task, self._watch))
         return notes
 
     def sources(self, task: Task) -> PlaySources:
         """Whom plays of the task ask, unwatched."""
         user = ScriptedUser(task.user, task.opening)
-        return PlaySources(self._watch.world, self._programs, self._plausible, self._answers, user)
+        return PlaySources(self._watch.world, self._programs, self._plausible_for(task), self._answers, user)
+
+    def _plausible_for(self, task: Task) -> Plausible:
+        calls, reach = self._arrivals
+        return self._plausible.up_to(reach.get(task.task_id), calls)
 
 
 class WatchedRecords(RecordsApp):

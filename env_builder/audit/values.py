@@ -14,8 +14,9 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
@@ -32,6 +33,15 @@ MOST_VALUES = 400
 _LETTERS, _DIGIT = re.compile(r"[^\W\d_]+"), re.compile(r"\d")
 
 
+class Arrivals(NamedTuple):
+    """When calls came into the log, by number of their epoch, and up to which epoch the attackers of each task draw calls."""
+
+    calls: Mapping[tuple[str, str], int]
+    """(tool, canonical arguments) -> the first epoch with such a call."""
+    reach: Mapping[str, int]
+    """Task id -> the last epoch that counts; of a task that is not here, all count."""
+
+
 class Plausible:
     """Values on record in a room, by where they stood."""
 
@@ -39,7 +49,12 @@ class Plausible:
         self._world = world
         self._schemas: dict[str, Any] = {tool["name"]: tool.get("inputSchema") or {} for tool in tools}
         self._hashes: dict[str, list[str]] = {}
+        self._texts: dict[str, list[str]] = {}
         self._calls: dict[str, list[dict[str, Any]]] = {}
+        self._arrived: Mapping[tuple[str, str], int] = {}
+        self._reach: int | None = None
+        self._rings: dict[tuple[str, int | None], tuple[list[str], list[dict[str, Any]]]] = {}
+        """(tool, reach) -> hashes of the calls up to there, and the calls; shared by all reaches."""
         self._observed: dict[str, dict[Place, dict[str, Any]]] = {}
         self._shapes: dict[str, list[dict[str, Any]]] = {}
         self._class_of: dict[str, str] = {}
@@ -50,19 +65,36 @@ class Plausible:
         self._key_of = {key.casefold(): key for key in self._class_of}
         self._keys = {kind: sorted(keys, key=digest)[:MOST_VALUES] for kind, keys in self._keys.items()}
 
+    def up_to(self, reach: int | None, arrived: Mapping[tuple[str, str], int]) -> Plausible:
+        """Return the same, with `calls` up to an epoch alone: calls of later nights displace none. None: with all calls."""
+        values = copy(self)   # what was computed before is shared
+        values._reach, values._arrived = reach, arrived
+        return values
+
     def calls(self, tool: str, start: str) -> Iterator[dict[str, Any]]:
         """Arguments of the tool's calls on record, from a ring in the order of their hashes: those after `start` first.
 
-        A call that is new to the record displaces none but what comes after it."""
-        calls = self._on_record(tool)
-        first = bisect_left(self._hashes[tool], start)
+        A call that is new to the record displaces none but what comes after it. Where no call of the tool is old enough, the
+        ring has all."""
+        if (tool, self._reach) not in self._rings:
+            self._rings[tool, self._reach] = self._ring(tool)
+        hashes, calls = self._rings[tool, self._reach]
+        first = bisect_left(hashes, start)
         return (calls[(first + step) % len(calls)] for step in range(len(calls)))
+
+    def _ring(self, tool: str) -> tuple[list[str], list[dict[str, Any]]]:
+        calls, reach = self._on_record(tool), self._reach
+        near = range(len(calls)) if reach is None else [
+            place for place, text in enumerate(self._texts[tool]) if self._arrived.get((tool, text), 0) <= reach]
+        places = near or range(len(calls))
+        return [self._hashes[tool][place] for place in places], [calls[place] for place in places]
 
     def _on_record(self, tool: str) -> list[dict[str, Any]]:
         if tool not in self._calls:
             by_hash = sorted((digest(text), text) for text in self._world.questions.get(tool, ()))
             self._hashes[tool] = [name for name, _ in by_hash]
-            self._calls[tool] = [json.loads(text) for _, text in by_hash]
+            self._texts[tool] = [text for _, text in by_hash]
+            self._calls[tool] = [json.loads(text) for text in self._texts[tool]]
         return self._calls[tool]
 
     def shapes(self, tool: str) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ session.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,9 +60,8 @@ def conversations(source: DatasetSource, splits: Sequence[str]) -> Iterator[Logg
     names = callable_names(source.tools["tool"])
     about = {(row["task_id"], row["session_id"]): row for row in episodes(source).iter_rows(named=True)}
     for rows in batches(source, splits):
-        for _, steps in rows.select(_COLUMNS).group_by("task_id", "episode_id", maintain_order=True):
-            turn_rows = steps.rows(named=True)
-            yield _episode(about[turn_rows[0]["task_id"], turn_rows[0]["episode_id"]], turn_rows, names)
+        for episode, steps in groupby(rows.select(_COLUMNS).iter_rows(named=True), itemgetter("task_id", "episode_id")):
+            yield _episode(about[episode], [*steps], names)
 
 
 def _episode(about: Row, steps: list[Row], names: Mapping[str, str]) -> LoggedConversation:

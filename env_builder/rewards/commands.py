@@ -33,6 +33,8 @@ _OPERATOR = re.compile(r"&&|\|\||\s\|\s\w|\$\(|\d?>&\d|\s>{1,2}\s|<<\s*['\"]?\w"
 _FLAG = re.compile(r"^\s*[\w./-]+(?:\s+[\w./:@=-]+)*\s+--?[a-zA-Z]")
 _PATCH = re.compile(r"^(?:\*\*\* (?:Begin Patch|Update File|Add File|Delete File)|diff --git |@@ |--- a/|\+\+\+ b/)",
                     re.MULTILINE)
+_WORD = re.compile(r"[^\s&|$<>]*")
+"""A text that is no program, whatever it is: one word without any sign of a shell."""
 _CODE_LINE = re.compile(
     r"[{}();:]\s*$|^\s*(?:def|class|import|from|return|if|for|while|const|let|var|func|fn|public|private|use|end|@\w+)\b.*"
     r"|^\s+\S.*[=(\[]|^\s*(?://|#!|/\*)")
@@ -67,6 +69,8 @@ def holds_program(arguments: Any) -> bool:
 
 def is_program(text: str) -> bool:
     """Whether a text is a command line, a patch or several lines of code."""
+    if _WORD.fullmatch(text):
+        return False
     lines = [line for line in text.splitlines() if line.strip()]
     if _PATCH.search(text):
         return True

@@ -26,6 +26,7 @@ from env_builder.coverage import coverage
 from env_builder.perturbations import perturbations
 from env_builder.runtime.programs import presumed_effect
 from pipelines import progress
+from pipelines.building.arrivals import arrivals_of
 from pipelines.building.decisions import starts_of
 from pipelines.building.skeletons import declared_services, write_skeletons
 from pipelines.privacy import guard as privacy
@@ -46,6 +47,7 @@ _OWN = ("core.turns", "core.tools", "mart.tasks", "mart.rubrics", "mart.variants
 _OUTCOMES = "(select service, session_id, probability from mart.outcomes join core.sessions using (session_id))"
 """What an environment is made of, with the service that a row belongs to."""
 _REVIEWS = "(select service, r.* from core.reviews r join core.sessions using (session_id))"
+_EPOCHS = "(select service, session_id, epoch from raw.epochs join core.sessions using (session_id))"
 _AUDITS_AT_ONCE = 100
 """Audits that are written to the warehouse at once."""
 BELOW = "below_min_precision"
@@ -98,7 +100,7 @@ def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Part
     image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]", "[gates]")}
     starts, policy = starts_of(store), privacy.stated(store)
     inputs = {service: [name, starts.get(service), policy, image_settings] for service, name in names.items()}
-    tables = (*_OWN, *_OF_WORLD, _OUTCOMES, _REVIEWS, "mart.worlds")
+    tables = (*_OWN, *_OF_WORLD, _OUTCOMES, _REVIEWS, _EPOCHS, "mart.worlds")
     partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, tables)
     rows = _published(store)
 
@@ -142,7 +144,7 @@ def written_again(store: Store, folder: Path) -> dict[str, str]:
     digests = {}
     kept = store.read("select subject from mart.decisions where stage = 'verify' and kept")["subject"].to_list()
     for row in _published(store).values():
-        published = _with(_bundle(store, row["service"], row["environment"], recompute, covered=False), kept)
+        published = _with(_bundle(store, row["service"], row["environment"], recompute), kept)
         digests[row["environment"]] = bundle.write_room(published, folder / row["environment"], _no_image("it is thrown away"))
     return digests
 
@@ -169,15 +171,12 @@ def _of_service(
     whole = _bundle(store, service, name, memoize)
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     memory.release()   # what the bundle was made of
-    bundle.write(draft, room, rewards, _no_image("it is not published yet"))
-    in_files = rooms.Rows([], [], [], whole.rows.support)   # what the environment holds is in its files: it leaves the memory
+    bundle.write(draft, room, rewards, _no_image("it is not published yet"), memoize)
+    in_files = whole.rows._replace(facts=[], recorded=[])   # what the environment holds is in its files: it leaves the memory
     whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
     memory.release()
-    audit = settings.configured.audit
-    with auditors(draft.tasks.height) as engine:
-        verification = verify.verify(
-            room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
-            executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept)
+    verification, covered = _verified(store, draft, room, rewards, settings, kept)
+    whole, draft = whole._replace(coverage=covered), draft._replace(coverage=covered)
     memory.release()   # the environment that was played
     estimates = reward_estimates(store, service)
     verification = precise(verification, estimates, settings.configured.gates.min_precision)
@@ -207,6 +206,22 @@ def _of_service(
         _decision("image", name, made.image_id is not None, "built" if made.image_id else "no_image",
                   made.image_id or made.skip_reason or "")]
     return row, pl.concat([verification.decisions, *decisions]), verification.audits
+
+
+def _verified(
+    store: Store, draft: Bundle, room: Path, rewards: Path, settings: Settings, kept: Mapping[str, str],
+) -> tuple[verify.Verified, dict[str, Any]]:
+    """Play against the draft that was written to `room` and `rewards`; return what came of it, and the coverage."""
+    service, loaded = draft.service, verify.load(room, rewards)
+    logged, turns = (store.table(table, "service = $service", service=service) for table in ("mart.tasks", "core.turns"))
+    covered = coverage(draft.rows, logged, turns, loaded.environment.world)
+    audit = settings.configured.audit
+    with auditors(draft.tasks.height) as engine:
+        verification = verify.verify(
+            room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
+            executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept,
+            arrivals=arrivals_of(store, service, draft.tasks), loaded=loaded)
+    return verification, covered
 
 
 def precise(verification: verify.Verified, estimates: Mapping[str, RewardEstimate], least: float) -> verify.Verified:
@@ -253,9 +268,9 @@ def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
         sessions=whole.sessions.filter(chosen))
 
 
-def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bool = True) -> Bundle:
-    """Everything of a service: all its tasks, with the variants next to them or in the place of those that they solve, and the
-    rubrics of those that have one. `covered`: with what can be answered (that takes longest, and is in no digest)."""
+def _bundle(store: Store, service: str, name: str, memoize: Memoize) -> Bundle:
+    """Everything of a service but its coverage: all its tasks, with the variants next to them or in the place of those that
+    they solve, and the rubrics of those that have one."""
     rows = _rows(store, service)
     turns, tools, logged, rubrics, made = (
         store.table(table, "service = $service", service=service) for table in _OWN)
@@ -270,7 +285,7 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize, covered: bo
         for each in (logged, users.scripts(logged, turns, memoize)))
     return Bundle(
         name, service, starts_of(store).get(service, "shared"), rows, tools, tasks, scripts, rubrics,
-        longest if isinstance(longest, int) else 0, coverage(rows, logged, turns) if covered else {},
+        longest if isinstance(longest, int) else 0, {},
         perturbations(turns, {row["tool"]: presumed_effect(row) for row in rows.programs}),
         users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),
         privacy.stated(store), _worlds(store, service))

@@ -101,7 +101,7 @@ def test_what_a_room_answers_otherwise_is_played_again(
 
 def asked_by_task(room: Path, rewards: Path) -> dict[str, set[str]]:
     """Return the tools whose programs the plays of each task ask."""
-    environment, side = verification._load(room, rewards)
+    environment, side = verification.load(room, rewards)
     return {task.task_id: {details[0] for kind, *details in json.loads(zlib.decompress(b64decode(text)))["asked"]["questions"]
                            if kind == "program"}
             for task in environment.tasks
