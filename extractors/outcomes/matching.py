@@ -170,7 +170,7 @@ def contradicts_user(evidence: Evidence) -> pl.DataFrame:
         choices.filter(~pl.col("told")).join(others, on=place)
         .filter(pl.col("said").str.contains(pl.col("other").str.to_lowercase(), literal=True)))
     rows = (
-        contrary.sort("session_id", "turn_id", "other").group_by("session_id", maintain_order=True)
+        contrary.sort("session_id", "turn_id", "path", "value", "other").group_by("session_id", maintain_order=True)
         .agg(pl.col("value", "other").first(), pl.col("turn_id").unique(maintain_order=True)))
     return votes(rows, -1.0, pl.format("wrote {} where the user said {}", "value", "other"), pl.col("turn_id"))
 
