@@ -127,10 +127,13 @@ class LearntProgram(Record):
     n_against: int
     """Of these calls, those that it answers otherwise."""
     fidelity: float | None
-    """As in `mart.behaviours`, when it was learnt; so are those below."""
+    """That of `mart.behaviours` when it was learnt."""
     abstains: float | None
+    """That of `mart.behaviours` when it was learnt."""
     cassette_fidelity: float | None
+    """That of `mart.behaviours` when it was learnt."""
     cassette_abstains: float | None
+    """That of `mart.behaviours` when it was learnt."""
 
 
 class RawRecord(Record):

@@ -32,7 +32,6 @@ from env_builder.world.history import instant
 from env_builder.world.replay import LoggedStep
 from warehouse.records import Behaviour, LearntProgram, frame
 
-
 FINDERS = EvidenceFinders(always.sure_by_tool, precedents.rules_by_tool, carried.pasts, chosen.find)
 
 

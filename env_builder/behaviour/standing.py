@@ -46,8 +46,8 @@ GROWTH = 1.5
 MOST_JUDGED = 200
 FORM_CALLS = 5
 JUDGED = frozenset({
-    "recorded", "validate", "refuse", "check", "constant", "arithmetic", "document", "create", "write", "answer", "text", "value",
-    "rows", "shows"})
+    "recorded", "validate", "refuse", "check", "constant", "arithmetic", "document", "create", "write", "answer", "text",
+    "value", "rows", "shows"})
 """Rules that speak of the arguments and of records that they name, or that never answer what is not on record."""
 LEARNT = ("rules", "chosen", "versions")
 """What of a program is learnt; the rest follows from the world of the day."""
@@ -128,7 +128,8 @@ class Grounds:
 
     def _refuted(self, one: LearntProgram, later: Iterable[TrialCall], rows: Mapping[str, Table]) -> bool:
         program = {**self._service.programs[one.tool], **json.loads(one.learnt)}
-        calls = sorted(later, key=lambda each: (self._epochs[each.step.call.session_id], order_of(each.step.call)))[-MOST_JUDGED:]
+        calls = sorted(later, key=lambda each: (self._epochs[each.step.call.session_id], order_of(each.step.call)))
+        calls = calls[-MOST_JUDGED:]
         n_otherwise, n_passed = 0, 0
         try:
             for each, reply in replies(calls, program, rows):

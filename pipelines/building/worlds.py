@@ -125,8 +125,8 @@ def _made(
     sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts: dict[str, Begin], row_changes: pl.DataFrame,
     settings: Settings, ledger: ProgramLedger,
 ) -> tuple[WorldTables, int]:
-    """(some services, rebuilt; the number of tools that were learnt). Where the sessions of one are of several worlds, each world is rebuilt beside it, as a service of
-    its own; the service itself is what holds in all of them, and what each session saw."""
+    """Rebuild some services, and count the tools that were learnt. Where the sessions of one are of several worlds, each world
+    is rebuilt beside it, as a service of its own; the service itself is what holds in all, and what each session saw."""
     several = {service: worlds for service in sessions["service"].unique().sort() if service not in starts and (
         worlds := split_worlds(*(each.filter(pl.col("service") == service) for each in (sessions, turns))))}
     built = build(sessions, turns, tools, {**starts, **dict.fromkeys(several, "reset")}, row_changes)
