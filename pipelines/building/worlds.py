@@ -14,7 +14,7 @@ import polars as pl
 
 from env_builder.behaviour import asked, corrections, induce, learn
 from env_builder.behaviour.standing import NO_LEDGER, ProgramLedger
-from env_builder.world import InducedWorld, ServiceWorld, SeveralWorlds, build, split_worlds
+from env_builder.world import InducedWorld, ServiceWorld, SeveralWorlds, build, read_logs, split_worlds
 from env_builder.world.begin import Begin
 from pipelines.building.decisions import replace_decisions
 from pipelines.building.sealing import take_over
@@ -127,9 +127,10 @@ def _made(
 ) -> tuple[WorldTables, int]:
     """Rebuild some services, and count the tools that were learnt. Where the sessions of one are of several worlds, each world
     is rebuilt beside it, as a service of its own; the service itself is what holds in all, and what each session saw."""
-    several = {service: worlds for service in sessions["service"].unique().sort() if service not in starts and (
-        worlds := split_worlds(*(each.filter(pl.col("service") == service) for each in (sessions, turns))))}
-    built = build(sessions, turns, tools, {**starts, **dict.fromkeys(several, "reset")}, row_changes)
+    logs = read_logs(sessions, turns)
+    several = {service: worlds for service, log in logs.items() if service not in starts and (
+        worlds := split_worlds(*(each.filter(pl.col("service") == service) for each in (sessions, turns)), log))}
+    built = build(sessions, turns, tools, {**starts, **dict.fromkeys(several, "reset")}, row_changes, logs)
     induced, tried, learnt, n_learnt = behaviours(built, tools, settings, ledger)
     parts = [WorldTables(
         empty(Service), empty(SessionWorld), built.facts, built.recorded, induced, learnt, pl.concat([built.decisions, tried]))]
