@@ -137,6 +137,28 @@ class ShownRecords:
         self.documents = {name: [parsed(text) for text in contents] for name, contents in sorted(texts.items())}
         self.classes = sorted({name[0] for name in self.documents})
         self._closed: dict[str, tuple[str, ...]] = {}
+        self._holding: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        self._tables: dict[str, Table] = {}
+
+    def listed(self, entity_class: str) -> Iterator[dict[str, Any]]:
+        """Yield every document of the class as a row of `key` and `document`."""
+        yield from ({"key": key, "document": document} for (kind, key), documents in self.documents.items()
+                    if kind == entity_class for document in documents)
+
+    def holding(self, entity_class: str) -> dict[str, list[dict[str, Any]]]:
+        """Text of a scalar -> rows of the class that hold it."""
+        if entity_class not in self._holding:
+            rows = self._holding[entity_class] = defaultdict(list)
+            for row in self.listed(entity_class):
+                for text in texts_in(row):
+                    rows[text].append(row)
+        return self._holding[entity_class]
+
+    def table(self, entity_class: str) -> Table:
+        """Return the rows of the class."""
+        if entity_class not in self._tables:
+            self._tables[entity_class] = Table(self.listed(entity_class))
+        return self._tables[entity_class]
 
     def named(self, entity_class: str, content: str) -> Iterator[tuple[str, Any]]:
         """Yield (key, latest document) of the records whose key is a word of the answer."""
@@ -157,6 +179,11 @@ class ShownRecords:
         return all(
             len({tuple(sorted((path, str(value)) for path, value in scalars(one) if path in wanted)) for one in contents}) == 1
             for (kind, _), contents in self.documents.items() if kind == entity_class)
+
+
+def texts_in(row: dict[str, Any]) -> set[str]:
+    """Texts of the scalars of a row's document."""
+    return {str(value) for _, value in scalars(row["document"])}
 
 
 class FirstReads:
