@@ -97,10 +97,13 @@ def relearn(
 ) -> None:
     """Forget the programs of tools that were learnt: the next run learns them from the whole log."""
     from pipelines.building.worlds import relearn as forget_programs
+    from warehouse.catalogs import catalog_of
     from warehouse.lock import writing
     from warehouse.store import Store
 
     settings = Settings(logs=(), out=out).checked()
+    if not catalog_of(settings.warehouse).is_there():
+        raise Missing("there is no warehouse here", str(settings.warehouse), "name the folder of a run: --out DIR")
     with (writing(settings.warehouse, "forgetting programs of tools",
                   lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]")), Store.open(settings.warehouse) as store):
         n_programs = forget_programs(store, service or ())
