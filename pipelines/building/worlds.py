@@ -118,6 +118,7 @@ def relearn(store: Store, services: Sequence[str]) -> int:
     with store.transaction():
         store.change(f"delete from raw.programs where {where}", None, services=list(services))
         store.change(f"delete from raw.partitions where stage = 'world' and ({where})", None, services=list(services))
+        store.change("delete from raw.stages where stage = 'world'", None)   # it has something to do in the next run
     return n_programs - store.count("raw.programs")
 
 

@@ -192,7 +192,9 @@ def test_programs_are_forgotten_by_service_and_their_partition_is_made_again(giv
         store.append("raw.partitions", pl.DataFrame([
             {"stage": stage, "service": service, "digest": "", "decisions": "[]"}
             for stage in ("world", "goals") for service in ("yard", "desk")]))
+        store.change("insert into raw.stages select unnest(['world', 'goals']), '', '', 0, '{}', now()")
         assert relearn(store, ["yard"]) == 1
+        assert store.read("select stage from raw.stages")["stage"].to_list() == ["goals"], "the stage runs again"
         assert store.table("raw.programs")["service"].to_list() == ["desk"]
         assert store.read("select stage, service from raw.partitions order by all").rows() == [
             ("goals", "desk"), ("goals", "yard"), ("world", "desk")]
