@@ -130,7 +130,8 @@ def _made(
     is rebuilt beside it, as a service of its own; the service itself is what holds in all, and what each session saw."""
     logs = read_logs(sessions, turns)
     several = {service: worlds for service, log in logs.items() if service not in starts and (
-        worlds := split_worlds(*(each.filter(pl.col("service") == service) for each in (sessions, turns)), log))}
+        worlds := split_worlds(
+            sessions.filter(pl.col("service") == service), turns.filter(pl.col("service") == service), log))}
     built = build(sessions, turns, tools, {**starts, **dict.fromkeys(several, "reset")}, row_changes, logs)
     induced, tried, learnt, n_learnt = behaviours(built, tools, settings, ledger)
     parts = [WorldTables(
