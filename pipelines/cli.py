@@ -65,6 +65,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("yank", releasing.yank, "3f0c --why 'a customer asked for it' --out out"),
     ("gc", releasing.gc, "--out out --keep 5 --dry-run"),
     ("forget", forgetting.forget, "--subject - --out out --dry-run"),
+    ("relearn", forgetting.relearn, "--out out --service helpdesk"),
     ("pseudonym", forgetting.pseudonym, "'Emma Smith' --kind name"),
     ("base-image", building.base_image, "--suite bookworm"),
     ("doctor", diagnosing.doctor, "--out out"),

@@ -67,7 +67,8 @@ STAGES: tuple[Stage, ...] = (
         "world", "Rebuild the world over time, the answers that tools gave, and the program of each tool.",
         (StageTable("mart.services"), StageTable("mart.worlds", (_SESSION,)),
          StageTable("mart.facts", (("events", "event_id"), _SESSION)),
-         StageTable("mart.recorded", (("events", "event_id"), _SESSION)), StageTable("mart.behaviours")),
+         StageTable("mart.recorded", (("events", "event_id"), _SESSION)), StageTable("mart.behaviours"),
+         StageTable("raw.programs")),
         ("sessions",), "pipelines.building.worlds:worlds", ("[sources]", "behaviour_text")),
     Stage(
         "goals", "Find what each session was for, with the arguments that its words ask for.",

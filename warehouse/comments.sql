@@ -517,6 +517,18 @@ comment on column raw.people.sealed is 'JSON of kind and value, sealed with the 
 comment on table raw.privacy is 'By which rules, and with which key, personal data was taken out';
 comment on column raw.privacy.policy is 'Version of the rules, with a digest of what a policy file adds.';
 comment on column raw.privacy.key_check is 'Keyed hash of nothing: tells keys apart, and nothing of the key.';
+comment on table raw.programs is 'What was learnt of a tool, and stands until its calls speak against it';
+comment on column raw.programs.service is 'Service that it belongs to';
+comment on column raw.programs.tool is 'Name of the tool';
+comment on column raw.programs.epoch is 'The latest epoch of the sessions that it was learnt from.';
+comment on column raw.programs.n_examples is 'Calls that it was learnt from.';
+comment on column raw.programs.grounds is 'Digest of what else it rests on.';
+comment on column raw.programs.learnt is 'JSON: the rules, with earlier versions and chosen parts where there are any.';
+comment on column raw.programs.n_against is 'Of these calls, those that it answers otherwise.';
+comment on column raw.programs.fidelity is 'That of `mart.behaviours` when it was learnt.';
+comment on column raw.programs.abstains is 'That of `mart.behaviours` when it was learnt.';
+comment on column raw.programs.cassette_fidelity is 'That of `mart.behaviours` when it was learnt.';
+comment on column raw.programs.cassette_abstains is 'That of `mart.behaviours` when it was learnt.';
 comment on table raw.quarantine is 'The bytes of a record that gave nothing';
 comment on column raw.quarantine.record_id is 'Record that it was read from (`raw.records`)';
 comment on column raw.quarantine.file_id is 'Chunk of the log that it was read from (`raw.files`)';

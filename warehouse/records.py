@@ -111,6 +111,31 @@ class SealedAct(Record):
     """That of its piece of work when it was sealed."""
 
 
+class LearntProgram(Record):
+    """What was learnt of a tool, and stands until its calls speak against it (`raw.programs`)."""
+
+    service: str
+    tool: str
+    epoch: int
+    """The latest epoch of the sessions that it was learnt from."""
+    n_examples: int
+    """Calls that it was learnt from."""
+    grounds: str
+    """Digest of what else it rests on."""
+    learnt: str
+    """JSON: the rules, with earlier versions and chosen parts where there are any."""
+    n_against: int
+    """Of these calls, those that it answers otherwise."""
+    fidelity: float | None
+    """That of `mart.behaviours` when it was learnt."""
+    abstains: float | None
+    """That of `mart.behaviours` when it was learnt."""
+    cassette_fidelity: float | None
+    """That of `mart.behaviours` when it was learnt."""
+    cassette_abstains: float | None
+    """That of `mart.behaviours` when it was learnt."""
+
+
 class RawRecord(Record):
     """Pointer to the raw record behind events (`raw.records`): where it lies and what it was."""
 

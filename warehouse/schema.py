@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 SCHEMA_VERSION = 3
-LEDGER = ("raw.epochs", "raw.sides", "raw.word_groups", "raw.work_sides")
+LEDGER = ("raw.epochs", "raw.sides", "raw.word_groups", "raw.work_sides", "raw.programs")
 """Tables of what was decided when logs arrived: not even the logs give them again."""
 KEPT = ("raw.files", "raw.locations", "raw.records", "raw.quarantine", "raw.declarations", "raw.forgotten", "raw.privacy",
         "raw.people", "raw.new_people", "core.events", *LEDGER)

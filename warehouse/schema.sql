@@ -59,6 +59,10 @@ create table if not exists raw.sides (
     split varchar not null, method varchar not null);
 create table if not exists raw.word_groups (session_id varchar primary key, word_group varchar not null);
 create table if not exists raw.work_sides (ref varchar primary key, split varchar not null);
+create table if not exists raw.programs (
+    service varchar not null, tool varchar not null, epoch bigint not null, n_examples bigint not null, grounds varchar not null,
+    learnt varchar not null, n_against bigint not null, fidelity double, abstains double, cassette_fidelity double,
+    cassette_abstains double, primary key (service, tool));
 
 create table if not exists core.events (
     event_id varchar not null using compression uncompressed, record_id varchar not null using compression uncompressed,

@@ -13,7 +13,7 @@ not meet; fields that were renamed in records which nobody read again since.
 
 from __future__ import annotations
 
-import re
+import json
 from collections import defaultdict
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -21,46 +21,66 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import always, carried, chosen, edited, finds, precedents, trials, validation, writes
-from env_builder.behaviour.evidence import FirstReads, Induced, ServiceEvidence, ShownRecords, Sources, ToolEvidence
+from env_builder.behaviour import always, carried, chosen, edited, finds, precedents, standing, trials, validation, writes
+from env_builder.behaviour.evidence import EvidenceFinders, Induced, Rule, ServiceEvidence, Sources, ToolEvidence
+from env_builder.behaviour.forms import form_of
 from env_builder.behaviour.registry import INDUCERS
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.programs import presumed_effect
-from env_builder.runtime.relevance import leaves
-from env_builder.runtime.tables import Table
 from env_builder.world import InducedWorld, ServiceWorld
-from env_builder.world.documents import tables
 from env_builder.world.history import instant
 from env_builder.world.replay import LoggedStep
-from warehouse.records import Behaviour, frame
+from warehouse.records import Behaviour, LearntProgram, frame
+
+FINDERS = EvidenceFinders(always.sure_by_tool, precedents.rules_by_tool, carried.pasts, chosen.find)
+
+
+class LearntBehaviours(NamedTuple):
+    """What the tools do, and what of it another day need not learn again."""
+
+    behaviours: pl.DataFrame
+    programs: pl.DataFrame
+    """Rows of the ledger (`raw.programs`) of today."""
+    n_learnt: int
+    """Tools whose program was learnt from the log, not taken from the ledger."""
 
 
 def induce(world: InducedWorld, tools: pl.DataFrame) -> pl.DataFrame:
     """Behaviours of all services' tools: those that were called, and those that were only declared."""
+    return learn(world, tools, standing.NO_LEDGER).behaviours
+
+
+def learn(world: InducedWorld, tools: pl.DataFrame, ledger: standing.ProgramLedger) -> LearntBehaviours:
+    """Return the same with the programs of the ledger where they stand (standing.py)."""
     rows: list[dict[str, Any]] = []
+    programs: list[LearntProgram] = []
+    n_learnt = 0
     for name, service in sorted(world.services.items()):
         by_tool: dict[str, list[LoggedStep]] = defaultdict(list)
         for step in service.steps:
             by_tool[step.call.tool].append(step)
-        evidence = ServiceEvidence(
-            ShownRecords(service.steps, row_tables(service)),
-            FirstReads(service.steps, service.documents, service.starts_from == "shared"),
-            Sources(service.steps, service.starts_from == "reset"),
-            validation.rules(by_tool, tools.filter((pl.col("service") == name) & pl.col("declared"))),
-            always.sure_by_tool(service.steps) if service.starts_from == "reset" else {},
-            precedents.rules_by_tool(service.steps) if service.starts_from == "reset" else {},
-            carried.pasts(service.steps) if service.starts_from == "reset" else {},
-            chosen.find(service.steps, service.starts_from == "shared"))
-        rows += [_behaviour(service, tool, steps, evidence) for tool, steps in sorted(by_tool.items())]
+        demands = validation.rules(by_tool, tools.filter((pl.col("service") == name) & pl.col("declared")))
+        evidence = ServiceEvidence(service, demands, FINDERS)
+        grounds = standing.Grounds(service, tools, ledger, by_tool, demands)
+        current = grounds.standing(evidence.rows)
+        for tool, steps in sorted(by_tool.items()):
+            behaviour = _taken_over(service, current[tool], len(steps)) if tool in current else (
+                _behaviour(service, tool, steps, evidence))
+            row = current.get(tool) or grounds.row(behaviour)
+            rows.append(behaviour)
+            programs += [row] if row else []
+        n_learnt += len(by_tool) - len(current)
         declared = tools.filter(pl.col("service") == name)["tool"]
-        rows += [_uncalled(name, tool, evidence) for tool in sorted(set(declared) - set(by_tool))]
-    return frame(Behaviour, rows).sort("service", "tool")
+        rows += [_uncalled(name, tool, demands.get(tool)) for tool in sorted(set(declared) - set(by_tool))]
+    return LearntBehaviours(frame(Behaviour, rows).sort("service", "tool"), frame(LearntProgram, programs), n_learnt)
 
 
-def row_tables(service: ServiceWorld) -> dict[str, Table]:
-    """Class of rows -> all that the service's tools showed."""
-    shown = {tool: rule for tool, program in service.programs.items() for rule in program["rules"] if rule["rule"] == "rows"}
-    return tables(service.calls, shown)
+def _taken_over(service: ServiceWorld, one: LearntProgram, n_support: int) -> dict[str, Any]:
+    documented = service.programs[one.tool]
+    figures = one.model_dump(include={
+        "service", "tool", "n_against", "fidelity", "abstains", "cassette_fidelity", "cassette_abstains"})
+    return {**figures, "effect": documented["effect"], "n_support": n_support,
+            "program": canonical({**documented, **json.loads(one.learnt)})}
 
 
 def _behaviour(service: ServiceWorld, tool: str, steps: list[LoggedStep], evidence: ServiceEvidence) -> dict[str, Any]:
@@ -71,8 +91,8 @@ def _behaviour(service: ServiceWorld, tool: str, steps: list[LoggedStep], eviden
     cuts = find_versions(steps, explained)
     earlier = [_induced(service, tool, part.steps, evidence) for part in cuts[:-1]]
     last = _induced(service, tool, cuts[-1].steps, evidence, evidence.sources)
-    parts = {kind: fields for kind, fields in evidence.chosen.get(tool, {}).items()
-             if documented["relation"].get(kind) == "keeps"}
+    kept = {kind for kind, relation in documented["relation"].items() if relation == "keeps"}
+    parts = {kind: fields for kind, fields in evidence.chosen.get(tool, {}).items() if kind in kept} if kept else {}
     program = {**documented, "rules": last.rules, **({"chosen": parts} if parts else {})}
     if earlier:
         program["versions"] = [
@@ -111,8 +131,7 @@ def _induced(
     return Induced(edited.confirmed(finds.confirmed(evidence.rules)), n_against, fidelity, abstains)
 
 
-def _uncalled(service: str, tool: str, evidence: ServiceEvidence) -> dict[str, Any]:
-    demands = evidence.demands.get(tool)
+def _uncalled(service: str, tool: str, demands: Rule | None) -> dict[str, Any]:
     program: dict[str, Any] = {
         "tool": tool, "effect": "unknown", "class": None, "relation": {},
         "rules": [{"rule": "recorded"}, *([demands] if demands else [])]}
@@ -158,7 +177,7 @@ def _when(step: LoggedStep) -> str:
 def _apart(worked: list[LoggedStep]) -> list[LoggedStep]:
     """First steps of versions whose answers have no form in common with those before."""
     few = len({step.call.content for step in worked}) <= FEW_ANSWERS and not any(step.shown for step in worked)
-    forms: list[Hashable] = [step.call.content if few else _form(step) for step in worked]
+    forms: list[Hashable] = [step.call.content if few else form_of(step) for step in worked]
     last = {form: index for index, form in enumerate(forms)}
     starts: list[int] = []
     begin, reach = 0, -1
@@ -170,16 +189,6 @@ def _apart(worked: list[LoggedStep]) -> list[LoggedStep]:
                 begin = index
         reach = max(reach, last[form])
     return [worked[index] for index in starts if worked[index].call.called_at != worked[index - 1].call.called_at]
-
-
-def _form(step: LoggedStep) -> Hashable:
-    value = step.call.parsed
-    if isinstance(value, dict):
-        return (*sorted(step.call.arguments), "→", *value)
-    words = step.call.content
-    for leaf in sorted({str(leaf) for leaf in leaves(step.call.arguments)}, key=lambda text: (-len(text), text)):
-        words = words.replace(leaf, "·") if len(leaf) > 2 else words
-    return (*sorted(step.call.arguments), "→", type(value).__name__ if value is not None else re.sub(r"\S*\d\S*", "·", words))
 
 
 def _bend(timed: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool]) -> list[LoggedStep]:

@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import polars as pl
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from env_builder.behaviour import guards, row_tables, templates
+from env_builder.behaviour import guards, templates
+from env_builder.behaviour.evidence import row_tables
 from env_builder.behaviour.examples import WriteExample
 from env_builder.behaviour.trials import Malformed, Trial, TrialCall, half_of, trial_calls, tried
 from env_builder.runtime import expressions

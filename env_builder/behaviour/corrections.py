@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import polars as pl
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from env_builder.behaviour import row_tables
+from env_builder.behaviour.evidence import row_tables
 from env_builder.behaviour.trials import Malformed, trial_calls, tried
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.rules import RULES

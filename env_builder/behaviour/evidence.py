@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from env_builder.runtime.tables import Table, scalars
 from env_builder.runtime.world import SURE, Name
 from env_builder.world import ServiceWorld
 from env_builder.world.calls import LoggedCall, order_of
-from env_builder.world.documents import Documents, DocumentTool
+from env_builder.world.documents import Documents, DocumentTool, tables
 from env_builder.world.replay import LoggedStep
 
 MINIMUM_ELEMENTS = 2
@@ -136,6 +137,28 @@ class ShownRecords:
         self.documents = {name: [parsed(text) for text in contents] for name, contents in sorted(texts.items())}
         self.classes = sorted({name[0] for name in self.documents})
         self._closed: dict[str, tuple[str, ...]] = {}
+        self._holding: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        self._tables: dict[str, Table] = {}
+
+    def listed(self, entity_class: str) -> Iterator[dict[str, Any]]:
+        """Yield every document of the class as a row of `key` and `document`."""
+        yield from ({"key": key, "document": document} for (kind, key), documents in self.documents.items()
+                    if kind == entity_class for document in documents)
+
+    def holding(self, entity_class: str) -> dict[str, list[dict[str, Any]]]:
+        """Text of a scalar -> rows of the class that hold it."""
+        if entity_class not in self._holding:
+            rows = self._holding[entity_class] = defaultdict(list)
+            for row in self.listed(entity_class):
+                for text in texts_in(row):
+                    rows[text].append(row)
+        return self._holding[entity_class]
+
+    def table(self, entity_class: str) -> Table:
+        """Return the rows of the class."""
+        if entity_class not in self._tables:
+            self._tables[entity_class] = Table(self.listed(entity_class))
+        return self._tables[entity_class]
 
     def named(self, entity_class: str, content: str) -> Iterator[tuple[str, Any]]:
         """Yield (key, latest document) of the records whose key is a word of the answer."""
@@ -156,6 +179,11 @@ class ShownRecords:
         return all(
             len({tuple(sorted((path, str(value)) for path, value in scalars(one) if path in wanted)) for one in contents}) == 1
             for (kind, _), contents in self.documents.items() if kind == entity_class)
+
+
+def texts_in(row: dict[str, Any]) -> set[str]:
+    """Texts of the scalars of a row's document."""
+    return {str(value) for _, value in scalars(row["document"])}
 
 
 class FirstReads:
@@ -180,22 +208,69 @@ class FirstReads:
         return (entity_class, key) if self._shared else (step.call.session_id, entity_class, key)
 
 
-class ServiceEvidence(NamedTuple):
-    """What the log of a service shows, whatever the tool."""
+def row_tables(service: ServiceWorld) -> dict[str, Table]:
+    """Class of rows -> all that the service's tools showed."""
+    shown = {tool: rule for tool, program in service.programs.items() for rule in program["rules"] if rule["rule"] == "rows"}
+    return tables(service.calls, shown)
 
-    records: ShownRecords
-    reads: FirstReads
-    sources: Sources
-    demands: dict[str, Rule]
-    """Tool -> its `validate` rule, of tools whose declared schema demands something."""
-    always: dict[str, dict[str, list[str]]]
-    """Tool -> which of its calls are answered as they always were (always.py); {} in a shared world."""
-    precedents: dict[str, Rule]
-    """Tool -> its `precedent` rule (precedents.py); {} in a shared world."""
-    pasts: dict[str, PastCalls]
-    """Event of a call -> the calls of its session before it (carried.py); {} in a shared world."""
-    chosen: Kept
-    """Tool -> class -> field -> values of parts that it was seen to choose (chosen.py)."""
+
+class ServiceEvidence:
+    """What the log of a service shows, whatever the tool: each part is looked for when the first tool needs it."""
+
+    def __init__(self, service: ServiceWorld, demands: dict[str, Rule], finders: EvidenceFinders) -> None:
+        self._service, self._finders = service, finders
+        self._resets = service.starts_from == "reset"
+        self.demands = demands
+        """Tool -> its `validate` rule, of tools whose declared schema demands something."""
+
+    @cached_property
+    def rows(self) -> dict[str, Table]:
+        """Class of rows -> all that the service's tools showed."""
+        return row_tables(self._service)
+
+    @cached_property
+    def records(self) -> ShownRecords:
+        """All documents and rows."""
+        return ShownRecords(self._service.steps, self.rows)
+
+    @cached_property
+    def reads(self) -> FirstReads:
+        """The first read of each record."""
+        return FirstReads(self._service.steps, self._service.documents, self._service.starts_from == "shared")
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Lists that were known at each call."""
+        return Sources(self._service.steps, self._resets)
+
+    @cached_property
+    def always(self) -> dict[str, dict[str, list[str]]]:
+        """Tool -> which of its calls are answered as they always were (always.py); {} in a shared world."""
+        return self._finders.always(self._service.steps) if self._resets else {}
+
+    @cached_property
+    def precedents(self) -> dict[str, Rule]:
+        """Tool -> its `precedent` rule (precedents.py); {} in a shared world."""
+        return self._finders.precedents(self._service.steps) if self._resets else {}
+
+    @cached_property
+    def pasts(self) -> dict[str, PastCalls]:
+        """Event of a call -> the calls of its session before it (carried.py); {} in a shared world."""
+        return self._finders.pasts(self._service.steps) if self._resets else {}
+
+    @cached_property
+    def chosen(self) -> Kept:
+        """Tool -> class -> field -> values of parts that it was seen to choose (chosen.py)."""
+        return self._finders.chosen(self._service.steps, self._service.starts_from == "shared")
+
+
+class EvidenceFinders(NamedTuple):
+    """How the parts are found that modules of rules know how to find."""
+
+    always: Callable[[list[LoggedStep]], dict[str, dict[str, list[str]]]]
+    precedents: Callable[[list[LoggedStep]], dict[str, Rule]]
+    pasts: Callable[[list[LoggedStep]], dict[str, PastCalls]]
+    chosen: Callable[[list[LoggedStep], bool], Kept]
 
 
 @dataclass(slots=True)

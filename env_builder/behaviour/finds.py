@@ -21,7 +21,17 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations, islice, product
 from typing import Any
 
-from env_builder.behaviour.evidence import NOTHING, UNEXPLAINED, WORD, Induced, Rule, ShownRecords, ToolEvidence, one_or_none
+from env_builder.behaviour.evidence import (
+    NOTHING,
+    UNEXPLAINED,
+    WORD,
+    Induced,
+    Rule,
+    ShownRecords,
+    ToolEvidence,
+    one_or_none,
+    texts_in,
+)
 from env_builder.behaviour.templates import shared
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.selections import LEAST, Outcome, is_beyond, order
@@ -151,13 +161,7 @@ def mention_rules(
 
 
 def _mention_rule(questions: list[LoggedStep], kind: str, records: ShownRecords, reads: list[LoggedStep]) -> Rule | None:
-    table, holding = Table(), defaultdict[str, list[dict[str, Any]]](list)
-    for (entity_class, key), documents in records.documents.items():
-        for document in documents if entity_class == kind else ():
-            row = {"key": key, "document": document}
-            table.add(row)
-            for text in _texts_in(row):
-                holding[text].append(row)
+    holding = records.holding(kind)
     worked = [step for step in questions if not step.call.failed]
     common = {word for word, n in Counter(word for step in worked for word in _words(step)).items() if 2 * n > len(worked)}
     counts: Counter[MentionedBy] = Counter()
@@ -167,7 +171,7 @@ def _mention_rule(questions: list[LoggedStep], kind: str, records: ShownRecords,
     best = sorted(counts, key=lambda by: (-counts[by], len(str(by)), str(by)))[:TRIED]
     for by in (by for by in best if counts[by] >= MINIMUM_TOLD):
         examples = (({"before": row, "argument": step.call.arguments}, step.call.content) for step in worked
-                for row in table.matching(_wanted(by, step)) if (_words(step) - common) & _texts_in(row))
+                for row in records.table(kind).matching(_wanted(by, step)) if (_words(step) - common) & texts_in(row))
         template = shared(list(islice(examples, FAIR)))
         if template and any(isinstance(piece, list) and piece[0] == "before" for piece in template["pieces"]):
             rule: Rule = {
@@ -190,10 +194,6 @@ def _holds(rule: Rule, by: MentionedBy, asking: list[LoggedStep], reads: list[Lo
         elif step.shown:
             table.add({"key": step.shown[1], "document": parsed(step.shown[2])})
     return len(right) >= MINIMUM_TOLD and wrong <= AGAINST * len(right)
-
-
-def _texts_in(row: dict[str, Any]) -> set[str]:
-    return {str(value) for _, value in scalars(row["document"])}
 
 
 def _words(step: LoggedStep) -> set[str]:

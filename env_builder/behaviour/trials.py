@@ -15,8 +15,8 @@ of the rules: it would only say itself again. `on_cassette`: the cassette alone,
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import ChainMap, Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from env_builder.behaviour.evidence import Rule
@@ -25,7 +25,8 @@ from env_builder.runtime.canonical import digest
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.expressions import Scope
 from env_builder.runtime.precedents import PastCalls
-from env_builder.runtime.programs import Ready, answer
+from env_builder.runtime.programs import Program, Ready, answer
+from env_builder.runtime.records import ToolAnswer
 from env_builder.runtime.relevance import act_names
 from env_builder.runtime.tables import ROWS, Table, Wanted, agreed
 from env_builder.runtime.world import Name, View, World
@@ -96,40 +97,53 @@ class HeldOut(NamedTuple):
 
 def trial_calls(service: ServiceWorld, tool: str) -> list[TrialCall]:
     """Return the tool's calls with what was known before each, in the order of the sessions."""
-    agreed_on = _agreed(service.steps, 2)
-    calls: list[TrialCall] = []
+    return list(known_before(service.steps, lambda step: step.call.tool == tool))
+
+
+def known_before(steps: Iterable[LoggedStep], is_wanted: Callable[[LoggedStep], bool]) -> Iterator[TrialCall]:
+    """Yield the calls that are wanted with what was known before each, in the order of the sessions."""
+    steps = list(steps)
+    agreed_on = _agreed(steps, 2)
     own: dict[Name, str] = {}
     session = None
-    for step in service.steps:
+    for step in steps:
         if step.call.session_id != session:
             own, session = {}, step.call.session_id
-        if step.call.tool == tool:
-            calls.append(TrialCall(step, {**agreed_on, **own}))
+        if is_wanted(step):
+            yield TrialCall(step, ChainMap(dict(own), agreed_on))
         if step.act:
             named = act_names(step.call.arguments, step.call.content)
             own = {name: text for name, text in own.items() if name[1] not in named}
         if step.shown:
             own[step.shown[:2]] = step.shown[2]
-    return calls
 
 
 def tried(calls: list[TrialCall], program: dict[str, Any], rows: Mapping[str, Table]) -> Trial:
     """Return the program asked what was asked. Raises Malformed."""
     chosen = sorted(calls, key=lambda one: digest(one.step.call.event_id))[:MOST_STEPS]
     n_exact = n_wrong = 0
-    for one in chosen:
-        call = one.step.call
-        now = Ready(program).at(instant(call.called_at))
-        rules = [rule for rule in now["rules"] if rule["rule"] not in ("recorded", "bound", "find")]
+    for one, reply in replies(chosen, program, rows):
+        n_exact += reply is not None and reply.content == one.step.call.content
+        n_wrong += reply is not None and reply.content != one.step.call.content
+    return Trial(len(chosen), n_exact, n_wrong)
+
+
+def replies(
+    calls: Iterable[TrialCall], program: dict[str, Any], rows: Mapping[str, Table]
+) -> Iterator[tuple[TrialCall, ToolAnswer | None]]:
+    """Yield what the program says to each call; None: nothing. Raises Malformed."""
+    of_versions: dict[str | None, Program] = {}
+    for one in calls:
+        call, at = one.step.call, instant(one.step.call.called_at) if program.get("versions") else None
+        if at not in of_versions:
+            now = Ready(program).at(at)
+            of_versions[at] = Ready({**now, "rules": [
+                rule for rule in now["rules"] if rule["rule"] not in ("recorded", "bound", "find")]})
         try:
-            reply = answer({**now, "rules": rules}, call.key, call.arguments, Before(one, rows))
+            yield one, answer(of_versions[at], call.key, call.arguments, Before(one, rows))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
             problem = f"{type(error).__name__}: {error}"
             raise Malformed(f"{call.tool} cannot be asked {call.key[:120]} ({problem[:120]})") from error
-        content = None if reply is None else reply.content
-        n_exact += content == one.step.call.content
-        n_wrong += content is not None and content != one.step.call.content
-    return Trial(len(chosen), n_exact, n_wrong)
 
 
 class Before:

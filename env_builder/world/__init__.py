@@ -8,12 +8,13 @@ What it sees and does not see stands in the modules: `begin`, `documents`, `effe
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.runtime.programs import presumed_effect
+from env_builder.runtime.programs import Programs, presumed_effect
 from env_builder.runtime.world import SURE
 from env_builder.runtime.writing import Consequence
 from env_builder.world import (
@@ -73,6 +74,17 @@ class SeveralWorlds(NamedTuple):
     """What tells them apart, if anything does."""
 
 
+class ServiceLog(NamedTuple):
+    """The calls of one service, read."""
+
+    calls: list[LoggedCall]
+    lost: list[LoggedCall]
+    """Those whose answers were replaced."""
+    notations: notations.Notations
+    starts: dict[str, datetime | None]
+    """When each session began."""
+
+
 class InducedWorld(NamedTuple):
     """All services' worlds."""
 
@@ -82,29 +94,33 @@ class InducedWorld(NamedTuple):
     decisions: pl.DataFrame
 
 
-def split_worlds(sessions: pl.DataFrame, turns: pl.DataFrame) -> SeveralWorlds | None:
+def read_logs(sessions: pl.DataFrame, turns: pl.DataFrame) -> dict[str, ServiceLog]:
+    """Service -> its calls, without what is around their answers."""
+    begun, starts = _with_openings(sessions, turns)
+    logs: dict[str, ServiceLog] = {}
+    for name in sessions["service"].unique().sort():
+        calls, lost = unwrap_answers(calls_of(begun.filter(pl.col("service") == name)))
+        in_notations = notations.find(calls, starts)
+        logs[name] = ServiceLog(notations.applied(calls, in_notations), lost, in_notations, starts)
+    return logs
+
+
+def split_worlds(sessions: pl.DataFrame, turns: pl.DataFrame, log: ServiceLog) -> SeveralWorlds | None:
     """Find the worlds that the sessions of one service are of; None: one, as far as the log tells."""
-    calls = _calls_in_documents(sessions, turns)
-    split = worlds.find(calls)
+    split = worlds.find(log.calls)
     if split is None:
         return None
     logged = set(sessions["session_id"])
     labels = {session: world for session, world in split.of_session.items() if session in logged}
-    attributes = attributes_of(sessions, turns, [call for call in calls if call.session_id in logged])
+    attributes = attributes_of(sessions, turns, [call for call in log.calls if call.session_id in logged])
     separation = tell(attributes, labels)
     return SeveralWorlds(spread(attributes[separation.attribute], labels) if separation else labels, split, separation)
 
 
 def find_beginning(sessions: pl.DataFrame, turns: pl.DataFrame) -> begin.Beginning:
     """Decide how the sessions of one service begin."""
-    calls = _calls_in_documents(sessions, turns)
-    return begin.find(calls, documents.find(calls))
-
-
-def _calls_in_documents(sessions: pl.DataFrame, turns: pl.DataFrame) -> list[LoggedCall]:
-    begun, starts = _with_openings(sessions, turns)
-    calls = unwrap_answers(calls_of(begun))[0]
-    return notations.applied(calls, notations.find(calls, starts))
+    log, = read_logs(sessions, turns).values()
+    return begin.find(log.calls, documents.find(log.calls))
 
 
 def _with_openings(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, datetime | None]]:
@@ -117,20 +133,17 @@ def _with_openings(sessions: pl.DataFrame, turns: pl.DataFrame) -> tuple[pl.Data
 
 def build(
     sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts_from: dict[str, begin.Begin],
-    row_changes: pl.DataFrame | None = None,
+    row_changes: pl.DataFrame | None = None, logs: Mapping[str, ServiceLog] | None = None,
 ) -> InducedWorld:
     """Rebuild the world of every service. `starts_from`: what the configuration says per service; the rest is found.
-    `row_changes`: `core.row_changes`; which table holds what the tools show is found, and a table may hold nothing of it."""
+    `row_changes`: `core.row_changes`; which table holds what the tools show is found, and a table may hold nothing of it.
+    `logs`: what `read_logs` gives of these sessions."""
     fed = empty(RowChange) if row_changes is None else row_changes
-    turns, starts = _with_openings(sessions, turns)
     services: dict[str, ServiceWorld] = {}
     facts: list[history.Row] = []
     recorded: list[history.Row] = []
     decisions: list[Decision] = []
-    for name in sessions["service"].unique().sort():
-        calls, lost = unwrap_answers(calls_of(turns.filter(pl.col("service") == name)))
-        in_notations = notations.find(calls, starts)
-        calls = notations.applied(calls, in_notations)
+    for name, (calls, lost, in_notations, starts) in (read_logs(sessions, turns) if logs is None else logs).items():
         ways = OwnWays(in_notations, joints.find(calls))
         calls = joints.applied(calls, ways.joint)
         service = _service(name, calls, _declared(tools, name), starts_from.get(name), ways)
@@ -146,7 +159,9 @@ def build(
         if not shared:
             _mark_apart(service)
         feeds = changes.find(fed, service.steps) if shared and fed.height else {}
-        first = history.base_of(history.facts(name, service.steps, starts, shared, None, feeds))
+        listing = Programs(service.programs).listing  # of answers, a look at rows alone asks for those that list some
+        first = history.base_of(history.facts(
+            name, service.steps, starts, shared, None, feeds, {tool for rules in listing.values() for tool in rules}))
         began = {session_id: history.instant(at) for session_id, at in starts.items()}
         steps = list(replay.steps(service.calls, service.documents, service.programs, first, began))
         relation = {tool: program["relation"] for tool, program in service.programs.items()}

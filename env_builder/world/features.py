@@ -28,7 +28,7 @@ def features(
     given = [feature for name, value in arguments.items() for feature in _paths(["argument", name], value)]
     own = [feature for feature in _paths(["before"], before) if len(feature[0]) > 1]
     keys = [(expression, value) for expression, value in given if isinstance(value, str | int)]
-    chosen = list(_selected(["before"], before, keys))
+    chosen = list(_selected(["before"], before, _Keys(keys)))
     all_features = [*given, *own, *chosen]
     linked = _linked(all_features, look, classes, plain)
     return [feature for feature in (*all_features, *linked) if _is_plain(feature[0])] if plain else [*all_features, *linked]
@@ -39,26 +39,41 @@ def _is_plain(expression: Expression) -> bool:
     return text.count("'find'") < 2 and not _PLACE.search(text)
 
 
-def _paths(base: Expression, value: Any, depth: int = 0, n_items: int = MAXIMUM_ITEMS) -> Iterator[Feature]:
-    """Yield the value and what is inside it; `base` takes steps at its end. `n_items`: first elements of lists to name."""
-    yield base, value
+def _paths(base: Expression, value: Any, depth: int = 0, n_items: int = MAXIMUM_ITEMS) -> list[Feature]:
+    """Return the value and what is inside it; `base` takes steps at its end. `n_items`: first elements of lists to name."""
+    paths: list[Feature] = []
+    _add_paths(paths, base, value, depth, n_items)
+    return paths
+
+
+def _add_paths(paths: list[Feature], base: Expression, value: Any, depth: int, n_items: int) -> None:
+    paths.append((base, value))
     if depth > MAXIMUM_DEPTH:
         return
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from _paths([*base, name], item, depth + 1, n_items)
+            _add_paths(paths, [*base, name], item, depth + 1, n_items)
     elif isinstance(value, list):
         for index, item in enumerate(value[:n_items]):
-            yield from _paths([*base, index], item, depth + 1, n_items)
+            _add_paths(paths, [*base, index], item, depth + 1, n_items)
+
+
+class _Keys:
+    """Values that may select something, with the expressions that give them."""
+
+    def __init__(self, keys: list[Feature]) -> None:
+        self.all = keys
+        self.words = [(expression, key) for expression, key in keys if isinstance(key, str)]
+        self.texts = frozenset(key for _, key in self.words)
 
 
 def _selected(
-    base: Expression, value: Any, keys: list[Feature], depth: int = 0, n_items: int = MAXIMUM_ITEMS
+    base: Expression, value: Any, keys: _Keys, depth: int = 0, n_items: int = MAXIMUM_ITEMS
 ) -> Iterator[Feature]:
     """Yield what the keys select inside the value: a field of that name, or the first list element with one in a field."""
     if isinstance(value, dict):
-        for expression, key in keys:
-            if isinstance(key, str) and key in value:
+        for expression, key in () if keys.texts.isdisjoint(value) else keys.words:
+            if key in value:
                 yield from _paths(["at", base, expression], value[key], 1, n_items)
         if depth < 2:
             for name, item in value.items():
@@ -70,7 +85,7 @@ def _selected(
             for field, item in row.items() if isinstance(row, dict) else ():
                 if isinstance(item, str | int):
                     holding.setdefault((type(item), item), (row, field))
-        for expression, key in keys:
+        for expression, key in keys.all:
             if (type(key), key) in holding:
                 row, field = holding[type(key), key]
                 yield from _paths(["at", ["find", base, field, expression]], row, 1, n_items)
@@ -80,7 +95,7 @@ def _linked(base_features: list[Feature], look: Look, classes: tuple[str, ...], 
     """Yield what stands in the documents that a value names, each document by the simplest expression that names it."""
     keys = [(expression, value) for expression, value in base_features
             if isinstance(value, str | int) and not isinstance(value, bool)]
-    spoken = [key for key in keys if not plain or _is_plain(key[0])]
+    spoken = _Keys([key for key in keys if not plain or _is_plain(key[0])])
     n_items = 0 if plain else MAXIMUM_ITEMS
     reached: set[tuple[str, str, str]] = set()
     for expression, value in keys:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -148,15 +148,16 @@ class History(NamedTuple):
 def facts(
     service: str, steps: list[LoggedStep], starts: dict[str, datetime | None], shared: bool,
     touches: dict[Name, list[Touch]] | None = None, feeds: dict[str, Feed] | None = None,
+    answering: Collection[str] | None = None,
 ) -> History:
     """All facts and answers on record. `starts`: when each session began; `touches`: hidden effects of acts, by record;
-    `feeds`: row changes, by class."""
+    `feeds`: row changes, by class; `answering`: tools whose answers are wanted, None: all."""
     documents: dict[Name, list[LoggedStep]] = defaultdict(list)
     answers: dict[Name, list[LoggedStep]] = defaultdict(list)
     for step in steps:
         if step.shown:
             documents[step.shown[:2]].append(step)
-        if not step.shown or step.act or step.after:
+        if (answering is None or step.call.tool in answering) and (not step.shown or step.act or step.after):
             answers[step.call.tool, step.call.key].append(step)
     if shared:
         return _shared(service, documents, answers, starts, touches or {}, feeds or {})

@@ -7,21 +7,35 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import asked, corrections, induce
-from env_builder.world import InducedWorld, ServiceWorld, SeveralWorlds, build, split_worlds
+from env_builder.behaviour import asked, corrections, induce, learn
+from env_builder.behaviour.standing import NO_LEDGER, ProgramLedger
+from env_builder.world import InducedWorld, ServiceWorld, SeveralWorlds, build, read_logs, split_worlds
 from env_builder.world.begin import Begin
 from pipelines.building.decisions import replace_decisions
+from pipelines.building.sealing import take_over
 from pipelines.resources import asking
 from pipelines.running.cache import partitions_of, record_partitions
 from pipelines.running.code import code_digest
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings, model_name, programs
 from warehouse.errors import InputError
-from warehouse.records import Behaviour, Decision, Fact, Record, Recorded, Service, SessionWorld, empty, frame
+from warehouse.records import (
+    Behaviour,
+    Decision,
+    Fact,
+    LearntProgram,
+    Record,
+    Recorded,
+    Service,
+    SessionWorld,
+    empty,
+    frame,
+)
 from warehouse.store import Store
 
 
@@ -33,10 +47,21 @@ class WorldTables(NamedTuple):
     facts: pl.DataFrame
     recorded: pl.DataFrame
     behaviours: pl.DataFrame
+    programs: pl.DataFrame
     decisions: pl.DataFrame
 
 
-_RECORDS: tuple[type[Record], ...] = (Service, SessionWorld, Fact, Recorded, Behaviour, Decision)
+class BehaviourTables(NamedTuple):
+    """What the tools of some services do."""
+
+    behaviours: pl.DataFrame
+    decisions: pl.DataFrame
+    programs: pl.DataFrame
+    """Rows of the ledger."""
+    n_learnt: int
+
+
+_RECORDS: tuple[type[Record], ...] = (Service, SessionWorld, Fact, Recorded, Behaviour, LearntProgram, Decision)
 _OF_ITSELF = "(select * exclude (alike, other_session_ids) from core.sessions)"
 """What a service's world is made from: not which sessions of others may be the same."""
 
@@ -49,6 +74,8 @@ def worlds(store: Store, settings: Settings) -> Counts:
     changes = store.version("core.row_changes")
     partitions = partitions_of(store, "world", code_digest(__name__), {name: [starts.get(name), changes] for name in services},
                                (_OF_ITSELF, "core.turns", "core.tools"))
+    ledger = _ledger(store, settings)
+    n_learnt = 0
     groups = [(name, [name]) for name in partitions.stale]
     if config.ask or config.programs is not None:
         partitions = partitions.with_stale(partitions.wanted)
@@ -58,7 +85,9 @@ def worlds(store: Store, settings: Settings) -> Counts:
     for name, group in groups:
         sessions, turns = (  # what is found of one service depends on no other
             store.table(f"core.{each}", "list_contains($services, service)", services=group) for each in ("sessions", "turns"))
-        made.append(_made(sessions, turns, tools, starts, row_changes, settings))
+        tables, n_more = _made(sessions, turns, tools, starts, row_changes, settings, ledger)
+        made.append(tables)
+        n_learnt += n_more
         decisions[name] = made[-1].decisions
     recorded = record_partitions(store, "world", partitions, decisions)
     for stage in ("world", "behaviour"):
@@ -67,24 +96,46 @@ def worlds(store: Store, settings: Settings) -> Counts:
         "select distinct world from mart.worlds where list_contains($kept, service)", kept=list(partitions.standing))["world"]]
     n_rows = {}
     for place, table in enumerate(("services", "worlds", "facts", "recorded", "behaviours")):
-        rows = pl.concat([tables[place] for tables in made])
+        rows = pl.concat([each[place] for each in made])
         store.replace(f"mart.{table}", rows, "not list_contains($kept, service)", kept=kept)
         n_rows[f"n_{table}"] = store.count(f"mart.{table}")
-    return {name: n_rows[name] for name in ("n_facts", "n_recorded", "n_behaviours")}
+    store.replace("raw.programs", pl.concat([each.programs for each in made]), "not list_contains($kept, service)", kept=kept)
+    return {name: n_rows[name] for name in ("n_facts", "n_recorded", "n_behaviours")} | {"n_learnt": n_learnt}
+
+
+def _ledger(store: Store, settings: Settings) -> ProgramLedger:
+    take_over(store, settings, "raw.programs")
+    programs = [LearntProgram(**row) for row in store.table("raw.programs").to_dicts()]
+    epochs = dict(store.table("raw.epochs").select("session_id", "epoch").iter_rows())
+    return ProgramLedger(code_digest("env_builder.behaviour"), epochs, {(one.service, one.tool): one for one in programs})
+
+
+def relearn(store: Store, services: Sequence[str]) -> int:
+    """Forget what was learnt of the tools of these services, of all where none is named: the next run learns it from the whole
+    log. Gives the programs that were forgotten."""
+    where = "len($services) = 0 or list_contains($services, service)"
+    n_programs = store.count("raw.programs")
+    with store.transaction():
+        store.change(f"delete from raw.programs where {where}", None, services=list(services))
+        store.change(f"delete from raw.partitions where stage = 'world' and ({where})", None, services=list(services))
+        store.change("delete from raw.stages where stage = 'world'", None)   # it has something to do in the next run
+    return n_programs - store.count("raw.programs")
 
 
 def _made(
     sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, starts: dict[str, Begin], row_changes: pl.DataFrame,
-    settings: Settings,
-) -> WorldTables:
-    """Rebuild some services. Where the sessions of one are of several worlds, each world is rebuilt beside it, as a service of
-    its own; the service itself is what holds in all of them, and what each session saw."""
-    several = {service: worlds for service in sessions["service"].unique().sort() if service not in starts and (
-        worlds := split_worlds(*(each.filter(pl.col("service") == service) for each in (sessions, turns))))}
-    built = build(sessions, turns, tools, {**starts, **dict.fromkeys(several, "reset")}, row_changes)
-    induced, tried = behaviours(built, tools, settings)
+    settings: Settings, ledger: ProgramLedger,
+) -> tuple[WorldTables, int]:
+    """Rebuild some services, and count the tools that were learnt. Where the sessions of one are of several worlds, each world
+    is rebuilt beside it, as a service of its own; the service itself is what holds in all, and what each session saw."""
+    logs = read_logs(sessions, turns)
+    several = {service: worlds for service, log in logs.items() if service not in starts and (
+        worlds := split_worlds(
+            sessions.filter(pl.col("service") == service), turns.filter(pl.col("service") == service), log))}
+    built = build(sessions, turns, tools, {**starts, **dict.fromkeys(several, "reset")}, row_changes, logs)
+    induced, tried, learnt, n_learnt = behaviours(built, tools, settings, ledger)
     parts = [WorldTables(
-        empty(Service), empty(SessionWorld), built.facts, built.recorded, induced, pl.concat([built.decisions, tried]))]
+        empty(Service), empty(SessionWorld), built.facts, built.recorded, induced, learnt, pl.concat([built.decisions, tried]))]
     begins: dict[str, Service] = {name: _service(name, each) for name, each in built.services.items()}
     for service, worlds in several.items():
         own = frame(SessionWorld, [
@@ -93,10 +144,11 @@ def _made(
         in_worlds = [in_their_worlds(rows.join(own, on="session_id", how="semi"), own) for rows in (sessions, turns)]
         each = build(in_worlds[0], in_worlds[1], _for_worlds(tools, own), {})
         programs_of_worlds = _as_written(induce(each, _for_worlds(tools, own)), _for_worlds(induced, own))
-        parts.append(WorldTables(empty(Service), own, each.facts, each.recorded, programs_of_worlds, empty(Decision)))
+        parts.append(WorldTables(empty(Service), own, each.facts, each.recorded, programs_of_worlds, empty(LearntProgram),
+                                 empty(Decision)))
         begins[service] = _several(service, worlds, list(each.services.values()))
     services = frame(Service, [begins[name] for name in sorted(begins)])
-    return WorldTables(services, *(pl.concat(tables) for tables in zip(*(part[1:] for part in parts), strict=True)))
+    return WorldTables(services, *(pl.concat(tables) for tables in zip(*(part[1:] for part in parts), strict=True))), n_learnt
 
 
 def in_their_worlds(rows: pl.DataFrame, worlds: pl.DataFrame) -> pl.DataFrame:
@@ -149,12 +201,15 @@ def configured_starts(store: Store, settings: Settings) -> tuple[list[str], dict
     return sources["service"].unique().sort().to_list(), starts
 
 
-def behaviours(world: InducedWorld, tools: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(behaviours of all tools, decisions). Raises InputError where a file of the folder is no program, or half a model is
+def behaviours(
+    world: InducedWorld, tools: pl.DataFrame, settings: Settings, ledger: ProgramLedger = NO_LEDGER
+) -> BehaviourTables:
+    """Return the behaviours of all tools. Raises InputError where a file of the folder is no program, or half a model is
     configured."""
     config = settings.configured.behaviour
-    induced, decisions = corrections.corrected(induce(world, tools), world, programs(config.programs))
+    learnt = learn(world, tools, ledger)
+    induced, decisions = corrections.corrected(learnt.behaviours, world, programs(config.programs))
     if ask := asking(settings) if config.ask else None:
         induced, more = asked.written(induced, world, tools, ask, model_name())
         decisions = pl.concat([decisions, more])
-    return induced, decisions
+    return BehaviourTables(induced, decisions, learnt.programs, learnt.n_learnt)

@@ -1,4 +1,4 @@
-"""Commands about people: `forget`, `pseudonym`."""
+"""Commands about what is forgotten, and people: `forget`, `pseudonym`, `relearn`."""
 
 from __future__ import annotations
 
@@ -87,3 +87,26 @@ def pseudonym(
         data({"kind": kind, "pseudonym": made})
     else:
         typer.echo(made)
+
+
+def relearn(
+    out: Out = "out",
+    service: Annotated[list[str] | None, typer.Option(
+        help="Only the tools of this service. May be repeated.", show_default=False)] = None,
+    json: Json = False,
+) -> None:
+    """Forget the programs of tools that were learnt: the next run learns them from the whole log."""
+    from pipelines.building.worlds import relearn as forget_programs
+    from warehouse.catalogs import catalog_of
+    from warehouse.lock import writing
+    from warehouse.store import Store
+
+    settings = Settings(logs=(), out=out).checked()
+    if not catalog_of(settings.warehouse).is_there():
+        raise Missing("there is no warehouse here", str(settings.warehouse), "name the folder of a run: --out DIR")
+    with (writing(settings.warehouse, "forgetting programs of tools",
+                  lambda who: say(f"[yellow]Waiting for {escape(who)}.[/]")), Store.open(settings.warehouse) as store):
+        n_programs = forget_programs(store, service or ())
+    if json:
+        data({"programs": n_programs})
+    say(f"{many(n_programs, 'program')} will be learnt again: traceroom run")

@@ -61,7 +61,7 @@ def erase(store: Store, key: bytes, person: Identifiers, theirs: Theirs) -> dict
                 if len(ids[kind]):
                     where = f"{column} in (select id from incoming)"
                     store.change(f"delete from {table.name} where {where}", ids[kind].to_frame("id"))
-        for name in ("raw.partitions", "raw.audits"):
+        for name in ("raw.partitions", "raw.audits", "raw.programs"):   # what was learnt from them too
             store.change(f"delete from {name} where service in (select unnest($services))", None, services=theirs.services)
         store.change("delete from raw.cache", None)
         _delete_decisions(store, theirs)

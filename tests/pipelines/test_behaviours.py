@@ -52,7 +52,7 @@ def test_what_people_and_a_model_wrote_is_taken_and_said_again(tmp_path: Path, m
     with answering(lambda prompt: json.dumps({"rules": [VALUE]})) as endpoint:
         monkeypatch.setenv("TRACEROOM_MODEL", "small")
         monkeypatch.setenv("TRACEROOM_MODEL_URL", endpoint.url)
-        written, decisions = behaviours(built, empty(Tool), told.checked())
+        written, decisions = behaviours(built, empty(Tool), told.checked())[:2]
         assert len(endpoint.asked) == 1
     repeated = behaviours(built, empty(Tool), told)  # nobody is at the endpoint any more
     assert repeated[0].equals(written) and repeated[1].equals(decisions)

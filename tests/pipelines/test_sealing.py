@@ -13,13 +13,14 @@ import pytest
 
 from extractors.tasks.sealed import TIED
 from pipelines.building.sealing import ENOUGH, ledger_of, rename_sealed, seal, seal_epoch, seal_work, take_over
+from pipelines.building.worlds import relearn
 from pipelines.erasing.forgetting import forget
 from pipelines.releases.releasing import registry_of
 from pipelines.running.stage import carry_out
 from pipelines.settings import Settings
 from pipelines.stages import STAGES
 from warehouse.errors import InputError
-from warehouse.records import SealedSide, WorkEventRow, WorkItemRow, frame
+from warehouse.records import LearntProgram, SealedSide, WorkEventRow, WorkItemRow, frame
 from warehouse.store import Store
 
 
@@ -180,3 +181,21 @@ def test_nights_give_what_one_build_with_their_ledger_gives_and_forgetting_moves
     assert gone and sides_of(left).items() <= sides_of(nights[2]).items()
     names_left = pl.concat([left["raw.epochs"]["session_id"], *left["raw.sides"].select("component", "first_session_id")])
     assert not gone & {*names_left}
+
+
+def test_programs_are_forgotten_by_service_and_their_partition_is_made_again(given: Settings) -> None:
+    programs = frame(LearntProgram, [LearntProgram(
+        service=service, tool="hire", epoch=1, n_examples=400, grounds="", learnt="{}", n_against=0, fidelity=None,
+        abstains=None, cassette_fidelity=None, cassette_abstains=None) for service in ("yard", "desk")])
+    with Store.open(given.warehouse) as store:
+        store.append("raw.programs", programs)
+        store.append("raw.partitions", pl.DataFrame([
+            {"stage": stage, "service": service, "digest": "", "decisions": "[]"}
+            for stage in ("world", "goals") for service in ("yard", "desk")]))
+        store.change("insert into raw.stages select unnest(['world', 'goals']), '', '', 0, '{}', now()")
+        assert relearn(store, ["yard"]) == 1
+        assert store.read("select stage from raw.stages")["stage"].to_list() == ["goals"], "the stage runs again"
+        assert store.table("raw.programs")["service"].to_list() == ["desk"]
+        assert store.read("select stage, service from raw.partitions order by all").rows() == [
+            ("goals", "desk"), ("goals", "yard"), ("world", "desk")]
+        assert relearn(store, []) == 1 and store.count("raw.programs") == 0

@@ -25,6 +25,7 @@ TABLES = {
     "raw.quarantine": records.Quarantined, "raw.privacy": records.PrivacyState, "raw.people": records.Person,
     "raw.new_people": records.NewPerson, "raw.epochs": records.SealedSession, "raw.sides": records.SealedSide,
     "raw.word_groups": records.WordGroup, "raw.work_sides": records.SealedAct,
+    "raw.programs": records.LearntProgram,
     "raw.declarations": records.Declaration, "raw.forgotten": records.Forgotten,
     "core.events": records.Event, "core.sessions": records.Session, "core.turns": records.Turn,
     "core.feedback": records.Feedback, "core.row_changes": records.RowChange, "core.corrections": records.Correction,

@@ -8,11 +8,17 @@ from datetime import timedelta
 import polars as pl
 import pytest
 
-from env_builder.world import split_worlds, worlds
+from env_builder.world import SeveralWorlds, read_logs, worlds
+from env_builder.world import split_worlds as split_by_log
 from env_builder.world.attributes import Separation, spread, tell
 from env_builder.world.calls import LoggedCall
 from tests.env_builder.world.calls import call
 from tests.lockers import EPOCH, Logged
+
+
+def split_worlds(sessions: pl.DataFrame, turns: pl.DataFrame) -> SeveralWorlds | None:
+    """Split the sessions by what their turns tell."""
+    return split_by_log(sessions, turns, *read_logs(sessions, turns).values())
 
 
 def tenants(n: int, shared: bool, *seeds: int) -> tuple[pl.DataFrame, pl.DataFrame]:
