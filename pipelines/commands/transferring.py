@@ -1,0 +1,91 @@
+"""The command `transfer`: does success in an environment mean success on the real service?"""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pipelines.commands.options import Directory, Json, RolloutFolder, Seed
+from pipelines.screen import data, many, say, table
+from warehouse.errors import GateFailed, InputError
+
+MOST_TASKS = 10
+"""Tasks that disagree most, as printed; the file has all."""
+
+
+def transfer_results(
+    environment: Directory,
+    matrix: Annotated[list[Path], typer.Option(
+        help="Recorded results: JSON lines with policy, task_id, place and success. May be repeated.")],
+    seed: Seed = 0, out: RolloutFolder = None, json: Json = False,
+) -> None:
+    """Compare results in an environment with results on the real service: same policies, same tasks.
+
+    The environment's own rollouts count too. The comparison is kept in OUT/transfer, where the browser shows it. Exits 1 if
+    no result has a partner.
+    """
+    from pipelines.commands.rolling import rollouts_of
+    from pipelines.rollouts.kept import summary, trajectories
+    from pipelines.rollouts.matrix import played_results, read_matrix
+    from pipelines.rollouts.transfer import transfer
+
+    results = [result for path in matrix for result in read_matrix(path)]
+    folder, digest = out or rollouts_of(environment), _digest(environment)
+    if folder.is_dir():
+        results += played_results([about for about in map(summary, trajectories(folder)) if about["content_digest"] == digest],
+                                  "environment")
+    try:
+        found = transfer(results, seed=seed)
+    except ValueError as error:
+        raise InputError(str(error), ", ".join(map(str, matrix)), "name each result once, or choose rollouts with --out"
+                         ) from error
+    if not found.n_pairs:
+        raise GateFailed("no result has a partner in the other place", str(environment),
+                         "record the same policy, task_id and seed in both places")
+    document = {"environment": environment.name, "content_digest": digest, "seed": seed, **_plain(found)}
+    kept = environment.absolute().parent.parent / "transfer" / f"{environment.name}.json"
+    kept.parent.mkdir(exist_ok=True)
+    draft = kept.with_name(f".{kept.name}")
+    draft.write_text(json_module.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    draft.replace(kept)
+    _show(document)
+    if json:
+        data(document)
+
+
+def _digest(environment: Path) -> str:
+    manifest = environment / "manifest.json"
+    try:
+        return str(json_module.loads(manifest.read_text("utf-8"))["content_digest"])
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError("this is no environment", str(environment), "name a folder OUT/environments/NAME") from error
+
+
+def _plain(found: Any) -> dict[str, Any]:
+    return {**found._asdict(), "policies": [each._asdict() for each in found.policies],
+            "tasks": [each._asdict() for each in found.tasks]}
+
+
+def _show(found: dict[str, Any]) -> None:
+    table("Policies", [{
+        "policy": row["policy"], "n": row["n"], "environment": f"{row['environment']:.3f}", "real": f"{row['real']:.3f}",
+        "difference": f"{row['difference']:+.3f}", "95 %": f"{row['low']:+.3f} to {row['high']:+.3f}",
+        "unscored": row["n_unscored"]} for row in found["policies"]],
+        right=("n", "environment", "real", "difference", "95 %", "unscored"))
+    if found["tasks"]:
+        table("Tasks that disagree most", [{
+            "task": row["task_id"], "pairs": row["n"], "disagree": row["n_disagree"],
+            "only environment": row["n_only_environment"],
+            "causes": ", ".join(f"{name} {n}" for name, n in row["causes"].items())} for row in found["tasks"][:MOST_TASKS]],
+            right=("pairs", "disagree", "only environment"))
+    say(f"Rank correlation {_number(found['spearman'])} (95 %: {_number(found['spearman_low'])} to "
+        f"{_number(found['spearman_high'])}); slope {_number(found['slope'])}, intercept {_number(found['intercept'])}; "
+        f"regret of choosing {_number(found['regret'])}.")
+    say(f"{many(found['n_pairs'], 'pair')}; {many(found['n_alone'], 'result')} without a partner.")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
