@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,14 +28,19 @@ def transfer_results(
     """
     from pipelines.commands.rolling import rollouts_of
     from pipelines.rollouts.kept import summary, trajectories
+    from pipelines.rollouts import measured
     from pipelines.rollouts.matrix import played_results, read_matrix
     from pipelines.rollouts.transfer import transfer
 
     results = [result for path in matrix for result in read_matrix(path)]
-    folder, digest = out or rollouts_of(environment), _digest(environment)
+    folder, root, name = out or rollouts_of(environment), environment.absolute().parent.parent, environment.absolute().name
+    digests = measured.digests_of(root, name)
+    if digests["content_digest"] is None:
+        raise InputError("this is no environment", str(environment), "name a folder OUT/environments/NAME")
     if folder.is_dir():
-        results += played_results([about for about in map(summary, trajectories(folder)) if about["content_digest"] == digest],
-                                  "environment")
+        episodes = map(summary, trajectories(folder))
+        results += played_results(
+            [about for about in episodes if all(about[field] == own for field, own in digests.items())], "environment")
     try:
         found = transfer(results, seed=seed)
     except ValueError as error:
@@ -45,23 +49,11 @@ def transfer_results(
     if not found.n_pairs:
         raise GateFailed("no result has a partner in the other place", str(environment),
                          "record the same policy, task_id and seed in both places")
-    document = {"environment": environment.name, "content_digest": digest, "seed": seed, **_plain(found)}
-    kept = environment.absolute().parent.parent / "transfer" / f"{environment.name}.json"
-    kept.parent.mkdir(exist_ok=True)
-    draft = kept.with_name(f".{kept.name}")
-    draft.write_text(json_module.dumps(document, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    draft.replace(kept)
+    document = {"environment": name, **digests, "seed": seed, **_plain(found)}
+    measured.keep(root, name, document)
     _show(document)
     if json:
         data(document)
-
-
-def _digest(environment: Path) -> str:
-    manifest = environment / "manifest.json"
-    try:
-        return str(json_module.loads(manifest.read_text("utf-8"))["content_digest"])
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError("this is no environment", str(environment), "name a folder OUT/environments/NAME") from error
 
 
 def _plain(found: Any) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def transfer(results: Iterable[PlacedResult], draws: int = DRAWS, seed: int = 0)
     shared = [(here[key], there[key]) for key in sorted(here.keys() & there.keys())]
     pairs = [(one, other) for one, other in shared if one.success is not None and other.success is not None]
     unscored = Counter(one.policy for one, other in shared if one.success is None or other.success is None)
-    names, task_ids = (sorted({pair[0][place] for pair in pairs}) for place in (0, 1))
+    names, task_ids = sorted({one.policy for one, _ in pairs}), sorted({one.task_id for one, _ in pairs})
     table = np.zeros((3, len(task_ids), len(names)))
     row_of, column_of = ({name: place for place, name in enumerate(each)} for each in (task_ids, names))
     for one, other in pairs:
@@ -133,7 +133,7 @@ def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) 
     ranks = _ranks(first), _ranks(second)
     if len(first) < 2 or any(np.ptp(each) == 0 for each in ranks):
         return None
-    return float(np.clip(np.corrcoef(*ranks)[0, 1], -1, 1))
+    return round(float(np.clip(np.corrcoef(*ranks)[0, 1], -1, 1)), 12)
 
 
 def line(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> tuple[float | None, float | None]:

@@ -215,8 +215,7 @@ def test_results_on_the_real_service_stand_beside_those_of_the_environment(out: 
     matrix.write_text("".join(json.dumps(row) + "\n" for row in real))
     try:
         assert "No comparison is kept" in server.ask(f"/transfer?id={name}")[2]
-        done = subprocess.run([sys.executable, "-m", "pipelines", "transfer", str(folder / "environments" / name), "--matrix",
-                               str(matrix), "--json"], capture_output=True, text=True, check=True)
+        done = process("transfer", folder / "environments" / name, "--matrix", matrix, "--json")
         found = json.loads(done.stdout)
         assert found["n_pairs"] == len(told) and found["causes"], "replays succeed in the environment alone"
         page = server.ask(f"/transfer?id={name}")[2]

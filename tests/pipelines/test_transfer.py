@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from pipelines.cli import app
+from pipelines.rollouts import measured
 from pipelines.rollouts.matrix import played_results, read_matrix, write_matrix
 from pipelines.rollouts.transfer import CAUSES, PLACES, PlacedResult, choosing_regret, line, spearman, transfer
 from warehouse.errors import InputError
@@ -135,6 +136,11 @@ def test_the_command_keeps_what_it_prints(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     kept = json.loads((tmp_path / "transfer" / "main.json").read_text())
     assert json.loads(done.stdout) == kept
+    (figures,) = measured.released_figures(tmp_path, ["main", "other"]).values()
+    assert figures["n_pairs"] == 7 and not {"policies", "tasks"} & figures.keys(), "no name goes into a release"
+    (tmp_path / "rewards" / "main").mkdir(parents=True)
+    (tmp_path / "rewards" / "main" / "rewards.json").write_text('{"rewards_digest": "other"}')
+    assert measured.released_figures(tmp_path, ["main"]) == {}, "what was measured with other rewards is not carried"
     assert kept["content_digest"] == "c0ffee" and kept["regret"] == 0 and kept["policies"][0]["policy"] == "good"
 
 
