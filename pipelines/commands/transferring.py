@@ -27,8 +27,8 @@ def transfer_results(
     no result has a partner.
     """
     from pipelines.commands.rolling import rollouts_of
-    from pipelines.rollouts.kept import summary, trajectories
     from pipelines.rollouts import measured
+    from pipelines.rollouts.kept import summary, trajectories
     from pipelines.rollouts.matrix import played_results, read_matrix
     from pipelines.rollouts.transfer import transfer
 
@@ -42,41 +42,41 @@ def transfer_results(
         results += played_results(
             [about for about in episodes if all(about[field] == own for field, own in digests.items())], "environment")
     try:
-        found = transfer(results, seed=seed)
+        comparison = transfer(results, seed=seed)
     except ValueError as error:
         raise InputError(str(error), ", ".join(map(str, matrix)), "name each result once, or choose rollouts with --out"
                          ) from error
-    if not found.n_pairs:
+    if not comparison.n_pairs:
         raise GateFailed("no result has a partner in the other place", str(environment),
                          "record the same policy, task_id and seed in both places")
-    document = {"environment": name, **digests, "seed": seed, **_plain(found)}
+    document = {"environment": name, **digests, "seed": seed, **_plain(comparison)}
     measured.keep(root, name, document)
     _show(document)
     if json:
         data(document)
 
 
-def _plain(found: Any) -> dict[str, Any]:
-    return {**found._asdict(), "policies": [each._asdict() for each in found.policies],
-            "tasks": [each._asdict() for each in found.tasks]}
+def _plain(comparison: Any) -> dict[str, Any]:
+    return {**comparison._asdict(), "policies": [each._asdict() for each in comparison.policies],
+            "tasks": [each._asdict() for each in comparison.tasks]}
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(comparison: dict[str, Any]) -> None:
     table("Policies", [{
         "policy": row["policy"], "n": row["n"], "environment": f"{row['environment']:.3f}", "real": f"{row['real']:.3f}",
         "difference": f"{row['difference']:+.3f}", "95 %": f"{row['low']:+.3f} to {row['high']:+.3f}",
-        "unscored": row["n_unscored"]} for row in found["policies"]],
+        "unscored": row["n_unscored"]} for row in comparison["policies"]],
         right=("n", "environment", "real", "difference", "95 %", "unscored"))
-    if found["tasks"]:
+    if comparison["tasks"]:
         table("Tasks that disagree most", [{
             "task": row["task_id"], "pairs": row["n"], "disagree": row["n_disagree"],
             "only environment": row["n_only_environment"],
-            "causes": ", ".join(f"{name} {n}" for name, n in row["causes"].items())} for row in found["tasks"][:MOST_TASKS]],
+            "causes": ", ".join(f"{name} {n}" for name, n in row["causes"].items())} for row in comparison["tasks"][:MOST_TASKS]],
             right=("pairs", "disagree", "only environment"))
-    say(f"Rank correlation {_number(found['spearman'])} (95 %: {_number(found['spearman_low'])} to "
-        f"{_number(found['spearman_high'])}); slope {_number(found['slope'])}, intercept {_number(found['intercept'])}; "
-        f"regret of choosing {_number(found['regret'])}.")
-    say(f"{many(found['n_pairs'], 'pair')}; {many(found['n_alone'], 'result')} without a partner.")
+    say(f"Rank correlation {_number(comparison['spearman'])} (95 %: {_number(comparison['spearman_low'])} to "
+        f"{_number(comparison['spearman_high'])}); slope {_number(comparison['slope'])}, intercept {_number(comparison['intercept'])}; "
+        f"regret of choosing {_number(comparison['regret'])}.")
+    say(f"{many(comparison['n_pairs'], 'pair')}; {many(comparison['n_alone'], 'result')} without a partner.")
 
 
 def _number(value: float | None) -> str:
