@@ -168,7 +168,7 @@ def _intervals(table: Floats, draws: int, seed: int) -> tuple[Floats, Floats, tu
         rates = first / n, second / n
     ends = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
     lows, highs = np.nanpercentile(rates[0] - rates[1], ends, axis=0)
-    drawn = [spearman(one[drawn_ones], other[drawn_ones]) for one, other in zip(*rates, strict=True) for drawn_ones in [~np.isnan(one)]]
+    drawn = [spearman(one[~np.isnan(one)], other[~np.isnan(one)]) for one, other in zip(*rates, strict=True)]
     able = [each for each in drawn if each is not None]
     if not able:
         return lows, highs, (None, None)
