@@ -71,7 +71,8 @@ def _show(comparison: dict[str, Any]) -> None:
         table("Tasks that disagree most", [{
             "task": row["task_id"], "pairs": row["n"], "disagree": row["n_disagree"],
             "only environment": row["n_only_environment"],
-            "causes": ", ".join(f"{name} {n}" for name, n in row["causes"].items())} for row in comparison["tasks"][:MOST_TASKS]],
+            "causes": ", ".join(f"{name} {n}" for name, n in row["causes"].items())}
+            for row in comparison["tasks"][:MOST_TASKS]],
             right=("pairs", "disagree", "only environment"))
     say(f"Rank correlation {_number(comparison['spearman'])} (95 %: {_number(comparison['spearman_low'])} to "
         f"{_number(comparison['spearman_high'])}); slope {_number(comparison['slope'])}, intercept {_number(comparison['intercept'])}; "
