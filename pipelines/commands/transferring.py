@@ -75,7 +75,8 @@ def _show(comparison: dict[str, Any]) -> None:
             for row in comparison["tasks"][:MOST_TASKS]],
             right=("pairs", "disagree", "only environment"))
     say(f"Rank correlation {_number(comparison['spearman'])} (95 %: {_number(comparison['spearman_low'])} to "
-        f"{_number(comparison['spearman_high'])}); slope {_number(comparison['slope'])}, intercept {_number(comparison['intercept'])}; "
+        f"{_number(comparison['spearman_high'])}); slope {_number(comparison['slope'])}, "
+        f"intercept {_number(comparison['intercept'])}; "
         f"regret of choosing {_number(comparison['regret'])}.")
     say(f"{many(comparison['n_pairs'], 'pair')}; {many(comparison['n_alone'], 'result')} without a partner.")
 
