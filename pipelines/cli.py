@@ -29,6 +29,7 @@ from pipelines.commands import (
     reviewing,
     rolling,
     sourcing,
+    transferring,
     trying,
 )
 from pipelines.screen import say
@@ -57,6 +58,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("rollout", rolling.rollout, f"{_ENVIRONMENT} --policy openai:MODEL@http://127.0.0.1:8000/v1 --group 8"),
     ("test", comparing.compare_policy, f"{_ENVIRONMENT} --policy script:policy.py --baseline baseline.json"),
     ("evaluate", rolling.evaluate, f"{_ENVIRONMENT} --policy script:policy.py --log out/rollouts/main"),
+    ("transfer", transferring.transfer_results, f"{_ENVIRONMENT} --matrix real.jsonl"),
     ("export", building.export, f"datasets {_ENVIRONMENT} --to data --form dpo --split train"),
     ("release", releasing.release, "--out out --why 'more feedback'"),
     ("releases", releasing.releases, "--out out --pin paper=3f0c"),

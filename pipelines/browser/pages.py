@@ -27,6 +27,7 @@ from pipelines.browser import (
     shown,
     sites,
     trajectories,
+    transferring,
     waterfall,
 )
 from pipelines.browser.comparing import Replayer, compared_steps
@@ -211,6 +212,10 @@ class Browser:
         """Compare two policies task by task, with paired intervals."""
         return {"template": "policies", **policies.comparison_page(self.library, query)}
 
+    def transfer(self, query: QueryParams) -> Row:
+        """Show how results in an environment compare with results on the real service."""
+        return {"template": "transfer", **transferring.transfer_page(self.library, query)}
+
     def _choices_of_episodes(self, name: str) -> dict[str, list[str]]:
         return episodes.choices(episodes.all_episodes(self.library, name))
 
@@ -287,7 +292,7 @@ PAGES: Mapping[str, Callable[[Browser, QueryParams], Row | Response]] = {
     "/sessions": Browser.sessions,
     "/session": Browser.session, "/tasks": Browser.tasks, "/task": Browser.task, "/check": Browser.check,
     "/environment": Browser.environment, "/replay": Browser.replay, "/compare": Browser.compare, "/rollouts": Browser.rollouts,
-    "/episodes": Browser.episodes, "/policies": Browser.policies,
+    "/episodes": Browser.episodes, "/policies": Browser.policies, "/transfer": Browser.transfer,
     "/unknowns": Browser.unknowns, "/rejected": Browser.rejected, "/corrections": Browser.corrected, "/text": Browser.text,
     "/event": Browser.event, "/reviews": Browser.reviewed, "/report": Browser.report, "/glossary": Browser.glossary,
     "/progress": Browser.progress}

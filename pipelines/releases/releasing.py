@@ -25,6 +25,7 @@ from pipelines.quality.gates import GATES, Build, Judged, judge
 from pipelines.quality.precision import published_precision
 from pipelines.releases.registry import Registry, Source, source
 from pipelines.reporting import report
+from pipelines.rollouts.measured import released_figures
 from pipelines.running.code import code_digest
 from pipelines.settings import Settings
 from warehouse.errors import EnvironmentBroken, GateFailed, InputError, Missing, Overtaken
@@ -165,7 +166,9 @@ def make(store: Store, settings: Settings, predecessor: str | None, scratch: Pat
         files[f"about/{name}.jsonl"] = source(path)
     names = store.read("select distinct service from core.sessions order by service")["service"].to_list()
     precision, _ = published_precision(store)
+    measured = released_figures(Path(settings.out), [row["environment"] for row in rows])
     manifest = {
+        **({"transfer": measured} if measured else {}),
         "service": names[0] if len(names) == 1 else "all",
         "built_from": digest("\n".join(store.read("select file_id from raw.files order by file_id")["file_id"])),
         "code": code_digest(),

@@ -203,3 +203,29 @@ def test_no_step_is_lost_beside_another(one: list[dict[str, Any]], other: list[d
     assert [line.kind for line in comparing.lines(one, one)] == ["same"] * len(one)
     backwards = comparing.lines(other, one)
     assert any(line.is_first for line in backwards) == any(line.is_first for line in lines)
+
+
+def test_results_on_the_real_service_stand_beside_those_of_the_environment(out: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(out, tmp_path / "out"))
+    told = [about for about in episodes(folder) if about["reward"] is not None]
+    (name,) = {path.parent.name for path in (folder / "rollouts").glob("*/trajectories.jsonl")}
+    server, matrix = Server(folder), tmp_path / "real.jsonl"
+    real = [{"policy": about["policy"], "task_id": about["task_id"], "seed": about["seed"], "attempt": about["attempt"],
+             "place": "real", "success": int(about["policy"] == "oracle")} for about in told]
+    matrix.write_text("".join(json.dumps(row) + "\n" for row in real))
+    try:
+        assert "No comparison is kept" in server.ask(f"/transfer?id={name}")[2]
+        done = process("transfer", folder / "environments" / name, "--matrix", matrix, "--json")
+        found = json.loads(done.stdout)
+        assert found["n_pairs"] == len(told) and found["causes"], "replays succeed in the environment alone"
+        page = server.ask(f"/transfer?id={name}")[2]
+        assert f"{len(told)} pairs" in page and "no cause known" in page and "another build" not in page
+        assert all(f"/task?id={row['task_id']}" in page for row in found["tasks"])
+        assert server.ask("/transfer?id=nobody")[0] == 404
+        kept = folder / "transfer" / f"{name}.json"
+        kept.write_text(json.dumps({**found, "content_digest": "earlier"}))
+        assert "another build" in server.ask("/transfer")[2]
+        kept.write_text("{")
+        assert server.ask("/transfer")[0] == 400
+    finally:
+        server.stop()

@@ -129,3 +129,16 @@ def test_a_gate_can_be_accepted_by_name_alone(out: Path, traceroom: Traceroom) -
     for name, code in (("no_record_vanishes", 2), ("no_such_gate", 2)):
         done = traceroom("release", "--out", out, "--accept", name)
         assert done.returncode == code and name in done.stderr
+
+
+def test_a_release_carries_what_was_measured_against_the_real_service(out: Path, tmp_path: Path, traceroom: Traceroom) -> None:
+    registry = Registry(str(out / "releases"))
+    assert "transfer" not in registry.manifest(str(registry.current()))
+    (name,) = (path.parent.name for path in (out / "environments").glob("*/manifest.json"))
+    matrix = tmp_path / "matrix.jsonl"
+    matrix.write_text("".join(json.dumps({"policy": policy, "task_id": "t", "place": place, "success": policy == "a"}) + "\n"
+                              for policy in "ab" for place in ("environment", "real")))
+    assert traceroom("transfer", out / "environments" / name, "--matrix", matrix).returncode == 0
+    made = release(Settings(logs=(), out=str(out)), registry, "measured", "Ada")
+    carried = registry.manifest(made.release)["transfer"][name]
+    assert carried["spearman"] == 1 and carried["regret"] == 0 and carried["n_pairs"] == 2

@@ -1,0 +1,189 @@
+"""Does success in the environment mean success on the real service? Statistics of a matrix of results.
+
+In: results of policies on tasks, in the environment and on the real service. Out: a `Transfer`. Results with the same policy,
+task, seed and attempt are a pair; only pairs with both successes known count. Sources: rank correlation (Spearman 1904, ties at
+their mean rank); least squares of real on environment rates; 95 % intervals by bootstrap over tasks, all pairs of a task
+together, percentiles (Efron 1979), seeded. Sees: successes, and causes where the matrix names them or an unknown answer or a
+perturbation shows. Does not see: why else two results disagree (`none_known`); whether the real result is right; tuning.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+PLACES = ("environment", "real")
+CAUSES = ("answer_wrong", "answer_unknown", "reward_wrong", "user_differs", "perturbation")
+NO_CAUSE = "none_known"
+DRAWS = 1_000
+LEVEL = 0.95
+Floats = NDArray[np.float64]
+
+
+class PlacedResult(NamedTuple):
+    """What came of one episode in one place."""
+
+    policy: str
+    task_id: str
+    seed: int
+    place: str
+    success: bool | None
+    """None: not scored."""
+    cause: str | None = None
+    """One of `CAUSES`, where whoever recorded it knows why it differs from the other place."""
+    n_unknown: int = 0
+    perturbations: tuple[str, ...] = ()
+    attempt: int = 0
+    """Which of several tries with the same seed."""
+
+
+class PolicyTransfer(NamedTuple):
+    """A policy in both places, on its pairs."""
+
+    policy: str
+    n: int
+    environment: float
+    real: float
+    difference: float
+    """Environment minus real."""
+    low: float
+    high: float
+    """95 % interval of the difference."""
+    n_unscored: int
+    """Pairs of which a success is not known; they count nowhere else."""
+
+
+class TaskDisagreement(NamedTuple):
+    """A task on which the places disagree."""
+
+    task_id: str
+    n: int
+    n_disagree: int
+    n_only_environment: int
+    """Disagreements in which only the environment says success."""
+    causes: dict[str, int]
+
+
+class Transfer(NamedTuple):
+    """Two places over the same policies and tasks."""
+
+    policies: list[PolicyTransfer]
+    """Best in reality first."""
+    tasks: list[TaskDisagreement]
+    """Most disagreements first."""
+    causes: dict[str, int]
+    n_pairs: int
+    n_alone: int
+    """Results without a partner in the other place."""
+    spearman: float | None
+    """None where fewer than two policies differ in both places."""
+    spearman_low: float | None
+    spearman_high: float | None
+    slope: float | None
+    intercept: float | None
+    regret: float | None
+    """Best real rate minus that of the policy with the best rate in the environment; the mean of several such policies."""
+
+
+def transfer(results: Iterable[PlacedResult], draws: int = DRAWS, seed: int = 0) -> Transfer:
+    """Compare both places. The same results in any order give the same output. ValueError: a result that is there twice."""
+    sides: dict[str, dict[tuple[str, str, int, int], PlacedResult]] = {place: {} for place in PLACES}
+    for each in results:
+        key = each.policy, each.task_id, each.seed, each.attempt
+        if key in sides[each.place]:
+            raise ValueError(f"two results of policy {each.policy!r}, task {each.task_id!r}, seed {each.seed}, in {each.place}")
+        sides[each.place][key] = each
+    here, there = sides["environment"], sides["real"]
+    shared = [(here[key], there[key]) for key in sorted(here.keys() & there.keys())]
+    pairs = [(one, other) for one, other in shared if one.success is not None and other.success is not None]
+    unscored = Counter(one.policy for one, other in shared if one.success is None or other.success is None)
+    names, task_ids = sorted({one.policy for one, _ in pairs}), sorted({one.task_id for one, _ in pairs})
+    table = np.zeros((3, len(task_ids), len(names)))
+    row_of, column_of = ({name: place for place, name in enumerate(each)} for each in (task_ids, names))
+    for one, other in pairs:
+        table[:, row_of[one.task_id], column_of[one.policy]] += (1, bool(one.success), bool(other.success))
+    n, first, second = table.sum(axis=1)
+    rates = first / n, second / n
+    lows, highs, interval = _intervals(table, draws, seed)
+    policies = [PolicyTransfer(name, int(n[i]), float(rates[0][i]), float(rates[1][i]), float(rates[0][i] - rates[1][i]),
+                               float(lows[i]), float(highs[i]), unscored[name]) for i, name in enumerate(names)]
+    tasks = _disagreements(pairs)
+    slope, intercept = line(*rates)
+    return Transfer(
+        sorted(policies, key=lambda row: (-row.real, row.policy)), tasks,
+        dict(sum((Counter(task.causes) for task in tasks), Counter())), len(pairs), len(here.keys() ^ there.keys()),
+        spearman(*rates), *interval, slope, intercept, choosing_regret(*rates))
+
+
+def cause(one: PlacedResult, other: PlacedResult) -> str:
+    """Return the cause of a disagreement: the one that was recorded, else what the episode in the environment shows."""
+    if named := one.cause or other.cause:
+        return named
+    if one.n_unknown:
+        return "answer_unknown"
+    return "perturbation" if one.perturbations != other.perturbations else NO_CAUSE
+
+
+def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> float | None:
+    """Rank correlation, ties at their mean rank; None where a side does not vary."""
+    ranks = _ranks(first), _ranks(second)
+    if len(first) < 2 or any(np.ptp(each) == 0 for each in ranks):
+        return None
+    return round(float(np.clip(np.corrcoef(*ranks)[0, 1], -1, 1)), 12)
+
+
+def line(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> tuple[float | None, float | None]:
+    """Return slope and intercept of least squares of `second` on `first`; None where `first` does not vary."""
+    x, y = np.asarray(first, float), np.asarray(second, float)
+    if len(x) < 2 or np.ptp(x) < 1e-12:
+        return None, None
+    slope = float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
+    return slope, float(y.mean() - slope * x.mean())
+
+
+def choosing_regret(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> float | None:
+    """Return what choosing the best of `first` loses in reality; of several such, their mean. None of no policy."""
+    x, y = np.asarray(first, float), np.asarray(second, float)
+    return float(y.max() - y[x >= x.max() - 1e-12].mean()) if len(x) else None
+
+
+def _ranks(values: Sequence[float] | Floats) -> Floats:
+    """Ranks from 0; ties at their mean. Values that differ by rounding alone are ties."""
+    _, places, sizes = np.unique(np.round(np.asarray(values, float), 12), return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(sizes) - (sizes + 1) / 2)[places], float)
+
+
+def _intervals(table: Floats, draws: int, seed: int) -> tuple[Floats, Floats, tuple[float | None, float | None]]:
+    """Return the intervals of each policy's difference, and that of the rank correlation."""
+    n_tasks, n_policies = table.shape[1:]
+    if not n_tasks:
+        return np.zeros(n_policies), np.zeros(n_policies), (None, None)
+    weights = np.random.default_rng(seed).multinomial(n_tasks, np.full(n_tasks, 1 / n_tasks), draws).astype(float)
+    n, first, second = (weights @ each for each in table)
+    with np.errstate(invalid="ignore", divide="ignore"):   # a draw may have no pair of a policy: it tells nothing of it
+        rates = first / n, second / n
+    ends = [50 * (1 - LEVEL), 50 * (1 + LEVEL)]
+    lows, highs = np.nanpercentile(rates[0] - rates[1], ends, axis=0)
+    drawn = [spearman(one[~np.isnan(one)], other[~np.isnan(one)]) for one, other in zip(*rates, strict=True)]
+    able = [each for each in drawn if each is not None]
+    if not able:
+        return lows, highs, (None, None)
+    low, high = np.percentile(able, ends)
+    return lows, highs, (float(low), float(high))
+
+
+def _disagreements(pairs: Sequence[tuple[PlacedResult, PlacedResult]]) -> list[TaskDisagreement]:
+    by_task: dict[str, list[tuple[PlacedResult, PlacedResult]]] = defaultdict(list)
+    for pair in pairs:
+        by_task[pair[0].task_id].append(pair)
+    rows = []
+    for task_id, own in by_task.items():
+        apart = [pair for pair in own if pair[0].success != pair[1].success]
+        if apart:
+            rows.append(TaskDisagreement(task_id, len(own), len(apart), sum(bool(one.success) for one, _ in apart),
+                                         dict(sorted(Counter(cause(*pair) for pair in apart).items()))))
+    return sorted(rows, key=lambda row: (-row.n_disagree, row.task_id))

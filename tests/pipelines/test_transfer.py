@@ -1,0 +1,153 @@
+"""Statistics of transfer and the recorded matrix: known cases by hand, what holds for any results, and the command."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from pipelines.cli import app
+from pipelines.rollouts import measured
+from pipelines.rollouts.matrix import played_results, read_matrix, write_matrix
+from pipelines.rollouts.transfer import CAUSES, PLACES, PlacedResult, choosing_regret, line, spearman, transfer
+from warehouse.errors import InputError
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> list[PlacedResult]:
+    keys = st.tuples(st.sampled_from("abcd"), st.sampled_from("uvwxyz"), st.integers(0, 2), st.sampled_from(PLACES))
+    return [PlacedResult(*key, draw(st.sampled_from((True, False, None))), draw(st.sampled_from((None, *CAUSES))),
+                         draw(st.integers(0, 1))) for key in sorted(draw(st.sets(keys)))]
+
+
+def _results(table: dict[str, str]) -> list[PlacedResult]:
+    """`policy: "11 10 ?1"`: a task each, first the environment, then the real service."""
+    return [PlacedResult(policy, f"t{task}", 0, place, None if mark == "?" else mark == "1")
+            for policy, row in table.items() for task, pair in enumerate(row.split())
+            for place, mark in zip(PLACES, pair, strict=True)]
+
+
+def test_ranks_share_ties() -> None:
+    assert spearman([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)
+    assert spearman([1, 1, 2], [1, 2, 3]) == pytest.approx(np.sqrt(3) / 2)
+    assert spearman([0.1 + 0.2, 0.3, 1], [0, 0, 1]) == pytest.approx(1), "what differs by rounding is a tie"
+    assert spearman([1, 1], [1, 2]) is None and spearman([], []) is None
+
+
+def test_a_line_and_a_regret_by_hand() -> None:
+    assert line([0, 1, 2], [1, 3, 5]) == pytest.approx((2, 1))
+    assert line([0, 1, 2], [0, 0, 3]) == pytest.approx((1.5, -0.5))
+    assert line([1, 1], [0, 1]) == (None, None)
+    assert choosing_regret([0.9, 0.5], [0.6, 0.8]) == pytest.approx(0.2)
+    assert choosing_regret([0.9, 0.9, 0.1], [0.6, 0.8, 0.7]) == pytest.approx(0.1), "the mean of two that are chosen alike"
+    assert choosing_regret([], []) is None
+
+
+def test_a_matrix_by_hand() -> None:
+    found = transfer(_results({"good": "11 11 11 10", "bad": "00 10 10 ?1"}))
+    good, bad = found.policies
+    assert (good.policy, good.n, good.environment, good.real, good.n_unscored) == ("good", 4, 1.0, 0.75, 0)
+    assert (bad.n, bad.environment, bad.real, bad.n_unscored) == (3, pytest.approx(2 / 3), 0.0, 1)
+    assert bad.low <= bad.difference <= bad.high and good.low == 0.0
+    assert found.spearman == pytest.approx(1) and found.regret == 0 and found.n_pairs == 7 and found.n_alone == 0
+    assert found.slope == pytest.approx(2.25) and found.intercept == pytest.approx(-1.5)
+    assert [(row.task_id, row.n_disagree, row.n_only_environment) for row in found.tasks] == [
+        ("t1", 1, 1), ("t2", 1, 1), ("t3", 1, 1)]
+
+
+def test_causes_are_the_recorded_ones_or_what_the_episode_shows() -> None:
+    rows = [("reward_wrong", 1, ()), (None, 1, ()), (None, 0, ("shuffled",)), (None, 0, ())]
+    found = transfer(each for seed, (cause, n_unknown, perturbations) in enumerate(rows) for each in (
+        PlacedResult("p", "t", seed, "environment", True, cause, n_unknown, perturbations),
+        PlacedResult("p", "t", seed, "real", False)))
+    assert found.causes == {"reward_wrong": 1, "answer_unknown": 1, "perturbation": 1, "none_known": 1}
+
+
+def test_what_has_no_partner_counts_nowhere_and_a_double_is_refused() -> None:
+    alone = [PlacedResult("p", "t", 0, "environment", True), PlacedResult("p", "t", 1, "real", True)]
+    found = transfer(alone)
+    assert found.n_pairs == 0 and found.n_alone == 2 and found.spearman is None and found.policies == []
+    with pytest.raises(ValueError, match="two results of policy 'p'"):
+        transfer([*alone, alone[0]])
+
+
+@given(matrices(), st.randoms())
+def test_order_does_not_matter_and_numbers_stay_in_bounds(results: list[PlacedResult], draw: random.Random) -> None:
+    found = transfer(results, draws=30)
+    mixed = list(results)
+    draw.shuffle(mixed)
+    assert transfer(mixed, draws=30) == found
+    assert sum(row.n for row in found.policies) == found.n_pairs
+    assert sum(found.causes.values()) == sum(row.n_disagree for row in found.tasks)
+    assert all(-1 <= row.low <= row.high <= 1 for row in found.policies)
+    assert found.spearman is None or -1 <= found.spearman <= 1
+    assert found.regret is None or 0 <= found.regret <= 1
+
+
+@given(matrices())
+def test_a_place_compared_with_itself_agrees(results: list[PlacedResult]) -> None:
+    ours = [each for each in results if each.place == "environment"]
+    found = transfer([*ours, *(each._replace(place="real") for each in ours)], draws=30)
+    assert not found.tasks and found.regret in (None, 0) and (found.spearman is None or found.spearman > 1 - 1e-9)
+    assert all(row.low == row.difference == row.high == 0 for row in found.policies)
+
+
+@given(matrices())
+def test_a_matrix_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, results: list[PlacedResult]) -> None:
+    path = tmp_path_factory.mktemp("matrix") / "m.jsonl"
+    write_matrix(path, results)
+    assert read_matrix(path) == results
+
+
+@pytest.mark.parametrize("wrong", [
+    "{", "[]", '{"policy": "p", "task_id": "t", "place": "real"}',
+    '{"policy": "p", "task_id": "t", "place": "moon", "success": 1}',
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 2}',
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 0.5}',
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "cause": "weather"}',
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "cause": ["weather"]}'])
+def test_a_line_that_is_no_result_is_named(tmp_path: Path, wrong: str) -> None:
+    path = tmp_path / "m.jsonl"
+    path.write_text('{"policy": "p", "task_id": "t", "place": "real", "success": 1}\n' + wrong)
+    with pytest.raises(InputError) as caught:
+        read_matrix(path)
+    assert "line 2" in str(caught.value)
+
+
+def test_rollouts_are_results() -> None:
+    row = {"policy": "p", "task_id": "t", "seed": 3, "attempt": 1, "n_unknown": 2, "perturbations": ["shuffled"]}
+    first, *others = played_results([{**row, "reward": 1.0}, {**row, "reward": 0.5}, {**row, "reward": None}], "environment")
+    assert first == PlacedResult("p", "t", 3, "environment", True, None, 2, ("shuffled",), 1)
+    assert [each.success for each in others] == [False, None]
+
+
+def test_the_command_keeps_what_it_prints(tmp_path: Path) -> None:
+    environment, matrix = tmp_path / "environments" / "main", tmp_path / "m.jsonl"
+    environment.mkdir(parents=True)
+    (environment / "manifest.json").write_text('{"content_digest": "c0ffee"}')
+    write_matrix(matrix, _results({"good": "11 11 11 10", "bad": "00 10 10 ?1"}))
+    done = CliRunner().invoke(app, ["transfer", str(environment), "--matrix", str(matrix), "--json"])
+    assert done.exit_code == 0, done.output
+    kept = json.loads((tmp_path / "transfer" / "main.json").read_text())
+    assert json.loads(done.stdout) == kept
+    (figures,) = measured.released_figures(tmp_path, ["main", "other"]).values()
+    assert figures["n_pairs"] == 7 and not {"policies", "tasks"} & figures.keys(), "no name goes into a release"
+    (tmp_path / "rewards" / "main").mkdir(parents=True)
+    (tmp_path / "rewards" / "main" / "rewards.json").write_text('{"rewards_digest": "other"}')
+    assert measured.released_figures(tmp_path, ["main"]) == {}, "what was measured with other rewards is not carried"
+    assert kept["content_digest"] == "c0ffee" and kept["regret"] == 0 and kept["policies"][0]["policy"] == "good"
+
+
+def test_the_command_fails_where_nothing_can_be_compared(tmp_path: Path) -> None:
+    environment, matrix = tmp_path / "environments" / "main", tmp_path / "m.jsonl"
+    environment.mkdir(parents=True)
+    (environment / "manifest.json").write_text('{"content_digest": "c0ffee"}')
+    write_matrix(matrix, [PlacedResult("p", "t", 0, "real", True)])
+    done = CliRunner().invoke(app, ["transfer", str(environment), "--matrix", str(matrix)])
+    assert done.exit_code == 1 and not (tmp_path / "transfer").exists()
