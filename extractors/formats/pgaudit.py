@@ -22,10 +22,6 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-import sqlglot
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
 from extractors.formats.format import Emit, Format, Head, LogRecord, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
 from extractors.formats.values import dumped
@@ -338,6 +334,10 @@ def _plan(statement: str) -> list[_RowPlan] | None:
 
     Programs send the same statement with other values: it is parsed once, with numbered texts in their place.
     """
+    import sqlglot  # its import takes as long as a small file's reading, and few logs are of this format
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
     try:
         [parsed] = sqlglot.parse(statement, read="postgres")
     except (SqlglotError, ValueError, RecursionError):
@@ -364,6 +364,8 @@ def _plan(statement: str) -> list[_RowPlan] | None:
 
 def _assigned(parts: Any) -> Row | None:
     """Return values by column of `column = value` terms; None where one is something else."""
+    from sqlglot import exp
+
     values: Row = {}
     for each in parts:
         term = each.unnest()
@@ -375,6 +377,8 @@ def _assigned(parts: Any) -> Row | None:
 
 
 def _name(identifier: Any) -> str | None:
+    from sqlglot import exp
+
     if not isinstance(identifier, exp.Identifier):
         return None
     return str(identifier.this) if identifier.args.get("quoted") else str(identifier.this).lower()
@@ -382,6 +386,8 @@ def _name(identifier: Any) -> str | None:
 
 def _value(node: Any) -> Any:
     """Return the stand-in of a literal or a parameter, with or without a cast; anything else is not known."""
+    from sqlglot import exp
+
     if isinstance(node, exp.Cast):
         return _value(node.this)
     if isinstance(node, exp.Neg):
