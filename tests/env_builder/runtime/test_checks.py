@@ -55,6 +55,17 @@ def test_a_template_holds_and_breaks(template: str, holds: str, breaks: str) -> 
         template not in ("choice", "exclusive_choice", "existence", "init", "last"))
 
 
+def test_a_write_that_was_surely_refused_was_not_done() -> None:
+    once = {"calls": [{"tool": "open", "where": {"reason": {"contains": "wet"}}}], "at_least": 1}
+    late = call("open", failed=True, tier="unknown", reason="wet")
+    maybe = find("call", once, call("open", reason="dry"), late, unknown_writes=(late,))
+    assert maybe.passed and maybe.depends_on_unknown, "nobody knows whether it was done"
+    refused = find("call", once, call("open", reason="dry"), late)
+    assert not refused.passed and not refused.depends_on_unknown, "words that came too late make nothing right"
+    look = call("look", failed=True, tier="unknown", reason="wet")
+    assert find("call", {"calls": [{"tool": "look"}], "at_least": 1}, look).passed, "a read without an answer was asked for"
+
+
 def test_an_order_may_speak_of_one_thing_and_of_words() -> None:
     looked_first = {
         "template": "precedence", "first": [{"tool": "look"}], "second": [{"tool": "open"}], "alike": [["id", "/door"]]}
