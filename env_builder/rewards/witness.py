@@ -8,11 +8,13 @@ worked out itself (a count, a sum) unless a tool gave them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
+import orjson
 import polars as pl
 
 from env_builder.rewards.loose import tools_by_service
@@ -66,6 +68,17 @@ class Witness:
         self.others = others
         """Calls of other people: events, which the agent neither makes nor sees the answers of."""
         self._rows, self._reads, self._memoize = rows, reads, memoize
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that was said and called: what follows from that alone can be remembered by it."""
+        said = [[position, kind, role, text] for kind, role, text, _, position in self._rows]
+        called = [[call.position, call.tool, call.key, call.content, call.failed] for call in self.calls]
+        return hashlib.sha256(orjson.dumps([said, called])).hexdigest()
+
+    def remembered(self, name: str, arguments: object, make: Callable[[], Any]) -> Any:
+        """Return what `make` gives, or gave before: JSON that follows from what was said and called, and the arguments."""
+        return self._memoize([name, self.digest, arguments], make)
 
     @cached_property
     def looked_up(self) -> frozenset[tuple[str, str]]:
@@ -158,7 +171,7 @@ class Witness:
     def _reported(self) -> list[frozenset[Fact]]:
         drawn = [key for _, key in (self.difference or {}).get("made", ())]
         rows = [row[:3] for row in self._rows]
-        reported = self._memoize(["told", drawn, rows], partial(_telling, drawn, rows))
+        reported = self.remembered("told", drawn, partial(_telling, drawn, rows))
         return [frozenset((kind, value) for kind, value in facts) for facts in reported]
 
 
