@@ -7,6 +7,7 @@ Sees: what `witness.py` and `checks.py` see. Does not see: whether a rubric can 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 import polars as pl
@@ -26,6 +27,7 @@ from env_builder.rewards.witness import Witness, rubric_id, witnesses
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.words import Fact
 from env_builder.users import solutions
+from env_builder.world.calls import read_call
 from warehouse.records import Check, Decision, Memoize, Rubric, frame, recompute
 
 BAD_BELOW = 0.5
@@ -64,8 +66,9 @@ def mine(
     """
     named = tasks.select(pl.concat_list("session_ids", "succeeded_session_ids").alias("session_id")).explode("session_id")
     session_ids = sessions.join(named.unique(), on="session_id", how="semi")["session_id"]
-    by_session = witnesses(session_ids, turns, outcomes, differences, effects, memoize)
-    free = free_text(turns, tasks, effects)
+    read = cache(read_call)   # calls of all turns are read for witnesses and for free text, and equal ones once
+    by_session = witnesses(session_ids, turns, outcomes, differences, effects, memoize, read)
+    free = free_text(turns, tasks, effects, read)
     families = _families(tasks, by_session)
     mining = CaseMining(by_session, free, Questions(families), goals_by_session(goals), _mostly_certain(sessions, outcomes),
                         tools_by_service(effects.filter(pl.col("counted") != "read")))

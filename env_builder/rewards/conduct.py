@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import permutations
+from itertools import islice, permutations
 from typing import Any, NamedTuple
 
 from env_builder.rewards.goals import Due
@@ -288,7 +288,7 @@ def habit_checks(case: RewardCase, family_habits: Habits) -> list[Check]:
         if not any(rule.holds(one) for one in case.good):
             continue
         own = [one for one in rule.supporting if one in case.good]
-        others = [one for one in rule.supporting if one not in case.good]
+        others = islice((one for one in rule.supporting if one not in case.good), NAMED)
         made = check(rule.kind, "diagnostic", rule.description, rule.parameters, [*own, *others][:NAMED], [], rule.bears)
         broken = sorted(one.session_id for one in rule.broken_by)
         origin = {"support": len(rule.supporting), "broken_by": broken[:NAMED], "n_broken": len(broken)}

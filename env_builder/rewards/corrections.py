@@ -189,6 +189,8 @@ def _as_stated(check: Check, correction: Corrected, sides: Sides) -> Check:
 
 def decisions_on(corrections: Corrections, *frames: pl.DataFrame) -> pl.DataFrame:
     """Return what became of each correction, given frames of task_id and checks (JSON)."""
+    if not corrections:
+        return frame(Decision, [])
     checks: dict[str, Check] = {}
     additions: set[str] = set()
     for task_id, text in (row for rows in frames for row in rows.select("task_id", "checks").iter_rows()):

@@ -96,7 +96,8 @@ def due_of(one: Witness, named: Sequence[SessionGoal], questions: Questions, act
 def _facts_elsewhere(one: Witness, acting: Collection[str]) -> frozenset[Fact]:
     """Return the facts that write calls answered, and those of the sentences that decline."""
     answers = [call.content or "" for call in one.calls if call.tool in acting]
-    sentences = [sentence for _, text in one.words for sentence in _SENTENCE.split(text) if declines(sentence)]
+    sentences = one.remembered("sentences that decline", None, lambda: [
+        sentence for _, text in one.words for sentence in _SENTENCE.split(text) if declines(sentence)])
     return facts_in("\n".join([*answers, *sentences]))
 
 
@@ -122,7 +123,7 @@ def n_refusals(one: Witness, begins: Collection[int]) -> int:
     for position, is_agent, text in one.messages:
         if not is_agent:
             since.append(position)
-        elif declines(text):
+        elif text in one.declining:
             n += not n or not since or not set(since).isdisjoint(begins)
             since = []
     return n

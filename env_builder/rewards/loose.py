@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.world.calls import LoggedCall, calls_of
+from env_builder.world.calls import LoggedCall, ReadCalls, calls_of, read_call
 from env_builder.world.effects import tells_of_a_change
 
 FREE_TEXT_WORDS = 8
@@ -65,7 +65,9 @@ class FreeText(NamedTuple):
         return {name: part for name, part in parts.items() if part}
 
 
-def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -> dict[str, FreeText]:
+def free_text(
+    turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame, read: ReadCalls = read_call
+) -> dict[str, FreeText]:
     """Where each service's tools take free text, by service."""
     task_of = dict(tasks.select("task_id", "session_ids").explode("session_ids").select("session_ids", "task_id").iter_rows())
     reads = tools_by_service(effects.filter(pl.col("counted") == "read"))
@@ -73,7 +75,7 @@ def free_text(turns: pl.DataFrame, tasks: pl.DataFrame, effects: pl.DataFrame) -
     looks, presumed = (tools_by_service(unproven.filter(pl.col(name) == "read")) for name in ("counted", "presumed"))
     by_service: dict[str, FreeText] = {}
     for (name,), own in sorted(turns.group_by("service")):
-        service, calls = str(name), calls_of(own.filter(pl.col("kind") == "call"))
+        service, calls = str(name), calls_of(own.filter(pl.col("kind") == "call"), read)
         lengths: dict[Argument, list[int]] = {}
         for call in calls:
             for argument, value in call.arguments.items():
@@ -108,10 +110,11 @@ def _quoted(acts: list[LoggedCall], turns: pl.DataFrame) -> set[Argument]:
             plain = str(value).casefold()
             words = [word for word in _WORD.findall(plain) if len(word) >= LONG_WORD]
             fewest = 3 if any(map(str.isdigit, plain)) else 1
-            is_text = isinstance(value, str) and len(words) >= fewest and len(plain.split()) > 1
-            user_words = " ".join(text for at, text in spoken.get(call.session_id, ()) if at < call.position)
-            is_shown = any(plain in text for at, text in shown.get(call.session_id, ()) if at < call.position)
-            is_quote = is_text and not is_shown and sum(word in user_words for word in words) >= OWN * len(words)
+            is_quote = isinstance(value, str) and len(words) >= fewest and len(plain.split()) > 1
+            if is_quote:
+                user_words = " ".join(text for at, text in spoken.get(call.session_id, ()) if at < call.position)
+                is_quote = sum(word in user_words for word in words) >= OWN * len(words) and not any(
+                    plain in text for at, text in shown.get(call.session_id, ()) if at < call.position)
             quotes.setdefault((call.tool, argument), []).append(is_quote)
     return {where for where, own in quotes.items() if len(own) >= FEWEST_QUOTES and sum(own) >= QUOTED * len(own)}
 

@@ -48,6 +48,7 @@ class Obstacles:
             own = ((task_id, by_session[name]) for name in names if name in by_session)
             sessions.setdefault(service, []).extend(own)
         self._usual = {service: UsualValues(own) for service, own in sessions.items()}
+        self._origins: dict[tuple[str, str], list[ValueOrigin]] = {}
 
     def removed(self, cases: list[RewardCase]) -> tuple[list[RewardCase], dict[str, Reason]]:
         """Return the cases without good sessions that have an obstacle, and the reasons of those that have no other."""
@@ -63,6 +64,12 @@ class Obstacles:
 
     def origins(self, task_id: str, session: Witness) -> list[ValueOrigin]:
         """Return where the values come from that a session of a task writes; free text left out."""
+        where = (task_id, session.session_id)
+        if where not in self._origins:
+            self._origins[where] = self._origins_of(task_id, session)
+        return self._origins[where]
+
+    def _origins_of(self, task_id: str, session: Witness) -> list[ValueOrigin]:
         service = self._services[task_id]
         free, usual = self._free.get(service, NO_FREE_TEXT), self._usual.get(service, UsualValues([]))
         acting = [call for call in session.calls if not call.failed and self._acts(service, call.tool)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, NamedTuple
 
 from env_builder.rewards.witness import SAY, Witness, check
@@ -53,7 +54,7 @@ class Preparation(NamedTuple):
         patterns: list[dict[str, Any]] = [{"say": True} if step == SAY else {"tool": step} for step in self.first]
         parameters = {"template": "precedence", "first": patterns, "second": [{"tool": self.tool}]}
         own = [one for one in self.supporting if one in good]
-        others = [one for one in self.supporting if one not in good]
+        others = islice((one for one in self.supporting if one not in good), NAMED)
         made = check("order", "gate", f"{self.names} comes before {self.tool}.", parameters, [*own, *others][:NAMED], [],
                      lambda one: [step.event_id for step in one.steps if step.tool in (*self.first, self.tool)])
         return made.model_copy(update={"provenance": made.provenance | {"support": len(self.supporting)}})

@@ -17,6 +17,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from env_builder.rewards.witness import SAY, Witness
@@ -121,7 +122,10 @@ class Questions:
 
     def _tellings_in(self, session: Witness) -> TellingByField:
         if session.session_id not in self._tellings:
-            self._tellings[session.session_id] = _tellings_of(session)
+            rows = session.remembered("tellings", None, lambda: _tellings_of(session))
+            self._tellings[session.session_id] = {
+                (tool, place): Telling(frozenset(map(_fact, facts)), is_told, frozenset(phrases))
+                for tool, place, facts, is_told, phrases in rows}
         return self._tellings[session.session_id]
 
 
@@ -135,35 +139,56 @@ def _tells_a_state(use: FieldUse) -> bool:
     return all(kind != "words" for kind, _ in use.values) or len(use.values) <= max(2, FEW_VALUES * use.n_sessions)
 
 
-def _tellings_of(session: Witness) -> TellingByField:
-    """Return the fields that the session's answers gave, each with whether the agent told it afterwards."""
+def _fact(fact: list[str]) -> Fact:
+    return fact[0], fact[1]
+
+
+def _tellings_of(session: Witness) -> list[list[Any]]:
+    """[tool, place, *Telling] of the fields that the session's answers gave, each with whether the agent told it afterwards."""
     given = frozenset[Fact]().union(*(_forms(heard_in(text)) for text in session.given_before))
     own = " ".join(" ".join(session.given_before).casefold().split())
-    tellings: TellingByField = {}
+    tellings: dict[Field, list[Any]] = {}
+    later: tuple[int, _Said] | None = None
     for call in session.calls:
         if call.failed:
             continue
-        words = "\n".join(step.text for step in session.steps if step.tool == SAY and step.position > call.position)
-        heard, plain = heard_in(words), f" {' '.join(words.casefold().split())} "
+        texts = [step.text for step in session.steps if step.tool == SAY and step.position > call.position]
+        if later is None or later[0] != len(texts):
+            later = len(texts), _Said("\n".join(texts))
+        said = later[1]
         for place, facts in _fields(call):
-            new = frozenset(fact for fact in facts if not (fact[1] in own if fact[0] == "words" else forms_of(fact) & given))
+            new = {fact for fact in facts if not (fact[1] in own if fact[0] == "words" else _forms_of(fact) & given)}
             if new:
-                is_told = all(fact[1] in plain if fact[0] == "words" else forms_of(fact) & heard for fact in new)
-                tellings[call.tool, place] = Telling(new, bool(is_told), _phrases(words, new) if is_told else frozenset())
-    return tellings
+                is_told = all(fact[1] in said.plain if fact[0] == "words" else _forms_of(fact) & said.heard for fact in new)
+                tellings[call.tool, place] = [sorted(new), bool(is_told), said.phrases(new) if is_told else []]
+    return [[*field, *telling] for field, telling in tellings.items()]
 
 
-def _phrases(words: str, facts: frozenset[Fact]) -> frozenset[str]:
-    """Return the sentences that tell one of the facts, masked; words of a state count as themselves."""
-    phrases = set()
-    for sentence in _SENTENCE.findall(words):
-        if any(fact[0] != "words" and forms_of(fact) & heard_in(sentence) for fact in facts):
-            phrases.add(" ".join("0" if any(map(str.isdigit, word)) else word for word in sentence.casefold().split()))
-    return frozenset(phrases)
+class _Said:
+    """What an agent said after a call."""
+
+    def __init__(self, words: str) -> None:
+        self.heard, self.plain = heard_in(words), f" {' '.join(words.casefold().split())} "
+        self._words = words
+
+    @cached_property
+    def _sentences(self) -> list[tuple[frozenset[Fact], str]]:
+        """Facts of each sentence, and its text with numbers and the like masked."""
+        return [(heard_in(sentence),
+                 " ".join("0" if any(map(str.isdigit, word)) else word for word in sentence.casefold().split()))
+                for sentence in _SENTENCE.findall(self._words)]
+
+    def phrases(self, facts: Iterable[Fact]) -> list[str]:
+        """Return the sentences that tell one of the facts, masked, sorted; words of a state count as themselves."""
+        forms = frozenset[Fact]().union(*(_forms_of(fact) for fact in facts if fact[0] != "words"))
+        return sorted({masked for heard, masked in self._sentences if not forms.isdisjoint(heard)})
+
+
+_forms_of = lru_cache(1 << 14)(forms_of)
 
 
 def _forms(facts: frozenset[Fact]) -> frozenset[Fact]:
-    return facts.union(*(forms_of(fact) for fact in facts if fact[0] != "day"))
+    return facts.union(*(_forms_of(fact) for fact in facts if fact[0] != "day"))
 
 
 def _fields(call: LoggedCall) -> Iterator[tuple[str, list[Fact]]]:
@@ -175,7 +200,7 @@ def _fields(call: LoggedCall) -> Iterator[tuple[str, list[Fact]]]:
         return
     by_path: dict[str, list[Fact]] = defaultdict(list)
     for path, leaf in _leaves(value, ""):
-        by_path[path] += _facts_of(leaf)
+        by_path[path] += _facts_of(str(leaf), type(leaf))
     for path, facts in by_path.items():
         if facts:
             yield path, facts
@@ -205,14 +230,15 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _facts_of(leaf: Any) -> list[Fact]:
-    if isinstance(leaf, bool) or leaf is None:
+@lru_cache(1 << 14)
+def _facts_of(text: str, kind: type) -> list[Fact]:
+    """Facts of a single value, by its text; answers hold the same ones again and again."""
+    if kind in (bool, type(None)):
         return []
-    text = str(leaf)
     facts = sorted(facts_in(text))
     if facts:
-        return facts[:1] if isinstance(leaf, int | float) else facts
-    is_state = isinstance(leaf, str) and len(text.split()) <= LONGEST_WORDS and _STATE.fullmatch(text)
+        return facts[:1] if kind in (int, float) else facts
+    is_state = kind is str and len(text.split()) <= LONGEST_WORDS and _STATE.fullmatch(text)
     return [("words", " ".join(text.casefold().replace("_", " ").split()))] if is_state else []
 
 

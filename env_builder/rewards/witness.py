@@ -8,11 +8,13 @@ worked out itself (a count, a sum) unless a tool gave them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
+import orjson
 import polars as pl
 
 from env_builder.rewards.loose import tools_by_service
@@ -20,7 +22,7 @@ from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.ends import end_state, unreached
 from env_builder.runtime.stances import claims, declines
 from env_builder.runtime.words import Fact, facts_in, number_forms
-from env_builder.world.calls import USER, LoggedCall, calls_of
+from env_builder.world.calls import USER, LoggedCall, ReadCalls, calls_of, read_call
 from warehouse.records import Check, Memoize, recompute
 
 SMALLEST_NUMBER = 10
@@ -66,6 +68,17 @@ class Witness:
         self.others = others
         """Calls of other people: events, which the agent neither makes nor sees the answers of."""
         self._rows, self._reads, self._memoize = rows, reads, memoize
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that was said and called: what follows from that alone can be remembered by it."""
+        said = [[position, kind, role, text] for kind, role, text, _, position in self._rows]
+        called = [[call.position, call.tool, call.key, call.content, call.failed] for call in self.calls]
+        return hashlib.sha256(orjson.dumps([said, called])).hexdigest()
+
+    def remembered(self, name: str, arguments: object, make: Callable[[], Any]) -> Any:
+        """Return what `make` gives, or gave before: JSON that follows from what was said and called, and the arguments."""
+        return self._memoize([name, self.digest, arguments], make)
 
     @cached_property
     def looked_up(self) -> frozenset[tuple[str, str]]:
@@ -125,14 +138,21 @@ class Witness:
         return [one for _, one in sorted(placed, key=lambda each: each[0])]
 
     @cached_property
+    def declining(self) -> frozenset[str]:
+        """Words of the agent that decline something."""
+        texts = [text for _, text in self.words]
+        places = self.remembered("declining", None, lambda: [place for place, text in enumerate(texts) if declines(text)])
+        return frozenset(texts[place] for place in places)
+
+    @property
     def declined(self) -> bool:
         """Did the agent decline something in words?"""
-        return any(declines(text) for _, text in self.words)
+        return bool(self.declining)
 
     @cached_property
     def claimed(self) -> bool:
         """Did the agent assert that something was done?"""
-        return any(claims(text) for _, text in self.words)
+        return bool(self.remembered("claimed", None, lambda: any(claims(text) for _, text in self.words)))
 
     def words_after(self, tools: Iterable[str]) -> list[str]:
         """Return what the agent said after the last successful call of these tools; nothing if there is none."""
@@ -158,7 +178,7 @@ class Witness:
     def _reported(self) -> list[frozenset[Fact]]:
         drawn = [key for _, key in (self.difference or {}).get("made", ())]
         rows = [row[:3] for row in self._rows]
-        reported = self._memoize(["told", drawn, rows], partial(_telling, drawn, rows))
+        reported = self.remembered("told", drawn, partial(_telling, drawn, rows))
         return [frozenset((kind, value) for kind, value in facts) for facts in reported]
 
 
@@ -181,13 +201,13 @@ def _telling(drawn: list[str], rows: list[tuple[str, str | None, str | None]]) -
 
 def witnesses(
     session_ids: pl.Series, turns: pl.DataFrame, outcomes: pl.DataFrame, differences: pl.DataFrame,
-    effects: pl.DataFrame, memoize: Memoize = recompute,
+    effects: pl.DataFrame, memoize: Memoize = recompute, read: ReadCalls = read_call,
 ) -> dict[str, Witness]:
     """Every session of `session_ids` that has turns, by its id."""
     every = turns.filter(pl.col("session_id").is_in(session_ids.implode())).sort("session_id", "position")
     by_user = ((pl.col("kind") == "call") & (pl.col("requestor") == USER)).fill_null(False)
     own = every.filter(~by_user)
-    calls, others = _by_session(own), _by_session(every.filter(by_user))
+    calls, others = _by_session(own, read), _by_session(every.filter(by_user), read)
     rows: dict[str, list[Row]] = {}
     for session_id, *row in own.select("session_id", "kind", "role", "content", "turn_id", "position").iter_rows():
         rows.setdefault(session_id, []).append((row[0], row[1], row[2], row[3], row[4]))
@@ -203,10 +223,10 @@ def witnesses(
     }
 
 
-def _by_session(turns: pl.DataFrame) -> dict[str, list[LoggedCall]]:
+def _by_session(turns: pl.DataFrame, read: ReadCalls) -> dict[str, list[LoggedCall]]:
     """Return the calls of each session, in order."""
     calls: dict[str, list[LoggedCall]] = {}
-    for call in calls_of(turns):
+    for call in calls_of(turns, read):
         calls.setdefault(call.session_id, []).append(call)
     return calls
 

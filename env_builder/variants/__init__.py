@@ -9,7 +9,7 @@ instance that was tried. Sees: what `failures.py` and `rebinding.py` see. Does n
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
@@ -183,7 +183,9 @@ def _service_model(own: VariantTables, service: str) -> ServiceModel:
         uses=uses_of(acting, well, lambda name: empty.begun(*views[name][1:])), sources=sources_of(own.families["signature"]),
         reads=forms_of(reads), routine=_routines(own.families, acting))
     proven = proofs(model, {name: (view[0], model.begun(*view[1:])) for name, view in views.items()})
-    return model._replace(goal_messages=dict(_goal_messages(own).iter_rows()), good=frozenset(views), proven=proven)
+    messages = dict(_goal_messages(own).iter_rows())
+    good_wishes = Counter(tuple(messages.get(name, ())) for name in views)
+    return model._replace(goal_messages=messages, good_wishes=good_wishes, proven=proven)
 
 
 def _goal_messages(own: VariantTables) -> pl.DataFrame:

@@ -76,8 +76,8 @@ class ServiceModel(NamedTuple):
     moves: Mapping[str, list[Move]]
     goal_messages: Mapping[str, Sequence[int]] = {}
     """Session -> with which of its user's messages (from 1) each of its goals came."""
-    good: frozenset[str] = frozenset()
-    """Sessions that went well."""
+    good_wishes: Mapping[tuple[int, ...], int] = {}
+    """Messages with which the goals of a session came -> how many sessions that went well stated them so."""
 
     def begun(self, starts_at: str | None, session_ids: frozenset[str]) -> EpisodeState:
         """Return the environment as of an instant, in the view of sessions."""
@@ -148,9 +148,9 @@ def _said_all(model: ServiceModel, session_id: str) -> float:
     as much after as many messages, the share that asked for no more."""
     n = len(model.goals.get(session_id, ()))
     n_messages = sum(move.role == "user" for move in model.moves.get(session_id, ()))
-    goals_of = (model.goal_messages.get(name, ()) for name in model.good)
-    alike = [goals for goals in goals_of if sum(place <= n_messages for place in goals) == n]
-    return sum(len(goals) == n for goals in alike) / len(alike) if alike else 1.0
+    alike = {places: times for places, times in model.good_wishes.items() if sum(place <= n_messages for place in places) == n}
+    n_done = sum(times for places, times in alike.items() if len(places) == n)
+    return n_done / sum(alike.values()) if alike else 1.0
 
 
 def end_of(model: ServiceModel, moves: list[Move], begun: EpisodeState) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -47,13 +47,32 @@ class LoggedCall(NamedTuple):
         return self.session_id if self.case is None else self.case
 
 
-def calls_of(turns: pl.DataFrame) -> list[LoggedCall]:
-    """Answered calls with readable arguments, by session and position."""
+class ReadCall(NamedTuple):
+    """What the texts of a call say."""
+
+    arguments: dict[str, Any]
+    key: str
+    parsed: Any
+    failed: bool
+
+
+ReadCalls = Callable[[str, str, bool | None], ReadCall]
+"""(arguments, answer, error flag) -> what they say."""
+
+
+def read_call(arguments: str, content: str, flagged: bool | None) -> ReadCall:
+    """Read a call's arguments and its answer."""
+    value, parsed = json.loads(arguments), parse(content)
+    return ReadCall(value, canonical(value), parsed, failed(content, parsed, flagged))
+
+
+def calls_of(turns: pl.DataFrame, read: ReadCalls = read_call) -> list[LoggedCall]:
+    """Answered calls with readable arguments, by session and position. `read`: `read_call`, kept by who reads them again."""
     rows = timed(refusals_flagged(turns)).filter(
         (pl.col("kind") == "call") & pl.col("content").is_not_null() & pl.col("arguments").is_not_null()
     ).sort("session_id", "position")
     columns = ("session_id", "position", "tool", "arguments", "content", "is_error", "happened_at", "result_id", "turn_id")
-    return without_empty_answers([_call(*row) for row in rows.select(columns).iter_rows()])
+    return without_empty_answers([_call(read, *row) for row in rows.select(columns).iter_rows()])
 
 
 def timed(turns: pl.DataFrame) -> pl.DataFrame:
@@ -94,14 +113,12 @@ def without_empty_answers(calls: list[LoggedCall]) -> list[LoggedCall]:
 
 
 def _call(
-    session_id: str, position: int, tool: str, arguments: str, content: str, flagged: bool | None,
+    read: ReadCalls, session_id: str, position: int, tool: str, arguments: str, content: str, flagged: bool | None,
     called_at: datetime | None, result_id: str | None, turn_id: str,
 ) -> LoggedCall:
-    value = json.loads(arguments)
-    parsed = parse(content)
+    value, key, parsed, has_failed = read(arguments, content, flagged)
     return LoggedCall(
-        session_id, position, tool, value, canonical(value), content, parsed, failed(content, parsed, flagged), flagged,
-        called_at, result_id or turn_id)
+        session_id, position, tool, value, key, content, parsed, has_failed, flagged, called_at, result_id or turn_id)
 
 
 USER = "user"

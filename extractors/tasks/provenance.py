@@ -11,14 +11,14 @@ what was said in other words; answers of failed calls."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from extractors.tasks.answers import reckonings, singles
-from extractors.tasks.words import key_of, mentions, phrases_of, spellings
+from extractors.tasks.words import key_of, mentions, phrases_among, spellings, words_of
 from warehouse.records import Memoize, recompute
 
 ORIGINS = {"session_id": pl.String(), "turn_id": pl.String(), "tool": pl.String(), "path": pl.String(), "value": pl.String(),
@@ -167,17 +167,25 @@ class _TracedSession:
         messages = [step for step, _ in self._steps if step.role == "assistant"]
         if not messages:
             return
-        last = {phrase: each.position for each in messages for phrase in phrases_of(each.content)}
-        phrases = frozenset[str]().union(*(phrases_of(text) for text in self._user_texts))
-        for step, given in self._steps:
-            if step.role == "call":
-                own = {value.lower() for _, value in given}
-                words = [("", word) for word in sorted(phrases_of(step.content)) if " " not in word and _has_digit(word)]
-                for path, value in self._values_of_turn.get(step.turn_id) or words:
-                    lower = value.lower()
-                    is_telling = len(lower) >= _SHORT or (len(lower) > 1 and _has_digit(lower))
-                    if is_telling and last.get(lower, -1) > step.position and lower not in phrases and lower not in own:
-                        yield [step.turn_id, step.tool, path, value]
+        calls = ((step, {value.lower() for _, value in given}) for step, given in self._steps if step.role == "call")
+        shown = [(step, own, each) for step, own in calls for each in self._values_shown(step)]
+        by_word: dict[str, set[str]] = defaultdict(set)
+        for _, own, (_, value) in shown:
+            lower = value.lower()
+            is_telling = len(lower) >= _SHORT or (len(lower) > 1 and _has_digit(lower))
+            if is_telling and lower not in own:
+                by_word[lower.partition(" ")[0]].add(lower)
+        last = {phrase: each.position for each in messages for phrase in phrases_among(each.content, by_word)}
+        of_user = set[str]().union(*(phrases_among(text, by_word) for text in self._user_texts))
+        for step, own, (path, value) in shown:
+            lower = value.lower()
+            if last.get(lower, -1) > step.position and lower not in of_user and lower not in own:
+                yield [step.turn_id, step.tool, path, value]
+
+    def _values_shown(self, step: _Step) -> Iterable[tuple[str, str]]:
+        """Return (path, value) of what a call answered; of a text, its words with a digit."""
+        return self._values_of_turn.get(step.turn_id) or (
+            ("", word) for word in sorted({*words_of(step.content)}) if _has_digit(word))
 
 
 def _has_digit(text: str) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from calendar import month_abbr, month_name
 from collections import Counter
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -170,8 +172,21 @@ def _spans(text: str, length: int) -> tuple[WordSpan, ...]:
 @lru_cache(maxsize=512)
 def phrases_of(text: str) -> frozenset[str]:
     """All runs of up to `LONGEST` words, lower-cased, with single spaces: what the text can be said to mention."""
-    words = [text[start:end].lower() for start, end in _tokens(text)]
+    words = words_of(text)
     return frozenset(" ".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, min(i + LONGEST, len(words)) + 1))
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, lower-cased, in order."""
+    return [text[start:end].lower() for start, end in _tokens(text)]
+
+
+def phrases_among(text: str, by_word: Mapping[str, AbstractSet[str]]) -> set[str]:
+    """Return what of `phrases_of` is among some phrases, given by their first words: few of all runs are ever asked for."""
+    words = words_of(text)
+    return {phrase for first, word in enumerate(words) if word in by_word
+            for last in range(first + 1, min(first + LONGEST, len(words)) + 1)
+            if (phrase := " ".join(words[first:last])) in by_word[word]}
 
 
 def _tokens(text: str) -> list[tuple[int, int]]:
