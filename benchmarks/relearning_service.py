@@ -1,0 +1,334 @@
+"""A small made-up service, a pottery's desk, whose 20 rules can each become another one on a day; its logs, and its true answers.
+
+In: how many sessions a day, which rules change, a seed. Out: lines of logs by the day on which they arrive, the engine as it stands
+at the end of each day, and probes: calls whose answer depends on one rule. Whoever builds sees the lines alone.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+RULES: dict[str, tuple[Any, Any]] = {
+    "quote_rate": (7, 9), "glaze_factor": (40, 45), "hours_text": ("Mon-Fri 9-17", "Mon-Sat 10-18"),
+    "shelf_fee": (5, 6), "default_cone": ("06", "05"), "first_status": ("queued", "planned"), "shelf_limit": (6, 4),
+    "lit_status": ("burning", "heating"), "out_status": ("fetched", "gone"),
+    "early_text": ("Error: the piece is not burnt yet", "Error: the kiln is still closed"), "void_fee": (0, 3),
+    "bonus_months": (0, 1), "top_up_cost": (0, 2), "top_up_least": (10, 20), "clay_price": (8, 9),
+    "poor_text": ("Error: credit too low", "Error: please top up first"), "gold_discount": (10, 15),
+    "note_mark": ("", "desk: "), "nobody_text": ("Error: no such potter", "Error: nobody has that name"), "points_each": (2, 3)}
+"""Rule -> what it says before the change and after it."""
+DAY_OF_CHANGE = 10
+FIRST_INSTANT = int(datetime(2026, 3, 1, 8, tzinfo=UTC).timestamp())
+DAY_S = 86_400
+GOALS_A_SESSION = 3
+KINDS = ("quote", "weigh", "hours", "add", "add_default", "add_big", "light", "fetch", "fetch_early", "void", "extend", "top_up",
+         "top_up_small", "buy", "buy_poor", "level", "note", "find", "find_nobody")
+FIRST = ("Ada", "Bo", "Cyd", "Dov", "Eli", "Fay", "Gus", "Hal", "Ivy", "Jo")
+LAST = ("Ash", "Birch", "Cedar", "Elm", "Fir", "Hazel", "Larch", "Oak")
+N_PER_RULE = 6
+"""Probes of each rule."""
+LATE_EVERY = 6
+"""Of the sessions of the day of change, each so-manieth has its last exchanges in the next day's file."""
+
+
+class Step(NamedTuple):
+    """A call and its true answer."""
+
+    tool: str
+    arguments: dict[str, Any]
+    answer: str
+
+
+class Probe(NamedTuple):
+    """Calls of which the last is looked at, and the field of its answer that the rule decides (None: all of it)."""
+
+    rule: str
+    steps: list[Step]
+    field: str | None
+
+
+class Day(NamedTuple):
+    """What arrives on a day."""
+
+    number: int
+    lines: list[str]
+    late: list[str]
+    """Lines of sessions of the day before that arrive only now, and are to be read with this day's."""
+    engine: Engine
+    """The service at the end of the day."""
+    late_pieces: list[str]
+    """Tickets whose last change, on the day of change, stands in lines that arrive the day after."""
+
+    @property
+    def ends_at(self) -> str:
+        """ISO instant by which all of the day has happened."""
+        return datetime.fromtimestamp(FIRST_INSTANT + self.number * DAY_S - 3600, UTC).isoformat().replace("+00:00", "Z")
+
+
+class Engine:
+    """The service: potters and pieces, and tools by name. Answers are JSON or a sentence."""
+
+    def __init__(self, n_potters: int = 80) -> None:
+        self.changed: frozenset[str] = frozenset()
+        names = [f"{first} {last}" for last in LAST for first in FIRST][:n_potters]
+        self.potters: dict[str, dict[str, Any]] = {
+            f"P{1001 + at}": {"potter_no": f"P{1001 + at}", "name": name, "level": "basic", "discount": 0,
+                              "credit": 60 + at * 7 % 40, "months": 3 + at % 9, "points": at % 5} for at, name in enumerate(names)}
+        self.pieces: dict[str, dict[str, Any]] = {}
+
+    def rule(self, name: str) -> Any:
+        """Return what the rule says now."""
+        return RULES[name][name in self.changed]
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Step:
+        """Answer a call."""
+        answer = getattr(self, f"_{tool}")(**arguments)
+        return Step(tool, arguments, answer if isinstance(answer, str) else json.dumps(answer))
+
+    def _kiln_quote(self, shelves: int) -> Any:
+        return {"quote": shelves * self.rule("quote_rate")}
+
+    def _glaze_grams(self, kilos: int) -> Any:
+        return {"grams": kilos * self.rule("glaze_factor")}
+
+    def _kiln_hours(self) -> Any:
+        return self.rule("hours_text")
+
+    def _potter(self, potter_no: str) -> Any:
+        return self.potters.get(potter_no, "Error: unknown potter number")
+
+    def _piece(self, ticket: str) -> Any:
+        return self.pieces.get(ticket, "Error: unknown ticket")
+
+    def _potter_named(self, name: str) -> Any:
+        return next((key for key, row in self.potters.items() if row["name"] == name), self.rule("nobody_text"))
+
+    def _piece_add(self, ticket: str, potter_no: str, shelves: int, cone: str | None = None) -> Any:
+        if shelves > self.rule("shelf_limit"):
+            return "Error: too many shelves"
+        self.potters[potter_no]["points"] += self.rule("points_each")
+        self.pieces[ticket] = {
+            "ticket": ticket, "potter_no": potter_no, "shelves": shelves, "cone": cone or self.rule("default_cone"),
+            "status": self.rule("first_status"), "fee": shelves * self.rule("shelf_fee"), "note": ""}
+        return self.pieces[ticket]
+
+    def _piece_light(self, ticket: str) -> Any:
+        return self._set(ticket, status=self.rule("lit_status"))
+
+    def _piece_fetch(self, ticket: str) -> Any:
+        if self.pieces[ticket]["status"] not in RULES["lit_status"]:
+            return self.rule("early_text")
+        return self._set(ticket, status=self.rule("out_status"))
+
+    def _piece_void(self, ticket: str) -> Any:
+        return self._set(ticket, status="void", fee=self.rule("void_fee"))
+
+    def _piece_note(self, ticket: str, text: str) -> Any:
+        return self._set(ticket, note=self.rule("note_mark") + text)
+
+    def _set(self, ticket: str, **fields: Any) -> Any:
+        self.pieces[ticket].update(fields)
+        return self.pieces[ticket]
+
+    def _potter_extend(self, potter_no: str, months: int) -> Any:
+        self.potters[potter_no]["months"] += months + self.rule("bonus_months")
+        return self.potters[potter_no]
+
+    def _potter_pay_in(self, potter_no: str, amount: int) -> Any:
+        if amount < self.rule("top_up_least"):
+            return "Error: amount too small"
+        self.potters[potter_no]["credit"] += amount - self.rule("top_up_cost")
+        return self.potters[potter_no]
+
+    def _clay_buy(self, potter_no: str, bags: int) -> Any:
+        if bags * self.rule("clay_price") > self.potters[potter_no]["credit"]:
+            return self.rule("poor_text")
+        self.potters[potter_no]["credit"] -= bags * self.rule("clay_price")
+        return self.potters[potter_no]
+
+    def _potter_level(self, potter_no: str, level: str) -> Any:
+        self.potters[potter_no].update(
+            level=level, discount={"basic": 0, "silver": 5, "gold": self.rule("gold_discount")}[level])
+        return self.potters[potter_no]
+
+
+class Desk:
+    """Who acts on the service: makes the calls of a goal, with arguments drawn at random."""
+
+    def __init__(self, engine: Engine, draw: random.Random, first_ticket: int, kept: Iterable[str] = ()) -> None:
+        self._engine, self._draw, self._next = engine, draw, first_ticket
+        self.used = set(kept)
+        """Things that no further call may name: those that its calls named, and others that must stay as they are."""
+
+    def goal(self, kind: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+        """Return (what the user wants, the calls for it)."""
+        draw = self._draw
+        potter = self._one(self._engine.potters)
+        if kind in ("add", "add_default", "add_big"):
+            self._next += 1
+            shelves = draw.randint(5, 8) if kind == "add_big" else draw.randint(1, 4)
+            cone = {} if kind == "add_default" else {"cone": draw.choice(("04", "07", "08"))}
+            ticket = f"T{self._next}"
+            self.used.add(ticket)
+            return (f"put my piece {ticket} on {shelves} shelves, I am {potter}", [
+                ("potter", {"potter_no": potter}),
+                ("piece_add", {"ticket": ticket, "potter_no": potter, "shelves": shelves, **cone}),
+                ("potter", {"potter_no": potter})])
+        if kind in ("light", "fetch", "fetch_early", "void", "note"):
+            return self._of_piece(kind)
+        if kind in ("extend", "top_up", "top_up_small", "buy", "buy_poor", "level"):
+            return self._of_potter(kind, potter)
+        number = draw.randint(2, 40)
+        name = self._engine.potters[potter]["name"]
+        return {
+            "quote": (f"what would {number} shelves cost", [("kiln_quote", {"shelves": number})]),
+            "weigh": (f"how many grams of glaze for {number} kilos", [("glaze_grams", {"kilos": number})]),
+            "hours": ("when are you open", [("kiln_hours", {})]),
+            "find": (f"what number has {name}", [("potter_named", {"name": name})]),
+            "find_nobody": (f"what number has {name[:2]}{number} Stone", [("potter_named", {"name": f"{name[:2]}{number} Stone"})]),
+        }[kind]
+
+    def _of_piece(self, kind: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+        states = {"light": RULES["first_status"], "fetch": RULES["lit_status"], "fetch_early": RULES["first_status"],
+                  "void": RULES["first_status"], "note": (*RULES["first_status"], *RULES["lit_status"])}[kind]
+        there = {key: row for key, row in self._engine.pieces.items() if row["status"] in states and key not in self.used}
+        if not there:
+            return self.goal("light" if kind == "fetch" else "add")
+        ticket = self._one(there)
+        words = {"light": "start the kiln for", "fetch": "I come for", "fetch_early": "may I have",
+                 "void": "forget about", "note": "write a note on"}[kind]
+        tool = {"fetch_early": "piece_fetch"}.get(kind, f"piece_{kind}")
+        more = {"text": self._draw.choice(("mind the handle", "blue glaze", "gift", "two parts", "thin rim"))} if kind == "note" else {}
+        return (f"{words} {ticket}", [("piece", {"ticket": ticket}), (tool, {"ticket": ticket, **more}), ("piece", {"ticket": ticket})])
+
+    def _of_potter(self, kind: str, potter: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
+        draw = self._draw
+        credit = self._engine.potters[potter]["credit"]
+        tool, more, words = {
+            "extend": ("potter_extend", {"months": draw.randint(1, 12)}, "extend my time"),
+            "top_up": ("potter_pay_in", {"amount": draw.randint(20, 60)}, "pay in some money"),
+            "top_up_small": ("potter_pay_in", {"amount": draw.randint(4, 19)}, "pay in a little money"),
+            "buy": ("clay_buy", {"bags": max(1, min(draw.randint(1, 5), credit // 9))}, "buy clay"),
+            "buy_poor": ("clay_buy", {"bags": credit // 8 + draw.randint(2, 9)}, "buy much clay"),
+            "level": ("potter_level", {"level": draw.choice(("basic", "silver", "gold", "gold"))}, "another level"),
+        }[kind]
+        value = next(iter(more.values()))
+        own = {"potter_no": potter}
+        return f"{words}, {value}, I am {potter}", [("potter", own), (tool, {**own, **more}), ("potter", own)]
+
+    def _one(self, things: Iterable[str]) -> str:
+        thing = self._draw.choice(sorted({*things} - self.used or {*things}))
+        self.used.add(thing)
+        return thing
+
+
+class Talk:
+    """A session: what was spoken so far, and its lines of logs, one for each answer of the agent."""
+
+    def __init__(self, session_id: str, began: int) -> None:
+        self._session_id, self._at = session_id, began
+        self._messages: list[dict[str, Any]] = []
+        self._n = 0
+
+    def goal(self, engine: Engine, desk: Desk, kind: str, at: int | None = None) -> tuple[list[str], str | None]:
+        """Carry out a goal, from the instant `at`; return (lines, ticket of the piece that a call named last)."""
+        self._at = at or self._at
+        wish, calls = desk.goal(kind)
+        self._messages.append({"role": "user", "content": f"Hello, {wish}, please."})
+        lines = []
+        for tool, arguments in calls:
+            name = f"call_{self._session_id}_{self._n}"
+            asked = {"role": "assistant", "content": None, "tool_calls": [{
+                "id": name, "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}}]}
+            lines.append(self._line(asked, "tool_calls"))
+            answer = engine.call(tool, arguments).answer
+            self._messages += [asked, {"role": "tool", "tool_call_id": name, "name": tool, "content": answer}]
+        refused = any(message["role"] == "tool" and message["content"].startswith("Error")
+                      for message in self._messages[-2 * len(calls):])
+        said = {"role": "assistant", "content": "I am sorry, that does not work." if refused else "That is done."}
+        lines.append(self._line(said, "stop"))
+        self._messages += [said, {"role": "user", "content": "All right." if refused else "Thank you, that is right."}]
+        return lines, calls[-1][1].get("ticket")
+
+    def _line(self, message: dict[str, Any], reason: str) -> str:
+        self._n += 1
+        self._at += 4
+        return json.dumps({
+            "id": f"chatcmpl-{self._session_id}-{self._n}", "created": self._at, "latency_ms": 900,
+            "metadata": {"session_id": self._session_id, "app": "pottery"},
+            "request": {"model": "desk-1", "messages": self._messages},
+            "response": {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}}) + "\n"
+
+
+def days(sizes: list[int], changed: Iterable[str], seed: int = 0) -> Iterator[Day]:
+    """Yield a day for each size, a number of sessions. From the day of change on, the rules `changed` say something else."""
+    engine, draw = Engine(), random.Random(seed)
+    arriving: list[str] = []
+    pieces: list[str] = []
+    for number, size in enumerate(sizes, 1):
+        engine.changed = frozenset(changed) if number >= DAY_OF_CHANGE else frozenset()
+        begins = FIRST_INSTANT + (number - 1) * DAY_S
+        kinds = [KINDS[at % len(KINDS)] for at in range(size * GOALS_A_SESSION)]
+        draw.shuffle(kinds)
+        lines, talks = [], []
+        for at in range(size):
+            talk = Talk(f"s{seed}{number:02}{at:03}", begins + at * (36_000 // size))
+            desk = Desk(engine, draw, 20_000 + number * 1000 + at * 4, pieces)
+            for kind in kinds[at * GOALS_A_SESSION:(at + 1) * GOALS_A_SESSION]:
+                lines += talk.goal(engine, desk, kind)[0]
+            talks.append((talk, desk))
+        late: list[str] = []
+        for at, (talk, desk) in enumerate(talks[::LATE_EVERY] if number == DAY_OF_CHANGE else []):
+            made, ticket = talk.goal(engine, desk, ("void", "note", "light")[at % 3], begins + 43_200 + at * 60)
+            late += made
+            pieces += [ticket] if ticket else []
+        yield Day(number, lines, arriving, copy.deepcopy(engine), list(pieces))
+        arriving = late
+
+
+def probes_of(engine: Engine, rules: Iterable[str], kept: Iterable[str] = (), seed: int = 1) -> Iterator[Probe]:
+    """Yield probes of the rules: the true answers are those of the engine as it stands, and each probe leaves it so."""
+    for rule in rules:
+        desk = Desk(engine, random.Random(f"{seed}{rule}"), 90_000, kept)
+        n_made = 0
+        for _ in range(40 * N_PER_RULE):
+            kind, field, last = PROBED[rule]
+            calls = desk.goal(kind)[1][:last + 1]
+            answers = []
+            for changed in (engine.changed ^ {rule}, engine.changed):   # it must be the rule that decides
+                copied = copy.deepcopy(engine)
+                copied.changed = changed
+                steps = [copied.call(tool, arguments) for tool, arguments in calls]
+                answers.append(seen(steps[-1].answer, field))
+            if len(calls) == last + 1 and answers[0] != answers[1]:
+                yield Probe(rule, steps, field)
+                n_made += 1
+                if n_made == N_PER_RULE:
+                    break
+
+
+def seen(answer: str, field: str | None) -> Any:
+    """Return what a rule decides of an answer: a field; of another answer, such as a refusal, all of it."""
+    if field is None:
+        return answer
+    try:
+        document = json.loads(answer)
+    except ValueError:
+        return answer
+    return document.get(field) if isinstance(document, dict) else answer
+
+
+PROBED: dict[str, tuple[str, str | None, int]] = {
+    "quote_rate": ("quote", "quote", 0), "glaze_factor": ("weigh", "grams", 0), "hours_text": ("hours", None, 0),
+    "shelf_fee": ("add", "fee", 1), "default_cone": ("add_default", "cone", 1), "first_status": ("add", "status", 1),
+    "shelf_limit": ("add_big", "ticket", 1), "lit_status": ("light", "status", 1), "out_status": ("fetch", "status", 1),
+    "early_text": ("fetch_early", None, 1), "void_fee": ("void", "fee", 1), "bonus_months": ("extend", "months", 1),
+    "top_up_cost": ("top_up", "credit", 1), "top_up_least": ("top_up_small", "potter_no", 1), "clay_price": ("buy", "credit", 1),
+    "poor_text": ("buy_poor", None, 1), "gold_discount": ("level", "discount", 1), "note_mark": ("note", "note", 1),
+    "nobody_text": ("find_nobody", None, 0), "points_each": ("add", "points", 2)}
+"""Rule -> the goal whose calls meet it, the field that it decides, and which of the calls shows it."""
