@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether nights follow rules that change, and whether builds that cheat are told from those that do not.
 
-    benchmarks/relearning.py [--rules NAME…] [--sizes 45,64,32] [--together 8] [--sampled 0.2] [--folder DIR]
+    benchmarks/relearning.py [--rules NAME…] [--sizes 45,80,32] [--together 8] [--sampled 0.2] [--folder DIR]
 
 The logs are those of a made-up service (relearning_service.py) over twelve days, with `--sizes` sessions on each of the first nine,
 on the tenth, and on each day after. On the tenth, its rules (`--rules`: only these) become others. The first `--together` days arrive
@@ -97,7 +97,7 @@ def main() -> int:
     """Run the nights, the full fits and the cheats, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rules", nargs="+", choices=sorted(RULES), default=list(RULES))
-    parser.add_argument("--sizes", default="45,64,32")
+    parser.add_argument("--sizes", default="45,80,32")
     parser.add_argument("--together", type=int, default=DAY_OF_CHANGE - 2)
     parser.add_argument("--sampled", type=float, default=0.2)
     parser.add_argument("--folder", type=Path)

@@ -1,7 +1,10 @@
 """A small made-up service, a pottery's desk, whose 20 rules can each become another one on a day; its logs, and its true answers.
 
 In: how many sessions a day, which rules change, a seed. Out: lines of logs by the day on which they arrive, the engine as it stands
-at the end of each day, and probes: calls whose answer depends on one rule. Whoever builds sees the lines alone.
+at the end of each day, and probes: calls whose answer depends on one rule. Whoever builds sees the lines alone. The rules are of kinds
+that programs hold (fields that a write sets, by an argument or always; wordings of refusals; a factor; a mark before a text). Not
+among them is what a full build of such logs does not learn before any change either: sums onto a field (credit, months, points),
+fees by a number, limits of arguments, refusals by a sum.
 """
 
 from __future__ import annotations
@@ -14,22 +17,24 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 RULES: dict[str, tuple[Any, Any]] = {
-    "quote_rate": (7, 9), "glaze_factor": (40, 45), "hours_text": ("Mon-Fri 9-17", "Mon-Sat 10-18"),
-    "shelf_fee": (5, 6), "default_cone": ("06", "05"), "first_status": ("queued", "planned"), "shelf_limit": (6, 4),
-    "lit_status": ("burning", "heating"), "out_status": ("fetched", "gone"),
-    "early_text": ("Error: the piece is not burnt yet", "Error: the kiln is still closed"), "void_fee": (0, 3),
-    "bonus_months": (0, 1), "top_up_cost": (0, 2), "top_up_least": (10, 20), "clay_price": (8, 9),
-    "poor_text": ("Error: credit too low", "Error: please top up first"), "gold_discount": (10, 15),
-    "note_mark": ("", "desk: "), "nobody_text": ("Error: no such potter", "Error: nobody has that name"), "points_each": (2, 3)}
+    "glaze_factor": (40, 45), "silver_months": (6, 8), "gold_months": (12, 18), "block_discount": (0, 1), "rush_cone": ("07", "08"),
+    "lit_status": ("burning", "heating"), "lit_fee": (4, 5), "out_status": ("fetched", "gone"),
+    "early_text": ("Error: the piece is not burnt yet", "Error: the kiln is still closed"),
+    "void_status": ("void", "dropped"), "void_fee": (0, 3), "glazed_status": ("glazed", "coated"), "glazed_cone": ("04", "05"),
+    "rush_fee": (12, 15), "rush_text": ("Error: only before the kiln", "Error: the kiln is on"),
+    "gold_discount": (10, 15), "silver_discount": (5, 7), "basic_months": (1, 2), "block_level": ("blocked", "paused"),
+    "note_mark": ("", "desk: ")}
 """Rule -> what it says before the change and after it."""
 DAY_OF_CHANGE = 10
 FIRST_INSTANT = int(datetime(2026, 3, 1, 8, tzinfo=UTC).timestamp())
 DAY_S = 86_400
 GOALS_A_SESSION = 3
-KINDS = ("quote", "weigh", "hours", "add", "add_default", "add_big", "light", "fetch", "fetch_early", "void", "extend", "top_up",
-         "top_up_small", "buy", "buy_poor", "level", "note", "find", "find_nobody")
+KINDS = ("weigh", "add", "light", "light", "fetch", "fetch_early", "void", "glaze", "rush", "rush_late", "extend", "top_up", "level",
+         "level", "level", "block", "note", "quote", "add", "buy")
 FIRST = ("Ada", "Bo", "Cyd", "Dov", "Eli", "Fay", "Gus", "Hal", "Ivy", "Jo")
 LAST = ("Ash", "Birch", "Cedar", "Elm", "Fir", "Hazel", "Larch", "Oak")
+N_PIECES = 400
+"""Pieces that stand there when the logs begin."""
 N_PER_RULE = 6
 """Probes of each rule."""
 LATE_EVERY = 6
@@ -79,7 +84,9 @@ class Engine:
         self.potters: dict[str, dict[str, Any]] = {
             f"P{1001 + at}": {"potter_no": f"P{1001 + at}", "name": name, "level": "basic", "discount": 0,
                               "credit": 60 + at * 7 % 40, "months": 3 + at % 9, "points": at % 5} for at, name in enumerate(names)}
-        self.pieces: dict[str, dict[str, Any]] = {}
+        self.pieces: dict[str, dict[str, Any]] = {
+            f"T{1001 + at}": {"ticket": f"T{1001 + at}", "potter_no": f"P{1001 + at % n_potters}", "shelves": 1 + at % 4,
+                              "cone": "06", "status": "queued", "fee": 5 * (1 + at % 4), "note": ""} for at in range(N_PIECES)}
 
     def rule(self, name: str) -> Any:
         """Return what the rule says now."""
@@ -91,13 +98,13 @@ class Engine:
         return Step(tool, arguments, answer if isinstance(answer, str) else json.dumps(answer))
 
     def _kiln_quote(self, shelves: int) -> Any:
-        return {"quote": shelves * self.rule("quote_rate")}
+        return {"quote": shelves * 7}
 
     def _glaze_grams(self, kilos: int) -> Any:
         return {"grams": kilos * self.rule("glaze_factor")}
 
     def _kiln_hours(self) -> Any:
-        return self.rule("hours_text")
+        return "Mon-Fri 9-17"
 
     def _potter(self, potter_no: str) -> Any:
         return self.potters.get(potter_no, "Error: unknown potter number")
@@ -106,19 +113,19 @@ class Engine:
         return self.pieces.get(ticket, "Error: unknown ticket")
 
     def _potter_named(self, name: str) -> Any:
-        return next((key for key, row in self.potters.items() if row["name"] == name), self.rule("nobody_text"))
+        return next((key for key, row in self.potters.items() if row["name"] == name), "Error: no such potter")
 
     def _piece_add(self, ticket: str, potter_no: str, shelves: int, cone: str | None = None) -> Any:
-        if shelves > self.rule("shelf_limit"):
+        if shelves > 6:
             return "Error: too many shelves"
-        self.potters[potter_no]["points"] += self.rule("points_each")
+        self.potters[potter_no]["points"] += 2
         self.pieces[ticket] = {
-            "ticket": ticket, "potter_no": potter_no, "shelves": shelves, "cone": cone or self.rule("default_cone"),
-            "status": self.rule("first_status"), "fee": shelves * self.rule("shelf_fee"), "note": ""}
+            "ticket": ticket, "potter_no": potter_no, "shelves": shelves, "cone": cone or "06",
+            "status": "queued", "fee": shelves * 5, "note": ""}
         return self.pieces[ticket]
 
     def _piece_light(self, ticket: str) -> Any:
-        return self._set(ticket, status=self.rule("lit_status"))
+        return self._set(ticket, status=self.rule("lit_status"), fee=self.rule("lit_fee"))
 
     def _piece_fetch(self, ticket: str) -> Any:
         if self.pieces[ticket]["status"] not in RULES["lit_status"]:
@@ -126,7 +133,19 @@ class Engine:
         return self._set(ticket, status=self.rule("out_status"))
 
     def _piece_void(self, ticket: str) -> Any:
-        return self._set(ticket, status="void", fee=self.rule("void_fee"))
+        return self._set(ticket, status=self.rule("void_status"), fee=self.rule("void_fee"))
+
+    def _piece_glaze(self, ticket: str) -> Any:
+        return self._set(ticket, status=self.rule("glazed_status"), cone=self.rule("glazed_cone"))
+
+    def _piece_rush(self, ticket: str) -> Any:
+        if self.pieces[ticket]["status"] != "queued":
+            return self.rule("rush_text")
+        return self._set(ticket, fee=self.rule("rush_fee"), cone=self.rule("rush_cone"))
+
+    def _potter_block(self, potter_no: str) -> Any:
+        self.potters[potter_no].update(level=self.rule("block_level"), discount=self.rule("block_discount"))
+        return self.potters[potter_no]
 
     def _piece_note(self, ticket: str, text: str) -> Any:
         return self._set(ticket, note=self.rule("note_mark") + text)
@@ -136,24 +155,25 @@ class Engine:
         return self.pieces[ticket]
 
     def _potter_extend(self, potter_no: str, months: int) -> Any:
-        self.potters[potter_no]["months"] += months + self.rule("bonus_months")
+        self.potters[potter_no]["months"] += months
         return self.potters[potter_no]
 
     def _potter_pay_in(self, potter_no: str, amount: int) -> Any:
-        if amount < self.rule("top_up_least"):
+        if amount < 10:
             return "Error: amount too small"
-        self.potters[potter_no]["credit"] += amount - self.rule("top_up_cost")
+        self.potters[potter_no]["credit"] += amount
         return self.potters[potter_no]
 
     def _clay_buy(self, potter_no: str, bags: int) -> Any:
-        if bags * self.rule("clay_price") > self.potters[potter_no]["credit"]:
-            return self.rule("poor_text")
-        self.potters[potter_no]["credit"] -= bags * self.rule("clay_price")
+        if bags * 8 > self.potters[potter_no]["credit"]:
+            return "Error: credit too low"
+        self.potters[potter_no]["credit"] -= bags * 8
         return self.potters[potter_no]
 
     def _potter_level(self, potter_no: str, level: str) -> Any:
-        self.potters[potter_no].update(
-            level=level, discount={"basic": 0, "silver": 5, "gold": self.rule("gold_discount")}[level])
+        discounts = {"basic": 0, "silver": self.rule("silver_discount"), "gold": self.rule("gold_discount")}
+        months = {"basic": self.rule("basic_months"), "silver": self.rule("silver_months"), "gold": self.rule("gold_months")}
+        self.potters[potter_no].update(level=level, discount=discounts[level], months=months[level])
         return self.potters[potter_no]
 
 
@@ -179,9 +199,9 @@ class Desk:
                 ("potter", {"potter_no": potter}),
                 ("piece_add", {"ticket": ticket, "potter_no": potter, "shelves": shelves, **cone}),
                 ("potter", {"potter_no": potter})])
-        if kind in ("light", "fetch", "fetch_early", "void", "note"):
+        if kind in ("light", "fetch", "fetch_early", "void", "note", "glaze", "rush", "rush_late"):
             return self._of_piece(kind)
-        if kind in ("extend", "top_up", "top_up_small", "buy", "buy_poor", "level"):
+        if kind in ("extend", "top_up", "top_up_small", "buy", "buy_poor", "level", "block"):
             return self._of_potter(kind, potter)
         number = draw.randint(2, 40)
         name = self._engine.potters[potter]["name"]
@@ -194,15 +214,15 @@ class Desk:
         }[kind]
 
     def _of_piece(self, kind: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
-        states = {"light": RULES["first_status"], "fetch": RULES["lit_status"], "fetch_early": RULES["first_status"],
-                  "void": RULES["first_status"], "note": (*RULES["first_status"], *RULES["lit_status"])}[kind]
+        lit = RULES["lit_status"]
+        states = {"fetch": lit, "note": ("queued", *lit), "rush_late": lit}.get(kind, ("queued",))
         there = {key: row for key, row in self._engine.pieces.items() if row["status"] in states and key not in self.used}
         if not there:
-            return self.goal("light" if kind == "fetch" else "add")
+            return self.goal("light" if kind in ("fetch", "rush_late") else "add")
         ticket = self._one(there)
         words = {"light": "start the kiln for", "fetch": "I come for", "fetch_early": "may I have",
-                 "void": "forget about", "note": "write a note on"}[kind]
-        tool = {"fetch_early": "piece_fetch"}.get(kind, f"piece_{kind}")
+                 "glaze": "glaze", "rush": "hurry with", "rush_late": "hurry with", "void": "forget about", "note": "write a note on"}[kind]
+        tool = {"fetch_early": "piece_fetch", "rush_late": "piece_rush"}.get(kind, f"piece_{kind}")
         more = {"text": self._draw.choice(("mind the handle", "blue glaze", "gift", "two parts", "thin rim"))} if kind == "note" else {}
         return (f"{words} {ticket}", [("piece", {"ticket": ticket}), (tool, {"ticket": ticket, **more}), ("piece", {"ticket": ticket})])
 
@@ -215,9 +235,10 @@ class Desk:
             "top_up_small": ("potter_pay_in", {"amount": draw.randint(4, 19)}, "pay in a little money"),
             "buy": ("clay_buy", {"bags": max(1, min(draw.randint(1, 5), credit // 9))}, "buy clay"),
             "buy_poor": ("clay_buy", {"bags": credit // 8 + draw.randint(2, 9)}, "buy much clay"),
-            "level": ("potter_level", {"level": draw.choice(("basic", "silver", "gold", "gold"))}, "another level"),
+            "level": ("potter_level", {"level": draw.choice(("basic", "silver", "gold"))}, "another level"),
+            "block": ("potter_block", {}, "block my number"),
         }[kind]
-        value = next(iter(more.values()))
+        value = next(iter(more.values()), "now")
         own = {"potter_no": potter}
         return f"{words}, {value}, I am {potter}", [("potter", own), (tool, {**own, **more}), ("potter", own)]
 
@@ -324,11 +345,11 @@ def seen(answer: str, field: str | None) -> Any:
 
 
 PROBED: dict[str, tuple[str, str | None, int]] = {
-    "quote_rate": ("quote", "quote", 0), "glaze_factor": ("weigh", "grams", 0), "hours_text": ("hours", None, 0),
-    "shelf_fee": ("add", "fee", 1), "default_cone": ("add_default", "cone", 1), "first_status": ("add", "status", 1),
-    "shelf_limit": ("add_big", "ticket", 1), "lit_status": ("light", "status", 1), "out_status": ("fetch", "status", 1),
-    "early_text": ("fetch_early", None, 1), "void_fee": ("void", "fee", 1), "bonus_months": ("extend", "months", 1),
-    "top_up_cost": ("top_up", "credit", 1), "top_up_least": ("top_up_small", "potter_no", 1), "clay_price": ("buy", "credit", 1),
-    "poor_text": ("buy_poor", None, 1), "gold_discount": ("level", "discount", 1), "note_mark": ("note", "note", 1),
-    "nobody_text": ("find_nobody", None, 0), "points_each": ("add", "points", 2)}
+    "glaze_factor": ("weigh", "grams", 0), "silver_months": ("level", "months", 1), "gold_months": ("level", "months", 1),
+    "block_discount": ("block", "discount", 1), "rush_cone": ("rush", "cone", 1),
+    "lit_status": ("light", "status", 1), "lit_fee": ("light", "fee", 1), "out_status": ("fetch", "status", 1),
+    "early_text": ("fetch_early", None, 1), "void_status": ("void", "status", 1), "void_fee": ("void", "fee", 1),
+    "glazed_status": ("glaze", "status", 1), "glazed_cone": ("glaze", "cone", 1), "rush_fee": ("rush", "fee", 1),
+    "rush_text": ("rush_late", None, 1), "gold_discount": ("level", "discount", 1), "silver_discount": ("level", "discount", 1),
+    "basic_months": ("level", "months", 1), "block_level": ("block", "level", 1), "note_mark": ("note", "note", 1)}
 """Rule -> the goal whose calls meet it, the field that it decides, and which of the calls shows it."""
