@@ -3,14 +3,16 @@
 
     benchmarks/nightly_factors.py LOGS… [--first 200] [--orders 3] [--kill] [--workers 1,2] [--ray PYTHON] [--folder DIR]
 
-The base is a build of all but the last tenth of the sessions and a night with that tenth. Then each factor alone, against it, table
-by table and file by file (nightly.py): the sessions of each of the two files in other orders (`--orders` of them); a chain of nights
-of which each kills itself with -9 in the midst of the next stage, then one that comes to its end (`--kill`); so many workers
-(`--workers`); Ray, by an interpreter that has it (`--ray`). There is no setting of partitions, so there is no figure of them.
+The base is a build of all but the last tenth of the sessions and a night with that tenth. Then each factor alone, against it,
+table by table and file by file (nightly.py): the sessions of each of the two files in other orders (`--orders` of them); a
+chain of nights of which each kills itself with -9 in the midst of the next stage, then one that comes to its end (`--kill`);
+so many workers (`--workers`); Ray, by an interpreter that has it (`--ray`). There is no setting of partitions, so there is no
+figure of them.
 
-The last line on stdout is one JSON object: `equal_orders`, `equal_kills`, `equal_workers` (None: not asked for), `differs` (what differs
-by which factor), `killed_in` (the stages that a run was killed in: one that was over before it was seen is not among them).
-Below three hundred tasks workers only read: whether they audit alike takes more sessions. With `--first 200` they hold little.
+The last line on stdout is one JSON object: `equal_orders`, `equal_kills`, `equal_workers` (None: not asked for), `differs`
+(what differs by which factor), `killed_in` (the stages that a run was killed in: one that was over before it was seen is not
+among them). Below three hundred tasks workers only read: whether they audit alike takes more sessions. With `--first 200`
+they hold little.
 """
 
 from __future__ import annotations
@@ -97,9 +99,10 @@ def arrive(inbox: Path, parts: list[list[list[str]]]) -> None:
 
 
 def nights(
-    inbox: Path, out: Path, parts: list[list[list[str]]], python: str = sys.executable, environment: dict[str, str] | None = None
+    inbox: Path, out: Path, parts: list[list[list[str]]], python: str = sys.executable,
+    environment: dict[str, str] | None = None,
 ) -> dict[str, float]:
-    """A run after each file; return the seconds of each stage that the last one computed."""
+    """Run after each file; return the seconds of each stage that the last one computed."""
     before = dict(os.environ)
     os.environ.update(environment or {})
     for number in range(len(parts)):
@@ -116,12 +119,12 @@ def command(inbox: Path, out: Path, python: str = sys.executable) -> list[str]:
 
 
 def killed_nights(inbox: Path, out: Path, seconds: dict[str, float]) -> list[str]:
-    """Run once for each stage, in a process that kills itself after half the seconds that the stage took; return the stages."""
+    """Run once for each stage, in a process that kills itself after half the stage's seconds; return the stages."""
     killed = []
     for stage, took in seconds.items():
         done = subprocess.run(
-            [sys.executable, "-c", KILLED, stage, str(took / 2), *command(inbox, out)[3:]], cwd=ROOT, capture_output=True, text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False)
+            [sys.executable, "-c", KILLED, stage, str(took / 2), *command(inbox, out)[3:]], cwd=ROOT,
+            capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False)
         if done.returncode == -9:
             killed.append(stage)
         elif done.returncode:

@@ -3,15 +3,16 @@
 
     benchmarks/relearning.py [--rules NAME…] [--sizes 45,80,32] [--together 8] [--sampled 0.2] [--folder DIR]
 
-The logs are those of a made-up service (relearning_service.py) over twelve days, with `--sizes` sessions on each of the first nine,
-on the tenth, and on each day after. On the tenth, its rules (`--rules`: only these) become others. The first `--together` days arrive
-at once, then each night brings a day, and `traceroom run` goes over all of it. After each night from the ninth on, calls whose answer
-depends on a rule are put to an open room of the environment that was built, at the end of that day; all calls but the last of each
-probe are told afterwards, the last is held against the service itself, in the field that the rule decides. Beside each of the last
-three nights stands a full fit: the same logs built into an empty folder. All with `--privacy off`.
+The logs are those of a made-up service (relearning_service.py) over twelve days, with `--sizes` sessions on each of the first
+nine, on the tenth, and on each day after. On the tenth, its rules (`--rules`: only these) become others. The first
+`--together` days arrive at once, then each night brings a day, and `traceroom run` goes over all of it. After each night from
+the ninth on, calls whose answer depends on a rule are put to an open room of the environment that was built, at the end of
+that day; all calls but the last of each probe are told afterwards, the last is held against the service itself, in the field
+that the rule decides. Beside each of the last three nights stands a full fit: the same logs built into an empty folder. All
+with `--privacy off`.
 
-A rule counts as followed if no probe of it is answered wrongly, and half of them or more are answered. The last line on stdout is one
-JSON object:
+A rule counts as followed if no probe of it is answered wrongly, and half of them or more are answered. The last line on
+stdout is one JSON object:
 
     learnt_before         rules that the ninth night's rooms follow as they were: what is not learnt cannot be relearnt
     planted_relearnt      rules followed after the night of the tenth day, as they are now; _11, _12: a night and two later
@@ -21,15 +22,15 @@ JSON object:
     planted_wrong_more    probes answered wrongly by the nights' rooms, and not by the full fits'
     late_right            share of things whose last change arrived a day late that the eleventh night's rooms show as they are
 
-Three cheats go through the same scorer; each is caught if it does not pass while the nights do. To pass is to follow as many rules
-as the full fit, to answer no probe wrongly that it does not, and to show as many late changes.
+Three cheats go through the same scorer; each is caught if it does not pass while the nights do. To pass is to follow as many
+rules as the full fit, to answer no probe wrongly that it does not, and to show as many late changes.
 
     cheat_never_relearns      the ninth night's rooms once more after the tenth day
     cheat_samples_by_hash     after the tenth day, built from a share (`--sampled`) of sessions by their hash
     cheat_ignores_late_events after the eleventh day, built without the lines that arrived a day late
 
-`rules` names for each rule its answers (right, wrong, unknown) before the change, after it, and by the full fit after it. A wrong answer
-is one to the field that the rule decides; that the rest of the answer is right is not looked at.
+`rules` names for each rule its answers (right, wrong, unknown) before the change, after it, and by the full fit after it. A
+wrong answer is one to the field that the rule decides; that the rest of the answer is right is not looked at.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ class Score(NamedTuple):
 
     def passes(self, full: Score) -> bool:
         """Return whether this is as good as a full fit of all that is there."""
-        return len(self.followed) >= len(full.followed) and not self.wrong - full.wrong and self.n_late_right >= full.n_late_right
+        return (len(self.followed) >= len(full.followed) and not self.wrong - full.wrong
+                and self.n_late_right >= full.n_late_right)
 
 
 def main() -> int:
@@ -146,11 +148,14 @@ def measured(happened: list[Day], given: argparse.Namespace, scratch: Path) -> t
             cheats["ignores_late_events"] = score(scratch / "without-out", day, given.rules), day.number
     table(runs)
     return figures_of(grown, full, cheats), {
-        rule: {"before": Counter(grown[DAY_OF_CHANGE - 1].outcomes[rule]), "after": Counter(grown[DAY_OF_CHANGE].outcomes[rule]),
+        rule: {"before": Counter(grown[DAY_OF_CHANGE - 1].outcomes[rule]),
+               "after": Counter(grown[DAY_OF_CHANGE].outcomes[rule]),
                "full_fit": Counter(full[DAY_OF_CHANGE].outcomes[rule])} for rule in given.rules}
 
 
-def figures_of(grown: Mapping[int, Score], full: Mapping[int, Score], cheats: Mapping[str, tuple[Score, int]]) -> dict[str, Any]:
+def figures_of(
+    grown: Mapping[int, Score], full: Mapping[int, Score], cheats: Mapping[str, tuple[Score, int]]
+) -> dict[str, Any]:
     """Return what is printed. `grown`, `full`: scores by day; `cheats`: name -> (score, day)."""
     same_night, next_night = DAY_OF_CHANGE, DAY_OF_CHANGE + 1
     late = grown[next_night].outcomes.get(LATE, [])
@@ -160,7 +165,8 @@ def figures_of(grown: Mapping[int, Score], full: Mapping[int, Score], cheats: Ma
         **{f"planted_relearnt_{day}": len(own.followed) for day, own in grown.items() if day > same_night},
         **{"full_fit_relearnt" + (f"_{day}" if day > same_night else ""): len(own.followed) for day, own in full.items()},
         "planted_unknown": len(grown[same_night].unknown), "full_fit_unknown": len(full[same_night].unknown),
-        "planted_wrong": sum(len(grown[day].wrong) for day in full), "full_fit_wrong": sum(len(own.wrong) for own in full.values()),
+        "planted_wrong": sum(len(grown[day].wrong) for day in full),
+        "full_fit_wrong": sum(len(own.wrong) for own in full.values()),
         "planted_wrong_more": sum(len(grown[day].wrong - full[day].wrong) for day in full),
         "n_probes": sum(len(own) for _, own in grown[same_night].rules),
         "late_right": share(late.count("right"), len(late)), "n_late": len(late),

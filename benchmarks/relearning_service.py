@@ -1,10 +1,11 @@
-"""A small made-up service, a pottery's desk, whose 20 rules can each become another one on a day; its logs, and its true answers.
+"""A small made-up service, a pottery's desk, whose 20 rules can each become another one on a day; its logs, and its true
+answers.
 
-In: how many sessions a day, which rules change, a seed. Out: lines of logs by the day on which they arrive, the engine as it stands
-at the end of each day, and probes: calls whose answer depends on one rule. Whoever builds sees the lines alone. The rules are of kinds
-that programs hold (fields that a write sets, by an argument or always; wordings of refusals; a factor; a mark before a text). Not
-among them is what a full build of such logs does not learn before any change either: sums onto a field (credit, months, points),
-fees by a number, limits of arguments, refusals by a sum.
+In: how many sessions a day, which rules change, a seed. Out: lines of logs by the day on which they arrive, the engine as it
+stands at the end of each day, and probes: calls whose answer depends on one rule. Whoever builds sees the lines alone. The
+rules are of kinds that programs hold (fields that a write sets, by an argument or always; wordings of refusals; a factor; a
+mark before a text). Not among them is what a full build of such logs does not learn before any change either: sums onto a
+field (credit, months, points), fees by a number, limits of arguments, refusals by a sum.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 RULES: dict[str, tuple[Any, Any]] = {
-    "glaze_factor": (40, 45), "silver_months": (6, 8), "gold_months": (12, 18), "block_discount": (0, 1), "rush_cone": ("07", "08"),
+    "glaze_factor": (40, 45), "silver_months": (6, 8), "gold_months": (12, 18), "block_discount": (0, 1),
+    "rush_cone": ("07", "08"),
     "lit_status": ("burning", "heating"), "lit_fee": (4, 5), "out_status": ("fetched", "gone"),
     "early_text": ("Error: the piece is not burnt yet", "Error: the kiln is still closed"),
     "void_status": ("void", "dropped"), "void_fee": (0, 3), "glazed_status": ("glazed", "coated"), "glazed_cone": ("04", "05"),
@@ -29,8 +31,8 @@ DAY_OF_CHANGE = 10
 FIRST_INSTANT = int(datetime(2026, 3, 1, 8, tzinfo=UTC).timestamp())
 DAY_S = 86_400
 GOALS_A_SESSION = 3
-KINDS = ("weigh", "add", "light", "light", "fetch", "fetch_early", "void", "glaze", "rush", "rush_late", "extend", "top_up", "level",
-         "level", "level", "block", "note", "quote", "add", "buy")
+KINDS = ("weigh", "add", "light", "light", "fetch", "fetch_early", "void", "glaze", "rush", "rush_late", "extend", "top_up",
+         "level", "level", "level", "block", "note", "quote", "add", "buy")
 FIRST = ("Ada", "Bo", "Cyd", "Dov", "Eli", "Fay", "Gus", "Hal", "Ivy", "Jo")
 LAST = ("Ash", "Birch", "Cedar", "Elm", "Fir", "Hazel", "Larch", "Oak")
 N_PIECES = 400
@@ -83,7 +85,8 @@ class Engine:
         names = [f"{first} {last}" for last in LAST for first in FIRST][:n_potters]
         self.potters: dict[str, dict[str, Any]] = {
             f"P{1001 + at}": {"potter_no": f"P{1001 + at}", "name": name, "level": "basic", "discount": 0,
-                              "credit": 60 + at * 7 % 40, "months": 3 + at % 9, "points": at % 5} for at, name in enumerate(names)}
+                              "credit": 60 + at * 7 % 40, "months": 3 + at % 9, "points": at % 5}
+            for at, name in enumerate(names)}
         self.pieces: dict[str, dict[str, Any]] = {
             f"T{1001 + at}": {"ticket": f"T{1001 + at}", "potter_no": f"P{1001 + at % n_potters}", "shelves": 1 + at % 4,
                               "cone": "06", "status": "queued", "fee": 5 * (1 + at % 4), "note": ""} for at in range(N_PIECES)}
@@ -103,24 +106,16 @@ class Engine:
     def _glaze_grams(self, kilos: int) -> Any:
         return {"grams": kilos * self.rule("glaze_factor")}
 
-    def _kiln_hours(self) -> Any:
-        return "Mon-Fri 9-17"
-
     def _potter(self, potter_no: str) -> Any:
         return self.potters.get(potter_no, "Error: unknown potter number")
 
     def _piece(self, ticket: str) -> Any:
         return self.pieces.get(ticket, "Error: unknown ticket")
 
-    def _potter_named(self, name: str) -> Any:
-        return next((key for key, row in self.potters.items() if row["name"] == name), "Error: no such potter")
-
-    def _piece_add(self, ticket: str, potter_no: str, shelves: int, cone: str | None = None) -> Any:
-        if shelves > 6:
-            return "Error: too many shelves"
+    def _piece_add(self, ticket: str, potter_no: str, shelves: int, cone: str) -> Any:
         self.potters[potter_no]["points"] += 2
         self.pieces[ticket] = {
-            "ticket": ticket, "potter_no": potter_no, "shelves": shelves, "cone": cone or "06",
+            "ticket": ticket, "potter_no": potter_no, "shelves": shelves, "cone": cone,
             "status": "queued", "fee": shelves * 5, "note": ""}
         return self.pieces[ticket]
 
@@ -159,8 +154,6 @@ class Engine:
         return self.potters[potter_no]
 
     def _potter_pay_in(self, potter_no: str, amount: int) -> Any:
-        if amount < 10:
-            return "Error: amount too small"
         self.potters[potter_no]["credit"] += amount
         return self.potters[potter_no]
 
@@ -189,28 +182,22 @@ class Desk:
         """Return (what the user wants, the calls for it)."""
         draw = self._draw
         potter = self._one(self._engine.potters)
-        if kind in ("add", "add_default", "add_big"):
+        if kind == "add":
             self._next += 1
-            shelves = draw.randint(5, 8) if kind == "add_big" else draw.randint(1, 4)
-            cone = {} if kind == "add_default" else {"cone": draw.choice(("04", "07", "08"))}
-            ticket = f"T{self._next}"
+            ticket, shelves = f"T{self._next}", draw.randint(1, 4)
             self.used.add(ticket)
+            more = {"shelves": shelves, "cone": draw.choice(("04", "07", "08"))}
             return (f"put my piece {ticket} on {shelves} shelves, I am {potter}", [
-                ("potter", {"potter_no": potter}),
-                ("piece_add", {"ticket": ticket, "potter_no": potter, "shelves": shelves, **cone}),
+                ("potter", {"potter_no": potter}), ("piece_add", {"ticket": ticket, "potter_no": potter, **more}),
                 ("potter", {"potter_no": potter})])
         if kind in ("light", "fetch", "fetch_early", "void", "note", "glaze", "rush", "rush_late"):
             return self._of_piece(kind)
-        if kind in ("extend", "top_up", "top_up_small", "buy", "buy_poor", "level", "block"):
+        if kind in ("extend", "top_up", "buy", "level", "block"):
             return self._of_potter(kind, potter)
         number = draw.randint(2, 40)
-        name = self._engine.potters[potter]["name"]
         return {
             "quote": (f"what would {number} shelves cost", [("kiln_quote", {"shelves": number})]),
             "weigh": (f"how many grams of glaze for {number} kilos", [("glaze_grams", {"kilos": number})]),
-            "hours": ("when are you open", [("kiln_hours", {})]),
-            "find": (f"what number has {name}", [("potter_named", {"name": name})]),
-            "find_nobody": (f"what number has {name[:2]}{number} Stone", [("potter_named", {"name": f"{name[:2]}{number} Stone"})]),
         }[kind]
 
     def _of_piece(self, kind: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
@@ -221,10 +208,13 @@ class Desk:
             return self.goal("light" if kind in ("fetch", "rush_late") else "add")
         ticket = self._one(there)
         words = {"light": "start the kiln for", "fetch": "I come for", "fetch_early": "may I have",
-                 "glaze": "glaze", "rush": "hurry with", "rush_late": "hurry with", "void": "forget about", "note": "write a note on"}[kind]
+                 "glaze": "glaze", "rush": "hurry with",
+                 "rush_late": "hurry with", "void": "forget about", "note": "write a note on"}[kind]
         tool = {"fetch_early": "piece_fetch", "rush_late": "piece_rush"}.get(kind, f"piece_{kind}")
-        more = {"text": self._draw.choice(("mind the handle", "blue glaze", "gift", "two parts", "thin rim"))} if kind == "note" else {}
-        return (f"{words} {ticket}", [("piece", {"ticket": ticket}), (tool, {"ticket": ticket, **more}), ("piece", {"ticket": ticket})])
+        texts = ("mind the handle", "blue glaze", "gift", "two parts", "thin rim")
+        more = {"text": self._draw.choice(texts)} if kind == "note" else {}
+        own = {"ticket": ticket}
+        return f"{words} {ticket}", [("piece", own), (tool, {**own, **more}), ("piece", own)]
 
     def _of_potter(self, kind: str, potter: str) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
         draw = self._draw
@@ -232,9 +222,7 @@ class Desk:
         tool, more, words = {
             "extend": ("potter_extend", {"months": draw.randint(1, 12)}, "extend my time"),
             "top_up": ("potter_pay_in", {"amount": draw.randint(20, 60)}, "pay in some money"),
-            "top_up_small": ("potter_pay_in", {"amount": draw.randint(4, 19)}, "pay in a little money"),
             "buy": ("clay_buy", {"bags": max(1, min(draw.randint(1, 5), credit // 9))}, "buy clay"),
-            "buy_poor": ("clay_buy", {"bags": credit // 8 + draw.randint(2, 9)}, "buy much clay"),
             "level": ("potter_level", {"level": draw.choice(("basic", "silver", "gold"))}, "another level"),
             "block": ("potter_block", {}, "block my number"),
         }[kind]
