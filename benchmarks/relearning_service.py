@@ -5,7 +5,8 @@ In: how many sessions a day, which rules change, a seed. Out: lines of logs by t
 stands at the end of each day, and probes: calls whose answer depends on one rule. Whoever builds sees the lines alone. The
 rules are of kinds that programs hold (fields that a write sets, by an argument or always; wordings of refusals; a factor; a
 mark before a text). Not among them is what a full build of such logs does not learn before any change either: sums onto a
-field (credit, months, points), fees by a number, limits of arguments, refusals by a sum.
+field (credit, months, points), fees by a number, limits of arguments, refusals by a sum. So the rules were chosen with sight of
+what a build learnt: `learnt_before` is no measure of what can be learnt.
 """
 
 from __future__ import annotations
