@@ -139,14 +139,14 @@ class _Heard:
 def origins_of(session: Witness, goal: str, acting: Iterable[LoggedCall], usual: UsualValues) -> list[ValueOrigin]:
     """Return where each value of the calls `acting` of a session comes from, in order."""
     writes = [call.position for call in acting]
-    known = session.remembered("origins", [goal, writes], lambda: _known(session, goal, {*writes})) if writes else []
+    sources = session.remembered("origins", [goal, writes], lambda: _sources(session, goal, {*writes})) if writes else []
     return [ValueOrigin(tool, argument, value, source or ("usual" if (tool, argument, value) in usual else NOWHERE))
-            for tool, argument, value, source in known]
+            for tool, argument, value, source in sources]
 
 
-def _known(session: Witness, goal: str, writes: set[int]) -> list[list[str | None]]:
+def _sources(session: Witness, goal: str, writes: set[int]) -> list[list[str | None]]:
     """(tool, argument, value, source if anybody knows it) of each value of the calls at these positions, in order."""
-    heard, known = _Heard(goal), list[list[str | None]]()
+    heard, sources = _Heard(goal), list[list[str | None]]()
     last = max(writes)
     for row in session.inputs:
         if isinstance(row, str):
@@ -154,11 +154,11 @@ def _known(session: Witness, goal: str, writes: set[int]) -> list[list[str | Non
             continue
         values = _values(row)
         if row.position in writes:
-            known += [[row.tool, argument, value, heard.source_of(value)] for argument, value in values]
+            sources += [[row.tool, argument, value, heard.source_of(value)] for argument, value in values]
         if row.position == last:
             break
         heard.add(f"answer {row.tool}", row.content, frozenset(value for _, value in values))
-    return known
+    return sources
 
 
 def _values(call: LoggedCall) -> list[tuple[str, str]]:

@@ -148,23 +148,23 @@ def _tellings_of(session: Witness) -> list[list[Any]]:
     given = frozenset[Fact]().union(*(_forms(heard_in(text)) for text in session.given_before))
     own = " ".join(" ".join(session.given_before).casefold().split())
     tellings: dict[Field, list[Any]] = {}
-    later: tuple[int, _Said] | None = None
+    later: tuple[int, _LaterWords] | None = None
     for call in session.calls:
         if call.failed:
             continue
         texts = [step.text for step in session.steps if step.tool == SAY and step.position > call.position]
         if later is None or later[0] != len(texts):
-            later = len(texts), _Said("\n".join(texts))
-        said = later[1]
+            later = len(texts), _LaterWords("\n".join(texts))
+        after = later[1]
         for place, facts in _fields(call):
             new = {fact for fact in facts if not (fact[1] in own if fact[0] == "words" else _forms_of(fact) & given)}
             if new:
-                is_told = all(fact[1] in said.plain if fact[0] == "words" else _forms_of(fact) & said.heard for fact in new)
-                tellings[call.tool, place] = [sorted(new), bool(is_told), said.phrases(new) if is_told else []]
+                is_told = all(fact[1] in after.plain if fact[0] == "words" else _forms_of(fact) & after.heard for fact in new)
+                tellings[call.tool, place] = [sorted(new), bool(is_told), after.phrases(new) if is_told else []]
     return [[*field, *telling] for field, telling in tellings.items()]
 
 
-class _Said:
+class _LaterWords:
     """What an agent said after a call."""
 
     def __init__(self, words: str) -> None:
@@ -200,7 +200,7 @@ def _fields(call: LoggedCall) -> Iterator[tuple[str, list[Fact]]]:
         return
     by_path: dict[str, list[Fact]] = defaultdict(list)
     for path, leaf in _leaves(value, ""):
-        by_path[path] += _facts_of(str(leaf), type(leaf))
+        by_path[path] += _facts_of(str(leaf), type(leaf).__name__)
     for path, facts in by_path.items():
         if facts:
             yield path, facts
@@ -231,14 +231,14 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 @lru_cache(1 << 14)
-def _facts_of(text: str, kind: type) -> list[Fact]:
+def _facts_of(text: str, kind: str) -> list[Fact]:
     """Facts of a single value, by its text; answers hold the same ones again and again."""
-    if kind in (bool, type(None)):
+    if kind in ("bool", "NoneType"):
         return []
     facts = sorted(facts_in(text))
     if facts:
-        return facts[:1] if kind in (int, float) else facts
-    is_state = kind is str and len(text.split()) <= LONGEST_WORDS and _STATE.fullmatch(text)
+        return facts[:1] if kind in ("int", "float") else facts
+    is_state = kind == "str" and len(text.split()) <= LONGEST_WORDS and _STATE.fullmatch(text)
     return [("words", " ".join(text.casefold().replace("_", " ").split()))] if is_state else []
 
 

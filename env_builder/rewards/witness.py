@@ -72,9 +72,9 @@ class Witness:
     @cached_property
     def digest(self) -> str:
         """Of all that was said and called: what follows from that alone can be remembered by it."""
-        said = [[position, kind, role, text] for kind, role, text, _, position in self._rows]
-        called = [[call.position, call.tool, call.key, call.content, call.failed] for call in self.calls]
-        return hashlib.sha256(orjson.dumps([said, called])).hexdigest()
+        spoken = [[position, kind, role, text] for kind, role, text, _, position in self._rows]
+        made = [[call.position, call.tool, call.key, call.content, call.failed] for call in self.calls]
+        return hashlib.sha256(orjson.dumps([spoken, made])).hexdigest()
 
     def remembered(self, name: str, arguments: object, make: Callable[[], Any]) -> Any:
         """Return what `make` gives, or gave before: JSON that follows from what was said and called, and the arguments."""
