@@ -215,7 +215,7 @@ def _quoting(one: Witness, free: FreeText) -> dict[str, list[dict[str, Any]]]:
             others = {name: value for name, value in call.arguments.items() if name not in texts}
             where = {name: {"contains": text} for name, text in texts.items()}
             patterns.setdefault(canonical([call.tool, others]), []).append(
-                {"tool": call.tool, "arguments": others, "where": where})
+                {"tool": call.tool, "arguments": others, "where": where, "outcome": "tried"})
     return patterns
 
 

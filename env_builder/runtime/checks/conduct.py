@@ -347,9 +347,10 @@ class Calls(NamedTuple):
 def _depends_on_unknown(patterns: Iterable[Pattern], view: EpisodeView) -> bool:
     """Was a call among these answered `unknown` that may have changed the world? Then nobody knows whether it was done.
 
-    Nobody asks that of a pattern of any outcome.
+    Nobody asks that of a pattern of any outcome, or of what was tried.
     """
-    return any(pattern.outcome != "any" and pattern.matches(row, view) for row in view.unknown_writes for pattern in patterns)
+    asking = [pattern for pattern in patterns if pattern.outcome not in ("any", "tried")]
+    return any(pattern.matches(row, view) for row in view.unknown_writes for pattern in asking)
 
 
 class OrderedSteps(NamedTuple):

@@ -114,7 +114,8 @@ def _calls_stay(view: EpisodeView) -> bool:
 def _settled(ends: AcceptedEnds, view: EpisodeView) -> tuple[EndState, EpisodeView]:
     """Return the end with the unknown calls that equal accepted ones but for ignored arguments, and the view without these.
 
-    The log has such a call as done, with other words.
+    The log has such a call as done, with other words. Where the episode did the same act with other words again, what it names
+    is not as the log had it any more, and the call stays unknown.
     """
     reached = view.end(ends.loose)
     if not view.unknown_writes:
@@ -122,11 +123,18 @@ def _settled(ends: AcceptedEnds, view: EpisodeView) -> tuple[EndState, EpisodeVi
     accepted = {act for _, acts in ends.accepted for act in acts}
     acts, undecided = dict(reached[1]), []
     for row in view.unknown_writes:
-        own = [act for act in _attempted(ends.loose, [row])[1] if act in accepted]
+        own = [act for act in _attempted(ends.loose, [row])[1]
+               if act in accepted and not _reworded(act, row, ends, view)]
         for act in own:
             acts[act] = acts.get(act, 0) + 1
         undecided += [] if own else [row]
     return (reached[0], acts), view.without_unknown(undecided)
+
+
+def _reworded(act: tuple[str, str], row: Row, ends: AcceptedEnds, view: EpisodeView) -> bool:
+    """Return whether another call of the episode did the same act, but for ignored arguments in which it differs from `row`."""
+    return any(call["tool"] == row["tool"] and not call.get("is_error") and not same(call.get("arguments"), row["arguments"])
+               and act in _attempted(ends.loose, [call])[1] for _, call in view.calls)
 
 
 def _leans(loose: IgnoredParts, view: EpisodeView) -> bool:

@@ -55,11 +55,27 @@ def test_a_template_holds_and_breaks(template: str, holds: str, breaks: str) -> 
         template not in ("choice", "exclusive_choice", "existence", "init", "last"))
 
 
+def test_an_act_without_an_answer_is_as_the_log_has_it_but_after_the_same_with_other_words() -> None:
+    act = ["open", '{"door":"7"}']
+    ends = {"accepted": [{"documents": {}, "write_calls": [act]}], "ignored_arguments": {"open": ["reason"]}}
+    unknown = call("open", failed=True, tier="unknown", door="7", reason="wet")
+    alone = find("state", ends, unknown, unknown_writes=(unknown,))
+    assert alone.passed and not alone.depends_on_unknown
+    once = {"documents": {}, "write_calls": [["open", '{"door":"7","reason":"dry"}']]}
+    again = find("state", ends, call("open", door="7", reason="dry"), unknown, difference=once, unknown_writes=(unknown,))
+    assert again.depends_on_unknown, "nobody knows what it does to a door that is open"
+
+
 def test_a_write_that_was_surely_refused_was_not_done() -> None:
     once = {"calls": [{"tool": "open", "where": {"reason": {"contains": "wet"}}}], "at_least": 1}
     late = call("open", failed=True, tier="unknown", reason="wet")
     maybe = find("call", once, call("open", reason="dry"), late, unknown_writes=(late,))
     assert maybe.passed and maybe.depends_on_unknown, "nobody knows whether it was done"
+    tried = {**once, "calls": [{**once["calls"][0], "outcome": "tried"}]}
+    words = find("call", tried, late, unknown_writes=(late,))
+    assert words.passed and not words.depends_on_unknown, "which words it had is known, whatever came of it"
+    assert not find("call", tried, call("open", failed=True, reason="wet")).passed, "what failed was not done"
+    assert not find("call", tried, late).passed
     refused = find("call", once, call("open", reason="dry"), late)
     assert not refused.passed and not refused.depends_on_unknown, "words that came too late make nothing right"
     look = call("look", failed=True, tier="unknown", reason="wet")
