@@ -101,7 +101,7 @@ def addresses(out: Path) -> list[str]:
     task = task_of(out)
     session = known(out, "select session_id from core.sessions order by all")
     return ["/", "/families", "/sessions", "/tasks", "/rollouts", "/episodes", "/policies", "/glossary", "/progress",
-            "/unknowns", "/rejected", "/corrections", "/reviews",
+            "/unknowns", "/rejected", "/corrections", "/reviews", "/transfer",
             "/reviews?sample=3&seed=1", "/enter",
             f"/family?id={known(out, 'select family from mart.families order by all')}", f"/session?id={session}",
             f"/sessions?outcome=succeeded&words={session[:4]}&sort=longest+first&since=2000-01-01",

@@ -134,8 +134,8 @@ class EpisodeView:
         self.calls: list[tuple[int, Row]] = []
         """(place in the journal, row) of every call."""
         self.done: dict[str, list[int]] = {}
-        """By tool, places of the calls that were done: what failed is not, nor a write that was surely refused, but a read that
-        had no answer here was asked for, and a write that had none may have worked."""
+        """By tool, places of the calls that were done: what failed is not, but a read that had no answer here was
+        asked for."""
         self.matched: dict[str, list[int]] = {}
         """By pattern, as text, places of the steps that match it, of those that were asked for (patterns.py)."""
         self.messages: list[tuple[int, str]] = []
@@ -145,8 +145,7 @@ class EpisodeView:
             kind = row.get("kind")
             if kind == "call" and isinstance(tool := row.get("tool"), str):
                 calls.append((place, row))
-                if not row.get("is_error") or (row.get("tier") == "unknown" and (
-                        tool not in episode.writes or row in episode.unknown_writes)):
+                if not row.get("is_error") or row.get("tier") == "unknown":
                     done.setdefault(tool, []).append(place)
             elif kind == "say" and isinstance(text := row.get("content"), str) and text.strip():
                 self.messages.append((place, text))
@@ -158,6 +157,11 @@ class EpisodeView:
         self._heard: frozenset[Fact] | None = None
         """Facts that the agent told the user, as `forms_of` names them, once they were looked for."""
         self._ends: dict[str, EndState] = {}
+
+    def was_refused(self, row: Row) -> bool:
+        """Return whether a call is a write without an answer here that was surely refused: too late, or it names nothing."""
+        return (row.get("tier") == "unknown" and row.get("tool") in self.episode.writes
+                and row not in self.episode.unknown_writes)
 
     def without_unknown(self, unknown_writes: list[Row]) -> EpisodeView:
         """Return the view in which only these unknown calls may have changed something."""

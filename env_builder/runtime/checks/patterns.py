@@ -28,7 +28,6 @@ PATTERN = fields(
     say={"type": ["boolean", "array"], "items": {"type": "string", "minLength": 1}})
 PATTERNS: Schema = {"type": "array", "items": PATTERN}
 ABSENT = object()
-_DONE = ("done", "tried")
 
 
 class Pattern(NamedTuple):
@@ -41,7 +40,7 @@ class Pattern(NamedTuple):
     where: list[tuple[str, Parameters]]
     effect: str | None
     outcome: str
-    """`tried`: done, or a write without an answer here, of which nobody asks whether it was done."""
+    """`tried`: done, or a write without an answer here, of which nobody asks whether it was done if it may have been."""
     phrases: list[str] | None
     """Phrases of words of the agent, empty: any words; None: it speaks of calls."""
     tool: str | None
@@ -82,7 +81,7 @@ def pattern_of(written: Parameters) -> Pattern:
     tool = written.get("tool")
     tools = None if tool is None else frozenset([tool] if isinstance(tool, str) else tool)
     plain = None if phrases is None else [] if phrases is True else [" ".join(each.casefold().split()) for each in phrases]
-    done_by_one = isinstance(tool, str) and "effect" not in written and written.get("outcome", "done") in _DONE
+    done_by_one = isinstance(tool, str) and "effect" not in written and written.get("outcome", "done") == "done"
     one = tool if done_by_one else None
     named, where = list(written.get("arguments", {}).items()), list(written.get("where", {}).items())
     every = None if named or where else one
@@ -113,13 +112,15 @@ def _matching(pattern: Pattern, view: EpisodeView) -> list[int]:
     if pattern.phrases is not None:
         plain = ((at, " ".join(text.casefold().split())) for at, text in view.messages)
         return [at for at, text in plain if not pattern.phrases or any(map(text.__contains__, pattern.phrases))]
-    if pattern.outcome not in _DONE:
+    if pattern.outcome in ("failed", "any"):
         failed = pattern.outcome == "failed"
         candidates = [at for at, row in view.calls if not failed or (row.get("is_error") and row.get("tier") != "unknown")]
     elif pattern.tools is not None:
         candidates = sorted([at for tool, places in view.done.items() if tool in pattern.tools for at in places])
     else:
         candidates = view.trace
+    if pattern.outcome == "tried":
+        candidates = [at for at in candidates if not view.was_refused(journal[at])]
     return [at for at in candidates if pattern.matches(journal[at], view, at)]
 
 

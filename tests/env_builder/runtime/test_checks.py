@@ -66,7 +66,7 @@ def test_an_act_without_an_answer_is_as_the_log_has_it_but_after_the_same_with_o
     assert again.depends_on_unknown, "nobody knows what it does to a door that is open"
 
 
-def test_a_write_that_was_surely_refused_was_not_done() -> None:
+def test_what_failed_or_was_surely_refused_was_not_tried() -> None:
     once = {"calls": [{"tool": "open", "where": {"reason": {"contains": "wet"}}}], "at_least": 1}
     late = call("open", failed=True, tier="unknown", reason="wet")
     maybe = find("call", once, call("open", reason="dry"), late, unknown_writes=(late,))
@@ -75,11 +75,9 @@ def test_a_write_that_was_surely_refused_was_not_done() -> None:
     words = find("call", tried, late, unknown_writes=(late,))
     assert words.passed and not words.depends_on_unknown, "which words it had is known, whatever came of it"
     assert not find("call", tried, call("open", failed=True, reason="wet")).passed, "what failed was not done"
-    assert not find("call", tried, late).passed
-    refused = find("call", once, call("open", reason="dry"), late)
-    assert not refused.passed and not refused.depends_on_unknown, "words that came too late make nothing right"
-    look = call("look", failed=True, tier="unknown", reason="wet")
-    assert find("call", {"calls": [{"tool": "look"}], "at_least": 1}, look).passed, "a read without an answer was asked for"
+    assert not find("call", tried, call("open", reason="dry"), late).passed, "words that came too late make nothing right"
+    look = {"calls": [{"tool": "look", "outcome": "tried"}], "at_least": 1}
+    assert find("call", look, call("look", failed=True, tier="unknown")).passed, "a read without an answer was asked for"
 
 
 def test_an_order_may_speak_of_one_thing_and_of_words() -> None:
