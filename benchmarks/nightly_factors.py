@@ -133,13 +133,14 @@ def killed_nights(inbox: Path, out: Path, seconds: dict[str, float]) -> list[str
 
 
 KILLED = """
-import os, signal, sys
+import os, signal, sys, threading
+from pipelines import progress
 from pipelines.__main__ import main
-name = sys.argv.pop(1)
+name, seconds = sys.argv.pop(1), float(sys.argv.pop(1))
 tell = progress.tell
 def watched(stage, *rest, **more):
     if stage == name and not more.get("finished"):
-        threading.Timer(seconds, kill).start()
+        threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
     tell(stage, *rest, **more)
 progress.tell = watched
 sys.exit(main())
