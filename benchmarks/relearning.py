@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether nights follow rules that change, and whether builds that cheat are told from those that do not.
+"""Whether nights follow rules that change, and whether builds that cheat differ in score from those that do not.
 
     benchmarks/relearning.py [--rules NAME…] [--sizes 45,80,32] [--together 8] [--sampled 0.2] [--folder DIR]
 
@@ -7,9 +7,9 @@ The logs are those of a made-up service (relearning_service.py) over twelve days
 nine, on the tenth, and on each day after. On the tenth, its rules (`--rules`: only these) become others. The first
 `--together` days arrive at once, then each night brings a day, and `traceroom run` goes over all of it. After each night from
 the ninth on, calls whose answer depends on a rule are put to an open room of the environment that was built, at the end of
-that day; all calls but the last of each probe are told afterwards, the last is held against the service itself, in the field
-that the rule decides. Beside each of the last three nights stands a full fit: the same logs built into an empty folder. All
-with `--privacy off`.
+that day; the room is given the true answers to all calls of a probe but the last, the last is held against the service itself,
+in the field that the rule decides. Beside each of the last three nights stands a full fit: the same logs built into an empty
+folder. All with `--privacy off`.
 
 A rule counts as followed if no probe of it is answered wrongly, and half of them or more are answered. The last line on
 stdout is one JSON object:
@@ -189,7 +189,7 @@ def score(out: Path, day: Day, rules: Iterable[str]) -> Score:
 
 
 def played(out: Path, probes: list[Probe], at: str) -> list[str]:
-    """Return of each probe: right, wrong or unknown. The room is loaded anew, so that nothing of other rules was told in it."""
+    """Return of each probe: right, wrong or unknown. The room is loaded for each rule: it has no answers to others."""
     room = next(iter(rooms(out).values()), None)
     outcomes = []
     for probe in probes:

@@ -6,7 +6,7 @@
 
 The set's logs, and copies of them (benchmarks/scale_data.py), which `--services N` deals to N services, each taken from an
 empty folder through all stages, without images and with privacy off. Each stage is a process of its own. Its seconds are
-processor time of it and its children, without imports (`wall` beside it): a machine that does other work shows the same.
+processor time of it and its children, without imports (and `wall` seconds): a machine that does other work shows the same.
 `slope_<stage>` is the exponent of its growth: the line through the logarithms of seconds over those of copies; 1 doubles when
 the logs double. `peak_memory_mb` is the largest sum of resident sets of any stage's processes at the largest size;
 `memory_bound_mb` is TRACEROOM_MEMORY where that is set. `ray_speedup` (benchmarks/scale_ray.py, on the last size) needs --ray,

@@ -1,4 +1,4 @@
-"""The benchmark of transfer keeps each grade beside its verdict, and pools sets as it says."""
+"""The benchmark of transfer keeps each grade with its verdict, and pools sets as it says."""
 
 from __future__ import annotations
 

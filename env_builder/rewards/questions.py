@@ -144,7 +144,7 @@ def _fact(fact: list[str]) -> Fact:
 
 
 def _tellings_of(session: Witness) -> list[list[Any]]:
-    """[tool, place, *Telling] of the fields that the session's answers gave, each with whether the agent told it afterwards."""
+    """[tool, place, *Telling] of the fields that the session's answers gave, each with whether the agent stated it later."""
     given = frozenset[Fact]().union(*(_forms(heard_in(text)) for text in session.given_before))
     own = " ".join(" ".join(session.given_before).casefold().split())
     tellings: dict[Field, list[Any]] = {}

@@ -69,9 +69,9 @@ def _comparisons(evidence: Evidence) -> dict[str, _Comparison]:
     for turn, path, value in evidence.values.iter_rows():
         of_turn[turn][path].append(value)
     done: dict[str, list[_CompletedCall]] = defaultdict(list)   # calls that acted with success, in order
-    once = evidence.writes.sort("session_id", "position").unique(
+    first_writes = evidence.writes.sort("session_id", "position").unique(
         ["session_id", "tool", "arguments"], keep="first", maintain_order=True)
-    for session_id, turn, tool in once.select("session_id", "turn_id", "tool").iter_rows():
+    for session_id, turn, tool in first_writes.select("session_id", "turn_id", "tool").iter_rows():
         done[session_id].append(_CompletedCall(turn, tool, of_turn[turn]))
     acting = {call.tool for calls in done.values() for call in calls}
     goals_of_session: dict[str, list[tuple[str, dict[str, list[str]]]]] = defaultdict(list)

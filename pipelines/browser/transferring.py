@@ -1,4 +1,4 @@
-"""The page of transfer: results in an environment beside results on the real service, as `traceroom transfer` kept them.
+"""The page of transfer: results in an environment and results on the real service, as `traceroom transfer` kept them.
 
 In: OUT/transfer/NAME.json. Out: the page's values. Does not see: results that came after the comparison; a comparison of an
 earlier build is shown, and said to be one.

@@ -16,7 +16,7 @@ from env_builder.audit.values import Arrivals
 from warehouse.store import Store
 
 GROWN = 1.5
-"""How much larger a log must be for the pools to be drawn anew."""
+"""How much larger a log must be for the pools to be drawn again."""
 
 
 def arrivals_of(store: Store, service: str, tasks: pl.DataFrame) -> Arrivals | None:

@@ -127,7 +127,7 @@ def _made(
     settings: Settings, ledger: ProgramLedger,
 ) -> tuple[WorldTables, int]:
     """Rebuild some services, and count the tools that were learnt. Where the sessions of one are of several worlds, each world
-    is rebuilt beside it, as a service of its own; the service itself is what holds in all, and what each session saw."""
+    is also rebuilt as a service of its own; the service itself is what holds in all, and what each session saw."""
     logs = read_logs(sessions, turns)
     several = {service: worlds for service, log in logs.items() if service not in starts and (
         worlds := split_worlds(

@@ -41,9 +41,9 @@ def kept(out: Path, name: str) -> Row | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise InputError("the comparison cannot be read", str(path), "make it anew: traceroom transfer") from error
+        raise InputError("the comparison cannot be read", str(path), "make it again: traceroom transfer") from error
     if not isinstance(row, dict) or not {*DIGESTS, *FIGURES, "policies", "tasks"} <= row.keys():
-        raise InputError("this is no comparison", str(path), "make it anew: traceroom transfer")
+        raise InputError("this is no comparison", str(path), "make it again: traceroom transfer")
     return row
 
 

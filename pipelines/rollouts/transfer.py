@@ -34,7 +34,7 @@ class PlacedResult(NamedTuple):
     success: bool | None
     """None: not scored."""
     cause: str | None = None
-    """One of `CAUSES`, where whoever recorded it knows why it differs from the other place."""
+    """One of `CAUSES`, where the recorder knows why it differs from the other place."""
     n_unknown: int = 0
     perturbations: tuple[str, ...] = ()
     attempt: int = 0

@@ -106,7 +106,7 @@ def finished(instance: DagsterInstance) -> list[DagsterRun]:
 def backfill_at_work(folder: Path) -> Iterator[tuple[Path, DagsterInstance, psutil.Process]]:
     """Yield where a daemon works, its instance and the worker of a run that has a step in a process.
 
-    A daemon that starts nothing is ended and its log printed; then one more is started, as whoever watches over it would.
+    A daemon that starts nothing is ended and its log printed; then one more is started, as a supervisor would.
     """
     for name in ("first", "second"):
         place = folder / name

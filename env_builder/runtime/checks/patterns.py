@@ -40,7 +40,7 @@ class Pattern(NamedTuple):
     where: list[tuple[str, Parameters]]
     effect: str | None
     outcome: str
-    """`tried`: done, or a write without an answer here, of which nobody asks whether it was done if it may have been."""
+    """`tried`: done, or a write without an answer here, that may have been done: no grade depends on whether it was."""
     phrases: list[str] | None
     """Phrases of words of the agent, empty: any words; None: it speaks of calls."""
     tool: str | None

@@ -1,4 +1,4 @@
-"""Nights that remember what was read in each session judge as those that read everything anew."""
+"""Nights that remember what was read in each session judge as those that read everything again."""
 
 from __future__ import annotations
 
