@@ -327,7 +327,7 @@ class _TriedCondition(NamedTuple):
 
 def _bits(flags: Iterable[bool]) -> int:
     """Return a number with a bit for each flag, the first the lowest."""
-    return int("".join("1" if each else "0" for each in flags)[::-1], 2)
+    return int("".join("1" if each else "0" for each in flags)[::-1] or "0", 2)
 
 
 def _joined(one: _TriedCondition, other: _TriedCondition) -> _TriedCondition:

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pipelines.durable_files import write_durably
 from warehouse.errors import InputError
 
 Row = dict[str, Any]
@@ -26,11 +27,8 @@ def digests_of(out: Path, name: str) -> dict[str, str | None]:
 
 def keep(out: Path, name: str, comparison: Row) -> None:
     """Write a comparison whole or not at all."""
-    path = out / FOLDER / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
-    draft = path.with_name(f".{path.name}")
-    draft.write_text(json.dumps(comparison, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    draft.replace(path)
+    text = json.dumps(comparison, ensure_ascii=False, indent=1) + "\n"
+    write_durably(out / FOLDER / f"{name}.json", [text.encode()])
 
 
 def kept(out: Path, name: str) -> Row | None:
