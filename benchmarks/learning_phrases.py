@@ -16,6 +16,8 @@ LEAST = 10
 """Utterances of a phrase."""
 OFTEN = 0.8
 """Share of a phrase's utterances that hold its words."""
+_BETWEEN = "\n"
+"""Between pieces, where a gap may begin and end: never within a number."""
 _PIECE = re.compile(r"[#\w][\w@.\-+'%]*\w|\w|[^\w\s]")
 
 
@@ -39,8 +41,8 @@ class Phrase(NamedTuple):
     def gaps_of(self, text: str) -> list[str] | None:
         """Return what stands in the gaps of an utterance; None where it does not fit."""
         parts = ["(.+?)" if piece is None else re.escape(piece) for piece in self.pieces]
-        found = re.fullmatch(r"\s*".join(parts), text.strip(), re.DOTALL)
-        return [part.strip() for part in found.groups()] if found else None
+        found = re.fullmatch(_BETWEEN.join(parts), _BETWEEN.join(_PIECE.findall(text)), re.DOTALL)
+        return [re.sub(r"\s+([.,;:!?)])", r"\1", part.replace(_BETWEEN, " ")) for part in found.groups()] if found else None
 
 
 class Phrases:

@@ -193,7 +193,8 @@ def _year(text: str) -> str:
 
 
 def _values(token: str) -> list[str]:
-    """Return readings of digits with marks, the likeliest first: 1,234.50 and 1.234,50 are both 1234.5."""
+    """Return readings of digits with marks, the likeliest first: 1,234.50 and 1.234,50 are both 1234.5. Several zeros alone are
+    none: they are the rest of a number that a blank parts (7. 00), or a code."""
     if len(token) > LONGEST_NUMBER:
         return []
     commas, dots = token.count(","), token.count(".")
@@ -203,7 +204,7 @@ def _values(token: str) -> list[str]:
         other = "," if mark == "." else "."
         return [_written(whole.replace(other, ""), fraction)] if whole.count(mark) == 0 else []
     if not commas and not dots:
-        return [_written(token)]
+        return [_written(token)] if token.strip("0") or len(token) == 1 else []
     mark = "," if commas else "."
     head, *groups = token.split(mark)
     thousands = len(head) <= 3 and all(len(group) == 3 for group in groups)

@@ -62,6 +62,11 @@ def test_times_and_measures_are_no_facts() -> None:
     assert facts_in("at 10:30, the 5th, 15kg") <= {("number", "5")}
 
 
+def test_zeros_alone_are_no_number() -> None:
+    assert not told(fact_of("number", "0.00"), "You owe 7. 00.")   # the rest of another number
+    assert told(fact_of("number", "0.00"), "You owe 0.00.") and told(fact_of("number", "0.00"), "You owe 0.")
+
+
 def test_a_fraction_may_be_rounded_to_cents() -> None:
     assert told(fact_of("number", "54.0399999"), "That is $54.04.")
     assert not told(fact_of("number", "54.04"), "That is $54.05.")
