@@ -400,7 +400,7 @@ class Environment:
         spoken = self._talk.progress.spoken
         self._mark()
         try:
-            reply = self._talk.reply(text, self._reword)
+            reply = self._talk.reply(text, self._reword, partial(self._perturbations.reworded, len(self._journal)))
         except BaseException:  # nothing was said
             self._marks.pop()
             raise

@@ -32,9 +32,12 @@ from .exchanges import NameClasses
 from .records import Result
 from .relabelling import SWITCHES as RELABELLINGS
 from .relabelling import Relabelling, Renaming
+from .wordings import Wordings
 
-SWITCHES = ("expiry", "faults", "fresh", "latency", "pages", *RELABELLINGS)
+SWITCHES = ("expiry", "faults", "fresh", "latency", "pages", "wordings", *RELABELLINGS)
 """`fresh` lets tools answer that draw names at random or read a clock: with names and times of this episode's own."""
+USER = ""
+"""The tool of the row that is of the user: its `wordings`."""
 
 
 class Perturbations:
@@ -44,6 +47,8 @@ class Perturbations:
         self._rows = {row["tool"]: row for row in rows}
         self.seed = seed
         self.switches = tuple(sorted(switches))
+        is_drawn = "wordings" in self.switches and USER in self._rows
+        self._wordings = Wordings(self._rows[USER]["wordings"]) if is_drawn else None
         unknown = sorted(set(self.switches) - set(SWITCHES))
         if unknown:
             raise ValueError(f"no perturbation {unknown[0]!r} to switch on; there are: {', '.join(SWITCHES)}")
@@ -70,6 +75,13 @@ class Perturbations:
         drawn = {**({"fault": True} if fault else {}), **({"expired": True} if expired else {}),
                  **({"paged": True} if page else {}), **({} if took is None else {"latency_ms": took})}
         return page or result, drawn
+
+    def reworded(self, step: int, words: str, heard: str, request: str) -> str | None:
+        """Return the user's words at this step of the journal as another person of the log words them, or as they are; None:
+        the user waits. `heard`, `request`: as in `Wordings.reworded`."""
+        if self._wordings is None:
+            return words
+        return self._wordings.reworded(words, heard, request, random.Random(canonical([self.seed, "wordings", step, words])))
 
     def _fault(self, step: int, tool: str, arguments: dict[str, Any]) -> Result | None:
         """Return the failure that this call meets, or None. Its tier is `induced`: the text is recorded, its time sampled."""

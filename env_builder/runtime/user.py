@@ -68,7 +68,7 @@ class ScriptedUser:
 
     __slots__ = (
         "_agrees", "_answers", "_before", "_eventful", "_familiar", "_full", "_index", "_learnt", "_lines",
-        "_own", "_patience", "_places", "_shapes", "_wants", "events")
+        "_own", "_patience", "_places", "_shapes", "_wants", "events", "request")
 
     def __init__(self, row: Mapping[str, Any], opening: Sequence[Mapping[str, str]] = ()) -> None:
         turns, script = row["turns"], row.get("script")
@@ -77,6 +77,8 @@ class ScriptedUser:
             for text, one in zip(turns, script or (), strict=script is not None))
         opening_words = [message["content"] for message in opening if message["role"] == "user"]
         self._before = ScriptLine("\n".join(opening_words), "asked", row.get("asks", {}), True, frozenset())
+        self.request = self._before.text
+        """What was said before the agent's first move."""
         self._answers = _answers(turns, script, row.get("after", ()))
         self._places: dict[str, list[int]] = {}
         for place, (text, _, _) in enumerate(self._answers):
@@ -462,9 +464,15 @@ class UserConversation:
         twin._user, twin.progress, twin.n_chars = self._user, self.progress, self.n_chars
         return twin
 
-    def reply(self, text: str, reword: Callable[[str], str] | None) -> str | None:
-        """Return the user's answer; None where the user waits, has no more to say or has left."""
+    def reply(self, text: str, reword: Callable[[str], str] | None, draw: Callable[[str, str, str], str | None] | None = None
+              ) -> str | None:
+        """Return the user's answer; None where the user waits, has no more to say or has left.
+
+        `draw`: the words as another person words them; `reword`: a model, for the words that come of it.
+        """
         self.progress, reply = self._user.reply(self.progress, text)
+        if draw is not None and reply is not None:
+            reply = draw(reply, text, self._user.request)
         if reword is not None and reply is not None:
             reply = reworded(reword, reply, text)
         self.n_chars += len(text) + len(reply or "")

@@ -24,7 +24,9 @@ from env_builder.audit import Depth
 from env_builder.bundle import MANIFEST, Bundle
 from env_builder.coverage import coverage
 from env_builder.perturbations import perturbations
+from env_builder.runtime.perturbations import USER
 from env_builder.runtime.programs import presumed_effect
+from env_builder.wordings import wordings
 from pipelines import progress
 from pipelines.building.arrivals import arrivals_of
 from pipelines.building.decisions import starts_of
@@ -286,9 +288,21 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize) -> Bundle:
     return Bundle(
         name, service, starts_of(store).get(service, "shared"), rows, tools, tasks, scripts, rubrics,
         longest if isinstance(longest, int) else 0, {},
-        perturbations(turns, {row["tool"]: presumed_effect(row) for row in rows.programs}),
+        _perturbations(store, service, turns, rows, logged, scripts),
         users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),
         privacy.stated(store), _worlds(store, service))
+
+
+def _perturbations(
+    store: Store, service: str, turns: pl.DataFrame, rows: rooms.Rows, logged: pl.DataFrame, scripts: pl.DataFrame
+) -> list[dict[str, Any]]:
+    """Return how tools behave in production, after how users word what every user says, if several people word it alike."""
+    people = store.read("select session_id, coalesce(identity, session_id) as person from core.sessions "
+                        "where service = $service", service=service)
+    own = users.primary(logged).join(people, on="session_id").select("task_id", "person")
+    texts = wordings(scripts.join(own, on="task_id", how="semi"), dict(own.iter_rows()))
+    return [*([{"tool": USER, "wordings": texts}] if texts else []),
+            *perturbations(turns, {row["tool"]: presumed_effect(row) for row in rows.programs})]
 
 
 def _worlds(store: Store, service: str) -> list[bundle.WorldRows]:

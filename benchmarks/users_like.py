@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Can the scripted user's words be told from what people said?
+
+    benchmarks/users_like.py DATA [--sessions N]       e.g. ../shared/data/human_desk
+
+The users of the later half of the sessions are scripted from what they have to tell, without what their own agents said, and
+answer those agents' words, so that they must improvise; once in the runtime's own words, and once with the perturbation
+`wordings`, whose wordings are mined from the earlier half alone: no word of the people who are scripted is in them. A logistic
+regression on TF-IDF of words and of runs of three characters, and on length, learns to tell the scripted turns from what the
+same people said. It is cross-validated by person (a session each, where the log names nobody): no person is in both parts.
+
+user_auc          area under its curve, all turns; .5: they cannot be told apart; `user_auc_off`: in the runtime's own words
+improvised_auc    the same, of the scripted turns that repeat no turn of the person against all that people said; `_off`
+improvised_share  of the scripted turns; drawn_share: of those, in words that were drawn
+ends_alike        share of sessions in which all that the person told has been told at the end, with the switch; `_off`: without
+facts_kept        share of drawn turns that state no fact but those of the words that they replace, or of what the user came
+                  for, which it repeats where the log has no words for "I don't know" (1, or it fails)
+
+The table goes to stderr, the last line on stdout is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.users import halves, sessions_of  # noqa: E402 (a script of its own, from anywhere)
+from env_builder.runtime.canonical import canonical  # noqa: E402
+from env_builder.runtime.user import UNSURE, ScriptedUser, UserProgress, stated  # noqa: E402
+from env_builder.runtime.wordings import Wordings  # noqa: E402
+from env_builder.users import Talk, learn, user_rows  # noqa: E402
+from env_builder.wordings import wordings  # noqa: E402
+
+N_FEATURES, FOLDS, EPOCHS, RATE = 1 << 15, 5, 4, 0.5
+Turn = tuple[str, str]
+"""Person, and words."""
+
+
+class Played(NamedTuple):
+    """What scripted users said."""
+
+    turns: list[Turn]
+    improvised: list[Turn]
+    """Those that are no turn of the person's."""
+    drawn: list[tuple[str, str, str]]
+    """(words, the drawn ones, what the user came for), of the turns whose words were drawn."""
+    ends: float
+    """Share of sessions in which all was told."""
+
+
+def main() -> int:
+    """Mine, play and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--sessions", type=int, default=1000, help="at most so many sessions are played")
+    options = parser.parse_args()
+    earlier, later = halves(sessions_of(options.data.resolve()))
+    bank = wordings(scripts_of(user_rows(earlier)), {})
+    chosen = dict(sorted(later.items())[:options.sessions])
+    rows = user_rows(chosen, learn(earlier.values()))
+    figures = measured(chosen, rows, bank) | {"n_sessions": len(chosen), "n_wordings": sum(map(len, bank.values()))}
+    for name, value in figures.items():
+        print(f"{name:28} {value!s:>10}", file=sys.stderr)
+    print(json.dumps({"benchmark": "users_like", "data": options.data.resolve().name, "figures": figures}))
+    return 0 if figures["facts_kept"] in (None, 1.0) else 1
+
+
+def scripts_of(rows: dict[str, dict[str, Any]]) -> pl.DataFrame:
+    """Return the scripts as `users.scripts` gives them."""
+    return pl.DataFrame({"task_id": list(rows), "script": [canonical(row) for row in rows.values()]})
+
+
+def measured(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: dict[str, Any]) -> dict[str, Any]:
+    """Return all figures."""
+    real = [(name, text) for name, talk in talks.items() for text in (*talk.opening, *talk.turns)]
+    off, on = played(talks, rows, None), played(talks, rows, Wordings(bank))
+    return {
+        "user_auc": auc(on.turns, real), "user_auc_off": auc(off.turns, real),
+        "improvised_auc": auc(on.improvised, real), "improvised_auc_off": auc(off.improvised, real),
+        "improvised_share": share(len(off.improvised), len(off.turns)), "drawn_share": share(len(on.drawn), len(on.turns)),
+        "ends_alike": round(on.ends, 4), "ends_alike_off": round(off.ends, 4),
+        "facts_kept": share(sum(_keeps_facts(*each) for each in on.drawn), len(on.drawn)),
+        "n_turns": len(on.turns), "n_real": len(real)}
+
+
+def played(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: Wordings | None) -> Played:
+    """Let the scripted users answer their agents' words, which they have never heard."""
+    found, n_all = Played([], [], [], 0.0), 0
+    for name, talk in talks.items():
+        unheard = rows[name] | {"script": [one | {"heard": []} for one in rows[name]["script"]], "after": []}
+        request = "\n".join(talk.opening)
+        user = ScriptedUser(unheard, [{"role": "user", "content": request}])
+        own, progress = {*talk.opening, *talk.turns}, UserProgress()
+        for step, words in enumerate(words for heard in talk.heard for words in heard):
+            progress, reply = user.reply(progress, words)
+            if reply is None:
+                continue
+            drawn = bank.reworded(reply, words, request, random.Random(canonical([name, step, reply]))) if bank else reply
+            if drawn is None:
+                continue
+            found.turns.append((name, drawn))
+            if drawn not in own:
+                found.improvised.append((name, drawn))
+            if drawn != reply:
+                found.drawn.append((reply, drawn, request))
+        n_all += all(progress.spoken >> place & 1 for place, one in enumerate(unheard["script"]) if one["tells"])
+    return found._replace(ends=n_all / max(1, len(talks)))
+
+
+def _keeps_facts(words: str, drawn: str, request: str) -> bool:
+    return stated(drawn) == stated(words) or (words == UNSURE and stated(drawn) <= stated(request))
+
+
+def auc(scripted: list[Turn], real: list[Turn]) -> float | None:
+    """Return the area under the curve of a classifier of turns, of held-out persons; the mean rank of the scripted ones."""
+    if not scripted or not real:
+        return None
+    people = sorted({person for person, _ in (*scripted, *real)})
+    fold_of = {person: zlib.crc32(person.encode()) % FOLDS for person in people}
+    turns = [*((*turn, 1) for turn in scripted), *((*turn, 0) for turn in real)]
+    scores, labels = [], []
+    for fold in range(FOLDS):
+        train = [(text, label) for person, text, label in turns if fold_of[person] != fold]
+        test = [(text, label) for person, text, label in turns if fold_of[person] == fold]
+        score = fitted(train)
+        scores += [score(text) for text, _ in test]
+        labels += [label for _, label in test]
+    return area(np.array(scores), np.array(labels))
+
+
+def area(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Return how often a scripted turn has the higher score; equal ones count half."""
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    n_one = int(labels.sum())
+    return round(float((ranks[labels == 1].sum() - n_one * (n_one + 1) / 2) / (n_one * (len(labels) - n_one))), 4)
+
+
+def fitted(train: list[tuple[str, int]]) -> Callable[[str], float]:
+    """Fit a logistic regression, both classes weighing alike (AdaGrad; Duchi, Hazan, Singer 2011)."""
+    n_of = Counter(feature for text, _ in train for feature in set(features(text)))
+    idf = np.array([np.log((1 + len(train)) / (1 + n_of[feature])) + 1 for feature in range(N_FEATURES)])
+    weights, squares = np.zeros(N_FEATURES), np.full(N_FEATURES, 1e-2)
+    balance = [0.5 * len(train) / max(1, sum(label == each for _, label in train)) for each in (0, 1)]
+    rows = [(*vector(text, idf), label) for text, label in train]
+    order = np.random.default_rng(0)
+    for _ in range(EPOCHS):
+        for place in order.permutation(len(rows)):
+            indices, values, label = rows[place]
+            slope = balance[label] * (label - 1 / (1 + np.exp(-float(weights[indices] @ values)))) * values
+            squares[indices] += slope**2
+            weights[indices] += RATE * slope / np.sqrt(squares[indices])
+
+    def score(text: str) -> float:
+        indices, values = vector(text, idf)
+        return float(weights[indices] @ values)
+
+    return score
+
+
+def vector(text: str, idf: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return (features, TF-IDF of length 1)."""
+    counts = Counter(features(text))
+    indices = np.fromiter(counts, np.int64)
+    values = np.fromiter(counts.values(), np.float64) * idf[indices]
+    return indices, values / np.linalg.norm(values)
+
+
+def features(text: str) -> list[int]:
+    """Return the hashed words, runs of three characters, and the length."""
+    small = text.lower()
+    parts = [*(f"w {word}" for word in re.findall(r"\w+|[^\w\s]", small)), *(f"W {word}" for word in re.findall(r"\w+", text)),
+             *(f"c {small[at:at + 3]}" for at in range(max(1, len(small) - 2))), f"n {min(20, len(text) // 5)}"]
+    return [zlib.crc32(part.encode()) % N_FEATURES for part in parts]
+
+
+def share(part: int, whole: int) -> float | None:
+    """Return a share, None of nothing."""
+    return round(part / whole, 4) if whole else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
