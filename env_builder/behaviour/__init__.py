@@ -192,11 +192,27 @@ def _apart(worked: list[LoggedStep]) -> list[LoggedStep]:
 
 
 def _bend(timed: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool]) -> list[LoggedStep]:
-    """Return the one step from which on another rule explains what all before it explains no longer."""
-    low, high = MINIMUM_CALLS, len(timed) - MINIMUM_CALLS
-    if not explained(timed[:low]) or not explained(timed[high:]):
+    """Return the one step from which on another rule explains what all before it explains no longer.
+
+    Calls that were refused say nothing of what a call does, so both ends are counted in calls that worked; an end that is too
+    short to show its rule grows by half, until it meets the other one.
+    """
+    worked = [index for index, step in enumerate(timed) if not step.call.failed]
+    if len(worked) < 2 * MINIMUM_CALLS:
         return []
+    low = _grown(worked[MINIMUM_CALLS - 1] + 1, len(timed), lambda length: explained(timed[:length]))
+    n_last = _grown(len(timed) - worked[-MINIMUM_CALLS], len(timed) - low, lambda length: explained(timed[-length:]))
+    if low + n_last > len(timed):
+        return []
+    high = len(timed) - n_last
     while low < high:  # the longest beginning that one rule explains
         middle = (low + high + 1) // 2
         low, high = (middle, high) if explained(timed[:middle]) else (low, middle - 1)
     return [timed[low]] if explained(timed[low:]) else []
+
+
+def _grown(length: int, most: int, is_explained: Callable[[int], bool]) -> int:
+    """Return the first length, half as much more each time, that is explained; one beyond `most` if none is."""
+    while length <= most and not is_explained(length):
+        length += max(1, length // 2)
+    return length

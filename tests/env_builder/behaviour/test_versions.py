@@ -71,6 +71,20 @@ def test_a_write_that_began_to_act_otherwise_is_two_rules() -> None:
     assert len(find_versions(weighed(range(47), OLD), lambda steps: True)) == 1, "one rule for all"
 
 
+def test_refused_calls_and_short_ends_hide_no_change_of_a_rule() -> None:
+    def refused(one: LoggedStep) -> LoggedStep:
+        return one._replace(call=one.call._replace(failed=True))
+
+    steps = [refused(one) if number % 3 else one for number, one in enumerate(weighed(range(120), OLD))]
+
+    def explained(some: list[LoggedStep]) -> bool:   # a rule shows in 14 calls that worked, and another one from hour 60 on
+        ids = [one.call.event_id for one in some if not one.call.failed]
+        return len(ids) >= 14 and (max(ids) < "e0060" or min(ids) >= "e0060")
+
+    assert until(steps) == [None]
+    assert [version.until for version in find_versions(steps, explained)] == [instant(BEGAN + timedelta(hours=60)), None]
+
+
 def test_a_room_answers_by_the_version_of_its_instant() -> None:
     at = [BEGAN + timedelta(hours=hour) for hour in range(40)]
     sessions = frame(Session, [
