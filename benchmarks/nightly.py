@@ -49,6 +49,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import polars as pl
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
@@ -294,13 +296,25 @@ def rubric(out: Path, scratch: Path) -> Path:
     return configuration
 
 
-def different(one: Path, other: Path) -> list[str]:
-    """Tables and files that are not the same, but for clocks and places."""
+def different(one: Path, other: Path, same_files: bool = True) -> list[str]:
+    """Tables and files that are not the same, but for clocks and places. `same_files`: do both have the same log files? Else
+    which file, and where in it, a record was read from is no difference either."""
     with Store.published(one / "warehouse.duckdb") as first_store, Store.published(other / "warehouse.duckdb") as right:
         names = first_store.read("select schema_name || '.' || table_name as name from duckdb_tables() order by all")["name"]
-        apart = [name for name in names if name not in CLOCKED and not first_store.table(name).drop(
-            "read_at", "path", strict=False).equals(right.table(name).drop("read_at", "path", strict=False))]
+        left_out = CLOCKED if same_files else (*CLOCKED, "raw.files")
+        apart = [name for name in names if name not in left_out and not compared(first_store, name, same_files).equals(
+            compared(right, name, same_files))]
     return apart + sorted(name for name, _ in files(one) ^ files(other))
+
+
+def compared(store: Store, name: str, same_files: bool) -> pl.DataFrame:
+    """Return a table without clocks and paths, and where the files are others without what names a file or a place in one."""
+    rows = store.table(name).drop("read_at", "path", strict=False)
+    if same_files:
+        return rows
+    if name == "mart.decisions":   # that a file was read
+        rows = rows.join(store.table("raw.files").select(subject="file_id"), on="subject", how="anti", maintain_order="left")
+    return rows.drop("file_id", "line", "byte_offset", strict=False)
 
 
 def files(out: Path) -> set[tuple[str, str]]:
