@@ -68,16 +68,21 @@ def record(engine: ModuleType, name: str, folder: Path, seed: str, n_sessions: i
 class Real:
     """An episode at a real service, from how a session began."""
 
-    def __init__(self, engine: ModuleType, start: Start) -> None:
+    def __init__(self, engine: ModuleType, start: Start, service: Any = None) -> None:
+        """Begin. `service`: the one that is called, if others call it too; else a fork of the service at the start."""
         self._engine, self._start = engine, start
-        self._service = start.service.fork()
+        self._service = start.service.fork() if service is None else service
         self._steps: list[Step] = []
 
     def call(self, tool: str, arguments: dict[str, Any]) -> str:
         """Call a tool of the service and return its answer."""
         content, _ = self._service.call(tool, arguments)
-        self._steps.append({"tool": tool, "arguments": arguments, "result": content})
+        self.note_call(tool, arguments, str(content))
         return str(content)
+
+    def note_call(self, tool: str, arguments: dict[str, Any], content: str) -> None:
+        """Note a call that was made elsewhere."""
+        self._steps.append({"tool": tool, "arguments": arguments, "result": content})
 
     def say(self, text: str) -> None:
         """Note what the agent says."""

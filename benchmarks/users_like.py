@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Can the scripted user's words be told from what people said?
 
-    benchmarks/users_like.py DATA [--sessions N]       e.g. ../shared/data/human_desk
+    benchmarks/users_like.py DATA [--sessions N] [--out OUT]       e.g. ../shared/data/human_desk
 
 The users of the later half of the sessions are scripted from what they have to tell, without what their own agents said, and
 answer those agents' words, so that they must improvise; once in the runtime's own words, and once with the perturbation
@@ -12,9 +12,13 @@ same people said. It is cross-validated by person (a session each, where the log
 user_auc          area under its curve, all turns; .5: they cannot be told apart; `user_auc_off`: in the runtime's own words
 improvised_auc    the same, of the scripted turns that repeat no turn of the person against all that people said; `_off`
 improvised_share  of the scripted turns; drawn_share: of those, in words that were drawn
-ends_alike        share of sessions in which all that the person told has been told at the end, with the switch; `_off`: without
+copied_share      of the scripted turns that are a turn of the person's, word for word: these cannot be told apart, so read
+                  `improvised_auc` beside `user_auc`
 facts_kept        share of drawn turns that state no fact but those of the words that they replace, or of what the user came
                   for, which it repeats where the log has no words for "I don't know" (1, or it fails)
+
+With --out, a run's OUT: `solutions_paid`, the share of known solutions of its published tasks that earn all with the switch
+on, in two draws each, of `n_solutions`.
 
 The table goes to stderr, the last line on stdout is one JSON object.
 """
@@ -40,6 +44,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.users import halves, sessions_of  # noqa: E402 (a script of its own, from anywhere)
+from env_builder.runtime import Environment  # noqa: E402
 from env_builder.runtime.canonical import canonical  # noqa: E402
 from env_builder.runtime.user import UNSURE, ScriptedUser, UserProgress, stated  # noqa: E402
 from env_builder.runtime.wordings import Wordings  # noqa: E402
@@ -47,6 +52,7 @@ from env_builder.users import Talk, learn, user_rows  # noqa: E402
 from env_builder.wordings import wordings  # noqa: E402
 
 N_FEATURES, FOLDS, EPOCHS, RATE = 1 << 15, 5, 4, 0.5
+DRAWN_SEEDS = 1, 2
 Turn = tuple[str, str]
 """Person, and words."""
 
@@ -59,8 +65,6 @@ class Played(NamedTuple):
     """Those that are no turn of the person's."""
     drawn: list[tuple[str, str, str]]
     """(words, the drawn ones, what the user came for), of the turns whose words were drawn."""
-    ends: float
-    """Share of sessions in which all was told."""
 
 
 def main() -> int:
@@ -68,12 +72,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("--sessions", type=int, default=1000, help="at most so many sessions are played")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     earlier, later = halves(sessions_of(options.data.resolve()))
     bank = wordings(scripts_of(user_rows(earlier)), {})
     chosen = dict(sorted(later.items())[:options.sessions])
     rows = user_rows(chosen, learn(earlier.values()))
     figures = measured(chosen, rows, bank) | {"n_sessions": len(chosen), "n_wordings": sum(map(len, bank.values()))}
+    figures |= solved(options.out) if options.out else {}
     for name, value in figures.items():
         print(f"{name:28} {value!s:>10}", file=sys.stderr)
     print(json.dumps({"benchmark": "users_like", "data": options.data.resolve().name, "figures": figures}))
@@ -93,14 +99,14 @@ def measured(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: dict
         "user_auc": auc(on.turns, real), "user_auc_off": auc(off.turns, real),
         "improvised_auc": auc(on.improvised, real), "improvised_auc_off": auc(off.improvised, real),
         "improvised_share": share(len(off.improvised), len(off.turns)), "drawn_share": share(len(on.drawn), len(on.turns)),
-        "ends_alike": round(on.ends, 4), "ends_alike_off": round(off.ends, 4),
+        "copied_share": share(len(on.turns) - len(on.improvised), len(on.turns)),
         "facts_kept": share(sum(_keeps_facts(*each) for each in on.drawn), len(on.drawn)),
         "n_turns": len(on.turns), "n_real": len(real)}
 
 
 def played(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: Wordings | None) -> Played:
     """Let the scripted users answer their agents' words, which they have never heard."""
-    found, n_all = Played([], [], [], 0.0), 0
+    found = Played([], [], [])
     for name, talk in talks.items():
         unheard = rows[name] | {"script": [one | {"heard": []} for one in rows[name]["script"]], "after": []}
         request = "\n".join(talk.opening)
@@ -118,8 +124,27 @@ def played(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: Wordin
                 found.improvised.append((name, drawn))
             if drawn != reply:
                 found.drawn.append((reply, drawn, request))
-        n_all += all(progress.spoken >> place & 1 for place, one in enumerate(unheard["script"]) if one["tells"])
-    return found._replace(ends=n_all / max(1, len(talks)))
+    return found
+
+
+def solved(out: Path) -> dict[str, Any]:
+    """Play the known solutions of published tasks with the switch on; return the share that earns all."""
+    rewards = []
+    for path in sorted((out / "environments").iterdir()):
+        environment = Environment.load(path)
+        for line in (out / "rewards" / path.name / "solutions.jsonl").read_text("utf-8").splitlines():
+            solution = json.loads(line)
+            for seed in DRAWN_SEEDS:
+                environment.reset(solution["task_id"], seed=seed, perturbations=("wordings",))
+                for step in solution["steps"]:
+                    if "say" in step:
+                        environment.say(step["say"])
+                    else:
+                        environment.call(step["tool"], step["arguments"])
+                environment.finish()
+                rewards.append(environment.grade().reward)
+    return {"solutions_paid": share(sum(reward == 1.0 for reward in rewards), len(rewards)),
+            "n_solutions": len(rewards) // len(DRAWN_SEEDS)}
 
 
 def _keeps_facts(words: str, drawn: str, request: str) -> bool:

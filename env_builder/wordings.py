@@ -4,7 +4,8 @@ In: the users' scripts of the tasks (`users.scripts`), and whose each task is. O
 the perturbation `wordings` (`runtime/wordings.py`). A wording counts if `LEAST_PEOPLE` people or more used it, case and
 blanks apart, so that nobody's own phrase is passed on; of a text that tells a value, the words around it. Sees: short turns
 that tell nothing of their own, by where they come (after a question for a yes, after an open question, unasked, at the end) and
-by their English yes or no. Does not see: words that mean a yes only in their place, other languages' yes and no.
+by their English yes or no. Does not see: words that mean a yes only in their place, other languages' yes, no and "else";
+that sessions without an identity are of one person.
 """
 
 from __future__ import annotations
