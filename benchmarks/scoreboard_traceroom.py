@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "scoreboard"))
 
 from score import score_systems, table
 from transfer import graded_pairs
-from truth_attacks import Published, attacks, is_refusal, published
+from truth_attacks import Published, attacks, is_refusal, published, reward_of
 from truth_data import DataSet, Job, build, data_sets, rows, scorers_beside, true_writes
 
 from env_builder.runtime import Environment
@@ -188,19 +188,7 @@ def attempts(out: Path, data: DataSet) -> Iterator[Row]:
     """Yield a row per attempt of an attack on a published task."""
     for task in published(out, data.path):
         for name, plays in attacks(task).items():
-            yield from ({"attack": name, "task_id": task.task_id, "reward": grade(task, steps)} for steps in plays)
-
-
-def grade(task: Published, steps: list[Step]) -> float | None:
-    """Play the steps and return the reward."""
-    task.environment.reset(task.task_id, seed=0)
-    for step in steps:
-        if "say" in step:
-            task.environment.say(step["say"])
-        else:
-            task.environment.call(step["tool"], step["arguments"])
-    task.environment.finish()
-    return task.environment.grade().reward
+            yield from ({"attack": name, "task_id": task.task_id, "reward": reward_of(task, steps)} for steps in plays)
 
 
 def throughput(tasks: list[Published]) -> Iterator[Row]:
@@ -214,7 +202,7 @@ def throughput(tasks: list[Published]) -> Iterator[Row]:
 def _seconds(tasks: list[Published]) -> float:
     began = time.perf_counter()
     for task in tasks:
-        grade(task, task.solution)
+        reward_of(task, task.solution)
     return time.perf_counter() - began
 
 

@@ -52,6 +52,12 @@ def published(out: Path, data: Path) -> Iterator[Published]:
 
 def is_paid(task: Published, steps: list[Step]) -> bool:
     """Play the steps and return whether the reward pays for them; an ungraded episode is not paid."""
+    reward = reward_of(task, steps)
+    return reward is not None and reward > PASSES
+
+
+def reward_of(task: Published, steps: list[Step]) -> float | None:
+    """Play the steps and return the reward, None where the episode is not graded."""
     task.environment.reset(task.task_id, seed=0)
     for step in steps:
         if "say" in step:
@@ -59,8 +65,7 @@ def is_paid(task: Published, steps: list[Step]) -> bool:
         else:
             task.environment.call(step["tool"], step["arguments"])
     task.environment.finish()
-    reward = task.environment.grade().reward
-    return reward is not None and reward > PASSES
+    return task.environment.grade().reward
 
 
 def attacked(out: Path, data: DataSet) -> dict[str, int]:

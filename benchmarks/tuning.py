@@ -54,7 +54,7 @@ RATE = 0.1
 """Of `online`: chosen by the curve of rewards on train."""
 DRAWS = 2_000
 SEED = "7"
-PERTURBATIONS = ("faults", "pages", "shuffled")
+PERTURBATIONS = ("faults", "pages", "rebound", "shuffled", "wordings")
 GOOD_QUALITIES = ("perfect", "retry")
 Floats = NDArray[np.float64]
 
