@@ -52,7 +52,8 @@ def shopping(
         export.write_text(_lines(items), "utf-8")
     table("To ask", [{
         "call": _short(item["tool_calls"][-1]), "after": len(item["tool_calls"]) - 1,
-        "writes": "yes" if item["writes"] else "no", "episodes": item["n_episodes"], "scoreable": item["n_scoreable"]} for item in items],
+        "writes": "yes" if item["writes"] else "no",
+        "episodes": item["n_episodes"], "scoreable": item["n_scoreable"]} for item in items],
         right=("after", "episodes", "scoreable"))
     n_scoreable = items[-1]["n_scoreable"] if items else 0
     say(f"[bold]{n_scoreable}[/] of {many(listed.n_unscored, 'unscored episode')} can be scored with "
