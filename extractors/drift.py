@@ -163,7 +163,7 @@ def sightings(events: pl.DataFrame, turns: pl.DataFrame) -> dict[Key, Sighting]:
     day = pl.coalesce(pl.col("happened_at").min().over("source", "session_id"), "happened_at").dt.strftime("%Y-%m-%d")
     own = pl.coalesce(pl.when(pl.col("session_id").is_not_null()).then(day), pl.col("happened_at").dt.strftime("%Y-%m-%d"))
     snapshot = (pl.col("kind") == "row_change") & (pl.col("name") == "snapshot").fill_null(False)
-    observed = events.filter(~snapshot, ~pl.col("kind").is_in(["correction", "review"]))   # which no log is made of
+    observed = events.filter(~snapshot, ~pl.col("kind").is_in(["correction", "review", "answer"]))   # which no log is made of
     dated = observed.with_columns(own.alias("day"), pl.coalesce("session_id", "record_id").alias("unit")).filter(
         pl.col("day").is_not_null()).sort("event_id")
     by_context: dict[Key, Sighting] = defaultdict(Sighting)

@@ -89,6 +89,8 @@ class Settings(BaseModel):
     """Folder of people's corrections (docs/browser.md): read with the logs."""
     reviews = OutPath("reviews.jsonl")
     """File of people's reviews (docs/reviews.md): read with the logs."""
+    answers = OutPath("answers.jsonl")
+    """File of real tools' answers that people accepted (docs/howto/asking.md): read with the logs."""
     releases = OutPath("releases")
     """Folder of the releases, if the configuration names no other registry."""
     clones = OutPath(".repositories")

@@ -100,7 +100,8 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "environments", "Write, verify and publish an environment for each service, and its image where an engine answers.",
         (StageTable("mart.environments", (("services", "service"),)),),
-        ("sessions", "company_rooms", "code_rooms", "site_rooms", "world", "outcomes", "tasks", "rewards", "variants"),
+        ("extract", "sessions", "company_rooms", "code_rooms", "site_rooms", "world", "outcomes", "tasks", "rewards",
+         "variants"),
         "pipelines.building.environments:environments", ("image", "base_image", "[audit]", "[gates]"),
         outputs=("environments", "rewards", "unverified"), intact="pipelines.building.environments:hold"),
     Stage(

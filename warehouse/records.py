@@ -222,7 +222,7 @@ class Forgotten(Record):
 
 EventKind = Literal[
     "message", "reasoning", "call", "result", "request", "feedback", "outcome", "row_change", "business", "log", "link",
-    "correction", "review", "page"]
+    "correction", "review", "page", "answer"]
 
 
 class Event(Record):
@@ -250,25 +250,27 @@ class Event(Record):
     """Text of a message, a result or a comment; parts are joined; None means not captured."""
     call_id: str | None
     """Id of the call; of a request: its own id; of a row change: its transaction; of feedback: the call, message or span that
-    it is on (None: the session); of a correction: the id of what it corrects; of a review: the task."""
+    it is on (None: the session); of a correction: the id of what it corrects; of a review: the task; of an answer: the
+    sequence of calls."""
     tool: str | None
-    """Of a call or result: the tool's name. Of a request or page: the method and raw path. Of a row change: the table. Of a
-    business event: its name. Of a log line: its template. Of a correction: the kind of what it corrects."""
+    """Of a call, result or answer: the tool's name. Of a request or page: the method and raw path. Of a row change: the table.
+    Of a business event: its name. Of a log line: its template. Of a correction: the kind of what it corrects."""
     arguments: str | None
-    """Of a call: JSON text as logged. Of a request or page: JSON object {"query": …, "body": …}. Of a row change: the key. Of a
-    business event or a log line: JSON object of what it carries."""
+    """Of a call or answer: JSON text as logged. Of a request or page: JSON object {"query": …, "body": …}. Of a row change: the
+    key. Of a business event or a log line: JSON object of what it carries."""
     is_error: bool | None
     """Explicit error flag, None where the log does not say."""
     requestor: str | None
     """Who called the tool: assistant or user. Of a request: id of the agent's tool call that made it, where stated."""
     name: str | None
-    """Of feedback and outcomes: what was asked or measured. Of a correction or review: who says so. Of a row change: the
-    operation (create, update, delete, snapshot). Of all others: identity of the user, clerk or connection, where one is
+    """Of feedback and outcomes: what was asked or measured. Of a correction, review or answer: who says so. Of a row change:
+    the operation (create, update, delete, snapshot). Of all others: identity of the user, clerk or connection, where one is
     stated."""
     value: str | None
     """Of feedback and outcomes: the answer as logged. Of a correction: JSON of what is right. Of a review: JSON {"right": …,
-    "sampled": …}. Of a link: the alias. Of a row change: JSON {"before": …, "after": …}. Of a request: JSON {"status": …,
-    "body": …}. Of a page: JSON {"status": …, "location": …, "type": …, "size": …, "file": …, "body": …}."""
+    "sampled": …}. Of an answer: JSON {"accepted": …, "as_of": …}. Of a link: the alias. Of a row change: JSON {"before": …,
+    "after": …}. Of a request: JSON {"status": …, "body": …}. Of a page: JSON {"status": …, "location": …, "type": …, "size": …,
+    "file": …, "body": …}."""
     latency_ms: float | None
     model: str | None
     usage: str | None

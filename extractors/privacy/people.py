@@ -343,7 +343,7 @@ def _plain(text: str) -> str:
 
 ON_PATHS = ("request", "business", "log", "page")
 """Kinds of events whose `tool` is text of the log."""
-_OF_NOBODY = ("feedback", "outcome", "correction", "review", "row_change", "link")
+_OF_NOBODY = ("feedback", "outcome", "correction", "review", "answer", "row_change", "link")
 """Kinds of events whose `name` says what, not who."""
 _BEHIND = r"(?:/home)?/[A-Za-z_]+/[\w~-]*[0-9][^/?#\s]*"
 TEXTS = ("content", "arguments", "value", "name")

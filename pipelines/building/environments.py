@@ -24,6 +24,7 @@ from env_builder.audit import Depth
 from env_builder.bundle import MANIFEST, Bundle
 from env_builder.coverage import coverage
 from env_builder.perturbations import perturbations
+from env_builder.real_answers import with_answers
 from env_builder.runtime.perturbations import USER
 from env_builder.runtime.programs import presumed_effect
 from env_builder.wordings import wordings
@@ -49,6 +50,8 @@ _OWN = ("core.turns", "core.tools", "mart.tasks", "mart.rubrics", "mart.variants
 _OUTCOMES = "(select service, session_id, probability from mart.outcomes join core.sessions using (session_id))"
 """What an environment is made of, with the service that a row belongs to."""
 _REVIEWS = "(select service, r.* from core.reviews r join core.sessions using (session_id))"
+_ANSWERS = "(select * from core.events where kind = 'answer')"
+"""What real tools answered, as persons accepted it."""
 _EPOCHS = "(select service, session_id, epoch from raw.epochs join core.sessions using (session_id))"
 _AUDITS_AT_ONCE = 100
 """Audits that are written to the warehouse at once."""
@@ -102,7 +105,7 @@ def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Part
     image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]", "[gates]")}
     starts, policy = starts_of(store), privacy.stated(store)
     inputs = {service: [name, starts.get(service), policy, image_settings] for service, name in names.items()}
-    tables = (*_OWN, *_OF_WORLD, _OUTCOMES, _REVIEWS, _EPOCHS, "mart.worlds")
+    tables = (*_OWN, *_OF_WORLD, _OUTCOMES, _REVIEWS, _ANSWERS, _EPOCHS, "mart.worlds")
     partitions = partitions_of(store, STAGE, code_digest(__name__), inputs, tables)
     rows = _published(store)
 
@@ -146,7 +149,7 @@ def written_again(store: Store, folder: Path) -> dict[str, str]:
     digests = {}
     kept = store.read("select subject from mart.decisions where stage = 'verify' and kept")["subject"].to_list()
     for row in _published(store).values():
-        published = _with(_bundle(store, row["service"], row["environment"], recompute), kept)
+        published = _with(_bundle(store, row["service"], row["environment"], recompute)[0], kept)
         digests[row["environment"]] = bundle.write_room(published, folder / row["environment"], _no_image("it is thrown away"))
     return digests
 
@@ -170,7 +173,7 @@ def _of_service(
     """Build one environment; gives its row (None where no task holds), decisions, and the audits to keep."""
     drafts = _drafts(settings)
     room, rewards = drafts / "environments" / name, drafts / "rewards" / name
-    whole = _bundle(store, service, name, memoize)
+    whole, answered = _bundle(store, service, name, memoize)
     draft = _with(whole, whole.rubrics["task_id"].to_list())
     memory.release()   # what the bundle was made of
     bundle.write(draft, room, rewards, _no_image("it is not published yet"), memoize)
@@ -186,7 +189,7 @@ def _of_service(
     if not verification.task_ids:
         reason = f"None of {draft.tasks.height} tasks of {service} holds; see stage verify"
         decision = _decision(STAGE, name, False, "no_task_holds", reason)
-        return None, pl.concat([verification.decisions, decision]), verification.audits
+        return None, pl.concat([verification.decisions, answered, decision]), verification.audits
     published = _with(draft, verification.task_ids)
     digests = bundle.publish(published, room, rewards, verification.report, _no_image("it was not asked for"))
     place = settings.environments / name
@@ -207,7 +210,7 @@ def _of_service(
         _decision(STAGE, name, True, "published", f"{row.n_tasks} of {draft.tasks.height} tasks hold"),
         _decision("image", name, made.image_id is not None, "built" if made.image_id else "no_image",
                   made.image_id or made.skip_reason or "")]
-    return row, pl.concat([verification.decisions, *decisions]), verification.audits
+    return row, pl.concat([verification.decisions, answered, *decisions]), verification.audits
 
 
 def _verified(
@@ -270,15 +273,16 @@ def _with(whole: Bundle, task_ids: list[str]) -> Bundle:
         sessions=whole.sessions.filter(chosen))
 
 
-def _bundle(store: Store, service: str, name: str, memoize: Memoize) -> Bundle:
+def _bundle(store: Store, service: str, name: str, memoize: Memoize) -> tuple[Bundle, pl.DataFrame]:
     """Everything of a service but its coverage: all its tasks, with the variants next to them or in the place of those that
-    they solve, and the rubrics of those that have one."""
-    rows = _rows(store, service)
+    they solve, and the rubrics of those that have one; and decisions on what real tools answered."""
     turns, tools, logged, rubrics, made = (
         store.table(table, "service = $service", service=service) for table in _OWN)
     outcomes = store.table("mart.outcomes", "session_id in (select session_id from core.sessions where service = $service)",
                            service=service)
     rubrics = pl.concat([rubrics, made.select(rubrics.columns)]).sort("task_id")
+    answers = store.read(f"from {_ANSWERS} where service = $service order by event_id", service=service)
+    rows, answered = with_answers(_rows(store, service), logged, answers)
     logged = users.led_by_solution(logged, turns, rubrics)
     longest = turns.group_by("session_id").len()["len"].max()
     others = ~pl.col("task_id").is_in(made["task_id"].implode())
@@ -290,7 +294,7 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize) -> Bundle:
         longest if isinstance(longest, int) else 0, {},
         _perturbations(store, service, turns, rows, logged, scripts),
         users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),
-        privacy.stated(store), _worlds(store, service))
+        privacy.stated(store), _worlds(store, service)), answered
 
 
 def _perturbations(

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.markup import escape
 
+from env_builder.runtime.canonical import canonical
 from pipelines.commands.options import Json
 from pipelines.screen import data, many, say, table
 from pipelines.settings import Settings, account_name
@@ -31,6 +32,12 @@ def review(
     imported: Annotated[Path | None, typer.Option(
         "--import", help="Read answers from this file into OUT/reviews.jsonl; the next run uses them.",
         show_default=False)] = None,
+    answers: Annotated[Path | None, typer.Option(
+        "--answers", help="Read answers of real tools from this file of ask-real: those with accepted true or false come into "
+                          "OUT/answers.jsonl; the next run takes the accepted ones.", show_default=False)] = None,
+    accept_all: Annotated[bool, typer.Option(
+        "--accept-all", help="With --answers: accept each that is undecided, unless the real tool answered an earlier call "
+                             "otherwise than the environment.")] = False,
     form: Annotated[Literal["jsonl", "label-studio"], typer.Option("--format", help="Format of --export.")] = "jsonl",
     reviewer: Annotated[str | None, typer.Option(
         help="Reviewer of answers that name none. Default: this machine's user.", show_default=False)] = None,
@@ -46,6 +53,9 @@ def review(
     if imported is not None:
         _import(settings, imported, reviewer or account_name("reviewer"), json)
         return
+    if answers is not None:
+        _accept(settings, answers, reviewer or account_name("reviewer"), accept_all, json)
+        return
     _show(settings, limit, sample, seed, service, export, form, reviewer or "", json)
 
 
@@ -59,6 +69,27 @@ def _import(settings: Settings, path: Path, reviewer: str, json: bool) -> None:
     say("The next run uses them: traceroom run LOGS --out " + escape(settings.out))
     if json:
         data(result._asdict())
+
+
+def _accept(settings: Settings, path: Path, reviewer: str, accept_all: bool, json: bool) -> None:
+    from pipelines.reviewing.answers import accept_answers
+
+    result = accept_answers(path, settings.answers, reviewer, datetime.now(UTC), accept_all)
+    table("To decide (set accepted to true or false)", [_answer_row(row) for row in result.undecided])
+    table("Rejected", result.rejected, right=("line",))
+    say(f"[bold]{many(result.n_new, 'answer')}[/] added to {escape(str(settings.answers))}; {result.n_known:,} were there, "
+        f"{many(len(result.undecided), 'answer')} undecided")
+    if result.n_new:
+        say("The next run takes them: traceroom run LOGS --out " + escape(settings.out))
+    if json:
+        data(result._asdict())
+
+
+def _answer_row(row: dict[str, Any]) -> dict[str, Any]:
+    call = row["tool_calls"][-1]
+    return {"session": row["session_id"], "call": _short(f"{call['tool']} {canonical(call['arguments'])}", _LONGEST_GOAL),
+            "answer": _short(call["content"], _LONGEST_GOAL), "as of": row.get("as_of") or "start",
+            "differs before": row.get("differs") or "–"}
 
 
 def _show(settings: Settings, limit: int, n_sampled: int | None, seed: int, service: str | None, export: Path | None,

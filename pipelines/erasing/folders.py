@@ -70,9 +70,10 @@ def withdraw(settings: Settings, folders: list[str]) -> None:
 
 
 def correct(settings: Settings, person: Identifiers, lineage: set[str]) -> int:
-    """Delete the lines of correction files, and of the reviews, that are about the person or their records, and count them."""
-    n_gone = 0
-    for path in [*sorted(settings.corrections.rglob("*.jsonl")), *([settings.reviews] if settings.reviews.is_file() else [])]:
+    """Delete the lines of correction files, reviews and accepted answers that are about the person or their records, and count
+    them."""
+    n_gone, files = 0, (settings.reviews, settings.answers)
+    for path in [*sorted(settings.corrections.rglob("*.jsonl")), *filter(Path.is_file, files)]:
         lines = path.read_text("utf-8").splitlines(keepends=True)
         kept = [line for line in lines if not (person.within(line) or not lineage.isdisjoint(line.split('"')))]
         n_gone += len(lines) - len(kept)

@@ -1,4 +1,4 @@
-"""Which files a run reads: those of its settings, and people's corrections and reviews of its results.
+"""Which files a run reads: those of its settings, people's corrections and reviews of its results, and answers of real tools.
 
 In: settings. Out: files in order, and decisions on the rejected ones. Sees names, sizes and times; opens none.
 """
@@ -14,16 +14,17 @@ from extractors.inventory import SourceFile
 from pipelines.settings import Settings
 from warehouse.errors import InputError
 
-_CORRECTION, _REVIEW = "correction", "review"
+_CORRECTION, _REVIEW, _ANSWER = "correction", "review", "real_answer"
 """Names of the formats of what people write in the browser: the formats themselves are loaded when they are read."""
 
 
 def discovered(settings: Settings) -> tuple[list[SourceFile], pl.DataFrame]:
     """Find the files that the settings name (else the configuration's sources), and decisions on the rejected ones. People's
-    corrections and reviews of the run's results are read with the logs, whatever the configuration says. Raises InputError for
-    a path that does not exist."""
+    corrections and reviews of the run's results, and accepted answers, are read with the logs, whatever the configuration says.
+    Raises InputError for a path that does not exist."""
     files, rejected = _logs(settings)
-    for place, log_format in ((settings.corrections, _CORRECTION), (settings.reviews, _REVIEW)):
+    for place, log_format in ((settings.corrections, _CORRECTION), (settings.reviews, _REVIEW),
+                              (settings.answers, _ANSWER)):
         if place.exists():
             found, not_found = inventory.discover([place])
             source = configuration.Source(name=place.stem, format=log_format)

@@ -1,0 +1,116 @@
+"""Answers of real tools that people accepted, as answers on record of the session that they belong to.
+
+In: a service's rows, its tasks, and sequences of calls with the real answers, each from the state in which a session began.
+Out: the rows with an answer on record for what the environment does not know, each for that session alone and after just the
+write calls before it; decisions on the others. Neither facts nor programs follow from such a call: it was made on a copy of the
+state, so it is no part of what happened. Detects an earlier call of a sequence that the environment answers otherwise: what
+comes after it is not taken. Does not see: whether the real tool was in the state in which the session began; a person said so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+import polars as pl
+
+from env_builder.rooms import Rows
+from env_builder.runtime.canonical import canonical
+from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.joints import joined
+from env_builder.runtime.world import View, World
+from warehouse.records import Decision, frame
+
+STAGE = "environments"
+Row = dict[str, Any]
+
+
+class _Taken(NamedTuple):
+    """What became of one sequence."""
+
+    rows: list[Row]
+    kept: bool
+    reason: str
+    detail: str
+
+
+def with_answers(rows: Rows, tasks: pl.DataFrame, answers: pl.DataFrame) -> tuple[Rows, pl.DataFrame]:
+    """Return the rows with the answers, and decisions on the sequences. `tasks`: of `mart.tasks`; `answers`: events of kind
+    `answer` of the service, rows of `core.events`, where `call_id` names the sequence. Of several
+    decisions on the same calls the latest counts."""
+    if answers.is_empty():
+        return rows, frame(Decision, [])
+    programs = {row["tool"]: row for row in rows.programs}
+    state = EpisodeState(World(rows.facts, rows.recorded), programs, View(None, frozenset()))
+    starts = {session_id: instant for sessions, instant in tasks.select("session_ids", _instant()).iter_rows()
+              for session_id in sessions}
+    recorded, decisions = dict[str, Row](), []
+    for calls in _latest(answers):
+        first = calls[0]
+        named = [{**call, "arguments": joined(orjson.loads(call["arguments"]), programs.get(call["tool"], {}).get("joint", ()))}
+                 for call in calls]
+        is_accepted = orjson.loads(first["value"])["accepted"]
+        taken = _taken(state, first["session_id"], starts, named) if is_accepted else _Taken(
+            [], False, "answer_declined", f"{first['name']} declined what was answered for session {first['session_id']}.")
+        recorded |= {canonical([row[name] for name in ("tool", "arguments", "after", "session")]): row for row in taken.rows}
+        decisions.append(Decision(stage=STAGE, subject=first["call_id"], kept=taken.kept, reason=taken.reason,
+                                  detail=taken.detail, file_id=first["file_id"]))
+    return rows._replace(recorded=sorted([*rows.recorded, *recorded.values()], key=_place)), frame(Decision, decisions)
+
+
+def _latest(answers: pl.DataFrame) -> list[list[Row]]:
+    """Return the calls of the latest decision on each sequence, in order of session and calls."""
+    by_calls: dict[str, list[Row]] = {}
+    ordered = answers.sort("happened_at", "call_id", "position", nulls_last=False)
+    for _, own in ordered.group_by("happened_at", "call_id", maintain_order=True):
+        calls = own.to_dicts()
+        by_calls[canonical([calls[0]["session_id"], [[call["tool"], call["arguments"]] for call in calls]])] = calls
+    return [by_calls[name] for name in sorted(by_calls)]
+
+
+def _taken(empty: EpisodeState, session_id: str, starts: dict[str, str | None], calls: list[Row]) -> _Taken:
+    """Make the calls in the environment, and take each answer that it does not know."""
+    if session_id not in starts:
+        return _Taken([], False, "no_task_of_session", f"No task begins together with session {session_id}; no action needed.")
+    state = empty.fork(View(starts[session_id], frozenset((session_id,))))
+    rows: list[Row] = []
+    for call in calls:
+        after, before = state.after(call["tool"], call["arguments"]), state.changed()
+        result = state.call(call["tool"], call["arguments"])
+        if result.tier != "unknown" and (result.content, result.is_error) != (call["content"], call["is_error"]):
+            return _Taken(rows, bool(rows), "answered_otherwise", (
+                f"Session {session_id}: the environment answers {call['tool']} otherwise than the real tool did; what comes "
+                "after it is not taken. Ask the real tool in the state in which the session began."))
+        if result.tier == "unknown":
+            state.learn(call["tool"], call["arguments"], call["content"])
+            rows += [] if after is None else [_row(call, session_id, after, list(_effects(before, state.changed())))]
+    if not rows:
+        detail = f"Session {session_id}: the environment answers these calls; no action needed."
+        return _Taken(rows, False, "answer_known", detail)
+    return _Taken(rows, True, "answer_taken", f"Session {session_id}: what the real tool answered is on record for it.")
+
+
+def _row(call: Row, session_id: str, after: list[list[str]], effects: list[Row]) -> Row:
+    """Return a row of recorded.jsonl."""
+    return {"tool": call["tool"], "arguments": canonical(call["arguments"]), "content": call["content"],
+            "is_error": call["is_error"], "from": None, "to": None, "session": session_id, "after": after, "effects": effects,
+            "event": call["event_id"]}
+
+
+def _effects(before: dict[Any, Any], after: dict[Any, Any]) -> Iterator[Row]:
+    """Yield the documents that a call left behind."""
+    for (kind, key), (text, _) in sorted(after.items()):
+        if text is not None and before.get((kind, key), (None, 0))[0] != text:
+            yield {"class": kind, "key": key, "value": text}
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    """Return where a row stands in the file: nulls last, as `rooms_of` sorts."""
+    nullable = [(value is None, value or "") for value in (row["session"], row["from"], row["event"])]
+    return row["tool"], row["arguments"], json.dumps(row["after"]), *nullable
+
+
+def _instant() -> pl.Expr:
+    return pl.col("starts_at").dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ")

@@ -1,0 +1,83 @@
+"""Ask real tools what an environment did not know: the items of a shopping list, one after the other, at a bounded rate.
+
+In: items (shopping.py), a binding for each tool, and maybe one that begins: it brings the service into the state in which a
+session began. Out: rows for a person to accept: the calls with the real answers. A sequence with a tool that may write is not
+asked unless that is allowed. Detects an earlier call that the real tool answers otherwise than the environment: `differs` names
+it. Does not see: whether the service is in the state in which the session began, where nothing begins; then `as_of` is `now`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from env_builder.runtime.answers import failed, parse
+from env_builder.runtime.bindings import Ask, Binding, Reply
+from warehouse.errors import Unavailable
+
+BEGIN = "begin"
+"""What the binding that begins is called as: with session_id, task_id and starts_at as arguments."""
+Row = dict[str, Any]
+
+
+class RealTools(NamedTuple):
+    """Real tools, and how they may be asked."""
+
+    bound: Mapping[str, Binding]
+    """By the tool's name."""
+    begin: Binding | None
+    may_write: bool
+    per_second: float
+    """Calls per second at most."""
+
+
+def answers_of(items: Iterable[Row], tools: RealTools, sleep: Callable[[float], None] = time.sleep) -> Iterator[Row]:
+    """Yield a row per item: what was answered, or with `problem` why nothing was. Raises Unavailable if a service is gone."""
+    pause, n_calls = 1 / tools.per_second, 0
+
+    def call(tool: str, arguments: Row, instant: str | None) -> Reply | None:
+        nonlocal n_calls
+        if n_calls:
+            sleep(pause)
+        n_calls += 1
+        binding = tools.begin if tool == BEGIN and tools.begin is not None else tools.bound[tool]
+        try:
+            reply = binding(Ask(tool, arguments, lambda _class, _key: None, (), instant))
+        except OSError as error:
+            raise Unavailable(f"the real tool cannot be reached ({error})", tool, "start the service, and ask again") from error
+        return Reply(reply, failed(reply, parse(reply))) if isinstance(reply, str) else reply
+
+    for item in items:
+        problem = _problem(item, tools)
+        yield {**item, "problem": problem} if problem else _answered(item, tools.begin is not None, call)
+
+
+def _problem(item: Row, tools: RealTools) -> str | None:
+    """Return why an item is not asked."""
+    if item["writes"] and not tools.may_write:
+        return "one of its calls may write (--allow-writes)"
+    if item["writes"] and tools.begin is None:
+        return "one of its calls may write, and nothing brings the service into the state before it (--begin)"
+    unbound = sorted({call["tool"] for call in item["tool_calls"]} - {*tools.bound})
+    return f"nothing is bound to {', '.join(unbound)} (--bind)" if unbound else None
+
+
+def _answered(item: Row, begins: bool, call: Callable[[str, Row, str | None], Reply | None]) -> Row:
+    """Make an item's calls and return its row."""
+    instant = item["starts_at"]
+    if begins:
+        call(BEGIN, {"session_id": item["session_id"], "task_id": item["task_id"], "starts_at": instant}, instant)
+    calls, differs = [], None
+    for wanted in item["tool_calls"]:
+        reply = call(wanted["tool"], wanted["arguments"], instant)
+        if reply is None:
+            return {**item, "problem": f"the real {wanted['tool']} does not know"}
+        if differs is None and wanted["content"] is not None and wanted["content"] != reply.content:
+            differs = wanted["tool"]
+        calls.append({**wanted, "content": reply.content, "is_error": reply.is_error})
+    return {
+        **{name: item[name] for name in ("service", "session_id", "task_id")}, "tool_calls": calls, "differs": differs,
+        "as_of": "start" if begins else "now", "asked_at": datetime.now(UTC).isoformat(timespec="seconds"), "accepted": None,
+        "reviewer": ""}
