@@ -11,7 +11,7 @@ another order of fields or other words around a record, which say the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from env_builder.runtime import Environment
@@ -113,13 +113,33 @@ def _otherwise(
 ) -> str | None:
     """Return what the last version answers, if that is something else than the answer of then (`content`)."""
     now = _answered(program, arguments, state)
-    if now is None or (now.is_error == is_error and _said(program, arguments, now.content) == _said(then, arguments, content)):
+    if now is None:
+        return _reworded(program, then, content) if is_error else None
+    if now.is_error == is_error and _said(program, arguments, now.content) == _said(then, arguments, content):
         return None
     ruled = _answered(then, arguments, state)
     if ruled is None:
         draws = any("volatile" in rule or rule.get("stamps") for rule in program["rules"])
         return None if draws else now.content
     return None if _meant(then, arguments, ruled) == _meant(program, arguments, now) else now.content
+
+
+def _reworded(program: Ready, then: Ready, content: str) -> str | None:
+    """Return the words of the last version for a refusal that it has in other words, on the same conditions."""
+    old, new = list(_refusals(then)), list(_refusals(program))
+    conditions = [when for words, when in old if words == content]
+    if any(words == content for words, _ in new):
+        return None
+    return next((words for words, when in new if when in conditions), None)
+
+
+def _refusals(program: Ready) -> Iterator[tuple[str, Any]]:
+    """Yield the words of refusals, without those that tell values of the call, and their conditions."""
+    for rule in program["rules"]:
+        for message in rule["messages"] if rule["rule"] in ("refuse", "check") else ():
+            pieces = message["pieces"] if "pieces" in message else [message["content"]]
+            if all(isinstance(piece, str) for piece in pieces):
+                yield "".join(pieces), message["when"]
 
 
 def _answered(program: Ready, arguments: dict[str, Any], state: EpisodeState) -> ToolAnswer | None:

@@ -89,3 +89,12 @@ def test_refusals_count_and_values_that_were_not_met_do_not_hide_a_change(then: 
 def test_other_words_around_a_record_or_another_order_say_the_same() -> None:
     other = writes("closed", before="Done: ") | {"order": ["fee", "state", "box"]}
     assert first(environment([writes("closed")], [other])) is None
+
+
+def test_a_refusal_of_what_is_not_known_counts_where_the_same_conditions_have_other_words() -> None:
+    row = {"tool": "close", "arguments": '{"box":"b9"}', "content": "Error: gone", "is_error": True, "session": "s",
+           "after": [], "n_write_calls": 0, "from": BEFORE, "to": None}
+    then = [refuses("Error: gone"), writes("closed")]
+    assert first(environment(then, [refuses("Error: it has left")], [row]), "b9") is not None
+    assert first(environment(then, [refuses("Error: gone")], [row]), "b9") is None
+    assert first(environment(then, [writes("closed")], [row]), "b9") is None, "no refusal was met since"
