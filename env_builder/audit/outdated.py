@@ -4,7 +4,7 @@ In: an environment, tasks, and their known solutions. Out: by task, the first ca
 when. A task's tools answer by the rules that were in force at its start. Where a tool has later versions (`behaviour`), each
 call of the solution is also put to the rules of the last one, in the state before the call: the answer counts as another one if
 it is a refusal where there was none (or none where there was one), says other words, or shows or leaves other values. Names and
-times that nobody could foretell are drawn alike for both.
+times that nobody could foretell are drawn alike for both. A tool that works no more (`gone`) answers every call otherwise.
 Does not see: a rule that the agent kept without asking a tool; calls that the rules of today do not answer;
 another order of fields or other words around a record, which say the same.
 """
@@ -12,6 +12,7 @@ another order of fields or other words around a record, which say the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from env_builder.runtime import Environment
@@ -41,7 +42,7 @@ class OutdatedCall(NamedTuple):
     then: str
     """What the task's environment answers."""
     now: str
-    """What the tool's last version answers."""
+    """What the tool's last version answers; "" if the tool is gone."""
 
 
 def changed_tools(environment: Environment) -> dict[str, str]:
@@ -55,16 +56,21 @@ def changed_tools(environment: Environment) -> dict[str, str]:
 
 
 def outdated(
-    environment: Environment, tasks: Iterable[Task], solutions: Mapping[str, Sequence[Mapping[str, Any]]]
+    environment: Environment, tasks: Iterable[Task], solutions: Mapping[str, Sequence[Mapping[str, Any]]],
+    gone: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, OutdatedCall]:
-    """Return, by task, the first call of its known solution that is answered otherwise today."""
+    """Return, by task, the first call of its known solution that is answered otherwise today. `gone`: tool -> instant of the
+    last call of it that worked, of tools that work no more."""
     changes = changed_tools(environment)
     calls: dict[str, OutdatedCall] = {}
-    for task in tasks if changes else ():
+    for task in tasks if changes or gone else ():
         steps = [*task.prefix, *solutions.get(task.task_id, ())]
-        begins = task.starts_at
-        is_earlier = begins is not None and any(begins < changes.get(step.get("tool", ""), "") for step in steps)
-        first = _first(environment, task, steps) if is_earlier else None
+        begins, tools = task.starts_at, [step.get("tool", "") for step in steps]
+        if begins is None:
+            continue
+        first = next((OutdatedCall(tool, gone[tool], "", "") for tool in tools if begins <= gone.get(tool, "")), None)
+        if first is None and any(begins < changes.get(tool, "") for tool in tools):
+            first = _first(environment, task, steps)
         if first is not None:
             calls[task.task_id] = first
     return calls
