@@ -42,7 +42,7 @@ class OutdatedCall(NamedTuple):
     then: str
     """What the task's environment answers."""
     now: str
-    """What the tool's last version answers; "" if the tool is gone."""
+    """What the tool's last version answers; "" if that is not known: the tool, or its refusal, is gone."""
 
 
 def changed_tools(environment: Environment) -> dict[str, str]:
@@ -57,20 +57,23 @@ def changed_tools(environment: Environment) -> dict[str, str]:
 
 def outdated(
     environment: Environment, tasks: Iterable[Task], solutions: Mapping[str, Sequence[Mapping[str, Any]]],
-    gone: Mapping[str, str] = MappingProxyType({}),
+    gone: Mapping[str, str] = MappingProxyType({}), refusals: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> dict[str, OutdatedCall]:
     """Return, by task, the first call of its known solution that is answered otherwise today. `gone`: tool -> instant of the
-    last call of it that worked, of tools that work no more."""
+    last call of it that worked, of tools that work no more; `refusals`: (tool, words) -> instant of the last refusal in words
+    that the tool uses no more."""
     changes = changed_tools(environment)
     calls: dict[str, OutdatedCall] = {}
+    for (tool, _), at in refusals.items():
+        changes[tool] = max(changes.get(tool, ""), at)
     for task in tasks if changes or gone else ():
         steps = [*task.prefix, *solutions.get(task.task_id, ())]
         begins, tools = task.starts_at, [step.get("tool", "") for step in steps]
         if begins is None:
             continue
         first = next((OutdatedCall(tool, gone[tool], "", "") for tool in tools if begins <= gone.get(tool, "")), None)
-        if first is None and any(begins < changes.get(tool, "") for tool in tools):
-            first = _first(environment, task, steps)
+        if first is None and any(begins <= changes.get(tool, "") for tool in tools):
+            first = _first(environment, task, steps, refusals)
         if first is not None:
             calls[task.task_id] = first
     return calls
@@ -97,7 +100,9 @@ def _app_of(environment: Environment, task: Task) -> RecordsApp | None:
     return None
 
 
-def _first(environment: Environment, task: Task, steps: Iterable[Mapping[str, Any]]) -> OutdatedCall | None:
+def _first(
+    environment: Environment, task: Task, steps: Iterable[Mapping[str, Any]], refusals: Mapping[tuple[str, str], str]
+) -> OutdatedCall | None:
     app = _app_of(environment, task)
     if app is None:
         return None
@@ -108,6 +113,9 @@ def _first(environment: Environment, task: Task, steps: Iterable[Mapping[str, An
             continue
         before = state.fork()
         got = state.call(program["tool"], step["arguments"])
+        last = refusals.get((program["tool"], got.content))
+        if got.is_error and last is not None and str(task.starts_at) <= last:
+            return OutdatedCall(program["tool"], last, got.content, "")
         then = program.at(task.starts_at)
         if then is not program and (now := _otherwise(program, then, step["arguments"], before, got.content, got.is_error)):
             return OutdatedCall(program["tool"], program.versions[-1][0], got.content, now)

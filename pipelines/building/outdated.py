@@ -7,8 +7,12 @@ same without the tasks whose solution is answered otherwise today (`env_builder.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime
+from itertools import compress
+from typing import NamedTuple
 
 import polars as pl
 
@@ -34,26 +38,49 @@ _LATEST = ("select tool, content, is_error, happened_at from core.turns where ki
            "turn_id) <= $latest order by tool, happened_at, turn_id desc")
 
 
-def gone_tools(store: Store, service: str) -> dict[str, str]:
-    """Return tool -> instant of its last call that worked, of tools that have another name now, or refuse every call since."""
-    gone = dict(store.read(_GONE, service=service).iter_rows())
-    latest = store.read(_LATEST, service=service, latest=LATEST)
-    for (tool,), rows in latest.group_by("tool", maintain_order=True):
-        refused = [failed(content, parse(content), flagged) for content, flagged in rows.select("content", "is_error").rows()]
-        if False in refused and refused[-FEWEST:] == [True] * FEWEST:
-            last = len(refused) - 1 - refused[::-1].index(False)
-            chance = (sum(refused[:last]) + 1) / (last + 2)
-            if chance ** (len(refused) - 1 - last) < BY_CHANCE:
-                gone[tool] = rows["happened_at"][last]
-    return {tool: str(instant(at)) for tool, at in gone.items()}
+class EndedAnswers(NamedTuple):
+    """What tools of a service answer no more, each with the instant of the last call that was answered so."""
+
+    tools: Mapping[str, str]
+    """Tools that have another name now, or refuse every call."""
+    refusals: Mapping[tuple[str, str], str]
+    """(tool, words) of refusals."""
 
 
-def without_outdated(verification: Verified, room: AuditedRoom, service: str, gone: Mapping[str, str]) -> Verified:
-    """Reject the verified tasks whose solution is answered otherwise today, and name the changes. `gone`: tools that work no
-    more, with the instant of the last call that worked."""
+def ended_answers(store: Store, service: str) -> EndedAnswers:
+    """Return the tools of a service that work no more, and the refusals in whose place there are others now."""
+    tools: dict[str, datetime] = dict(store.read(_GONE, service=service).iter_rows())
+    refusals: dict[tuple[str, str], datetime] = {}
+    for (tool,), rows in store.read(_LATEST, service=service, latest=LATEST).group_by("tool", maintain_order=True):
+        contents, times = rows["content"].to_list(), rows["happened_at"].to_list()
+        refused = [failed(content, parse(content), flag) for content, flag in zip(contents, rows["is_error"], strict=True)]
+        last = _last(list(map(operator.not_, refused)), FEWEST)
+        if last is not None:
+            tools[str(tool)] = times[last]
+        words = list(compress(contents, refused))
+        for text in dict.fromkeys(words):
+            last = _last([other == text for other in words], 1)
+            if last is not None and not set(words[last + 1:]) <= set(words[:last]):
+                refusals[str(tool), text] = list(compress(times, refused))[last]
+    return EndedAnswers({tool: str(instant(at)) for tool, at in tools.items()},
+                        {refusal: str(instant(at)) for refusal, at in refusals.items()})
+
+
+def _last(hits: list[bool], fewest: int) -> int | None:
+    """Return the place of the last hit, where chance does not explain that so many, at least `fewest`, follow without one."""
+    if True not in hits:
+        return None
+    last = len(hits) - 1 - hits[::-1].index(True)
+    n_after = len(hits) - 1 - last
+    missed = (hits[:last].count(False) + 1) / (last + 2)
+    return last if n_after >= fewest and missed ** n_after < BY_CHANCE else None
+
+
+def without_outdated(verification: Verified, room: AuditedRoom, service: str, ended: EndedAnswers) -> Verified:
+    """Reject the verified tasks whose solution is answered otherwise today, and name the changes."""
     verified = frozenset(verification.task_ids)
     calls = outdated(room.environment, (task for task in room.environment.tasks if task.task_id in verified),
-                     room.side.solutions, gone)
+                     room.side.solutions, *ended)
     kept = verification.decisions.filter(~pl.col("subject").is_in(list(calls)))
     rejected = [Decision(stage="verify", subject=name, kept=False, reason=RULE_CHANGED, detail=_detail(call))
                 for name, call in calls.items()]
@@ -69,7 +96,8 @@ def _detail(call: OutdatedCall) -> str:
 
 
 def _what(call: OutdatedCall) -> str:
-    return f"answers by other rules since {call.since}" if call.now else f"worked last at {call.since}"
+    return f"answers by other rules since {call.since}" if call.now else (
+        f"refused in these words last at {call.since}" if call.then else f"worked last at {call.since}")
 
 
 def _changes(calls: Iterable[OutdatedCall], service: str) -> list[Decision]:

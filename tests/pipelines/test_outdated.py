@@ -15,7 +15,7 @@ from env_builder.audit.targets import service_targets
 from env_builder.verify import PLAYS, AuditedRoom, Verified, _TaskRows
 from env_builder.world.history import instant
 from pipelines.building.decisions import RULE_CHANGED
-from pipelines.building.outdated import gone_tools, without_outdated
+from pipelines.building.outdated import EndedAnswers, ended_answers, without_outdated
 from tests.env_builder.audit.test_outdated import AFTER, BEFORE, CHANGED_AT, environment, task, writes
 from warehouse.records import Decision, Session, Turn, frame
 from warehouse.store import Store
@@ -32,7 +32,7 @@ def verified(starts: dict[str, str], changed: bool, gone: dict[str, str] | None 
     decisions.append(Decision(stage="verify", subject="x", kept=False, reason="attacker_passes", detail="It does not hold."))
     side = _TaskRows({}, solutions, {}, service_targets(room, {}))
     verification = Verified(list(starts), frame(Decision, decisions), pl.DataFrame(schema=PLAYS), report({}, {}, Depth()), {})
-    return without_outdated(verification, AuditedRoom(room, side), "hall", gone or {})  # type: ignore[arg-type]
+    return without_outdated(verification, AuditedRoom(room, side), "hall", EndedAnswers(gone or {}, {}))  # type: ignore[arg-type]
 
 
 def rows(one: Verified, stage: str) -> list[tuple[str, bool, str]]:
@@ -83,8 +83,8 @@ def test_tools_work_no_more_where_chance_does_not_explain_their_refusals(store: 
     store.append("core.turns", frame(Turn, [
         *called("gone", "w" * 30 + "r" * 12), *called("fickle", "wr" * 20 + "r" * 12), *called("late", "w" * 30 + "r" * 9),
         *called("never", "r" * 40), *called("back", "w" * 30 + "r" * 12 + "w"), *called("old", "w" * 3)]))
-    assert gone_tools(store, "hall") == {"gone": instant(BEGAN + timedelta(hours=29))}
-    assert gone_tools(store, "other") == {}
+    assert ended_answers(store, "hall").tools == {"gone": instant(BEGAN + timedelta(hours=29))}
+    assert ended_answers(store, "other") == ({}, {})
     store.append("core.sessions", frame(Session, [{
         "session_id": "s", "source": "main", "service": "hall", "started_at": BEGAN, "ended_at": BEGAN, "day": None,
         "n_messages": 0, "n_calls": 9, "identity": None, "format": "x", "other_session_ids": []}]))
@@ -93,4 +93,14 @@ def test_tools_work_no_more_where_chance_does_not_explain_their_refusals(store: 
         for source, of, tool, reason in (
             ("main", "tools of call", "old", "renamed"), ("main", "tools of call", "late", "vanished"),
             ("main", "columns of call", "back", "renamed"), ("elsewhere", "tools of call", "fickle", "renamed"))]))
-    assert set(gone_tools(store, "hall")) == {"gone", "old"}
+    assert set(ended_answers(store, "hall").tools) == {"gone", "old"}
+
+
+def test_a_refusal_ends_where_the_tool_refuses_in_new_words_since(store: Store) -> None:
+    def refused(tool: str, texts: str) -> list[dict[str, Any]]:
+        return [row | {"content": f"Error: {text}"} for text, row in zip(texts, called(tool, texts), strict=True)]
+
+    store.append("core.turns", frame(Turn, [
+        *refused("ended", "a" * 20 + "b" * 8), *refused("few", "a" * 20 + "b" * 2), *refused("known", "b" + "a" * 20 + "b" * 8),
+        *refused("both", "ab" * 10 + "b" * 8), *refused("back", "a" * 20 + "b" * 8 + "a")]))
+    assert ended_answers(store, "hall") == ({}, {("ended", "Error: a"): instant(BEGAN + timedelta(hours=19))})

@@ -98,3 +98,12 @@ def test_a_refusal_of_what_is_not_known_counts_where_the_same_conditions_have_ot
     assert first(environment(then, [refuses("Error: it has left")], [row]), "b9") is not None
     assert first(environment(then, [refuses("Error: gone")], [row]), "b9") is None
     assert first(environment(then, [writes("closed")], [row]), "b9") is None, "no refusal was met since"
+
+
+def test_a_refusal_in_words_that_the_tool_uses_no_more_is_outdated_until_its_last_one() -> None:
+    rules = [refuses("Error: gone"), writes("closed")]
+    room, solution = environment(rules, rules), {"t": [{"tool": "close", "arguments": {"box": "b2"}}]}
+    ended = {("close", "Error: gone"): CHANGED_AT}
+    assert outdated(room, [task(BEFORE)], solution, {}, ended)["t"] == ("close", CHANGED_AT, "Error: gone", "")
+    assert outdated(room, [task(AFTER)], solution, {}, ended) == {}
+    assert outdated(room, [task(BEFORE)], solution, {}, {("close", "Error: shut"): CHANGED_AT}) == {}
