@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 import random
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -71,6 +72,8 @@ class Day(NamedTuple):
     """The service at the end of the day."""
     late_pieces: list[str]
     """Tickets whose last change, on the day of change, stands in lines that arrive the day after."""
+    begun: list[tuple[int, bytes]]
+    """When each session began, in seconds, and the service as it stood then, pickled."""
 
     @property
     def ends_at(self) -> str:
@@ -285,9 +288,10 @@ def days(sizes: list[int], changed: Iterable[str], seed: int = 0) -> Iterator[Da
         begins = FIRST_INSTANT + (number - 1) * DAY_S
         kinds = [KINDS[at % len(KINDS)] for at in range(size * GOALS_A_SESSION)]
         draw.shuffle(kinds)
-        lines, talks = [], []
+        lines, talks, begun = [], [], []
         for at in range(size):
             talk = Talk(f"s{seed}{number:02}{at:03}", begins + at * (36_000 // size))
+            begun.append((begins + at * (36_000 // size), pickle.dumps(engine)))
             desk = Desk(engine, draw, 20_000 + number * 1000 + at * 4, pieces)
             for kind in kinds[at * GOALS_A_SESSION:(at + 1) * GOALS_A_SESSION]:
                 lines += talk.goal(engine, desk, kind)[0]
@@ -297,7 +301,7 @@ def days(sizes: list[int], changed: Iterable[str], seed: int = 0) -> Iterator[Da
             made, ticket = talk.goal(engine, desk, ("void", "note", "light")[at % 3], begins + 43_200 + at * 60)
             late += made
             pieces += [ticket] if ticket else []
-        yield Day(number, lines, arriving, copy.deepcopy(engine), list(pieces))
+        yield Day(number, lines, arriving, copy.deepcopy(engine), list(pieces), begun)
         arriving = late
 
 

@@ -9,6 +9,9 @@ from pipelines.settings import Settings
 from warehouse.records import Decision, frame_schema
 from warehouse.store import Store
 
+RULE_CHANGED = "rule_changed"
+"""Reason of a task that held, and that today's rules of a tool answer otherwise; and of the change, in stage `drift`."""
+
 
 def all_of(subjects: pl.Series, rejected: pl.DataFrame, stage: str, reason: str, detail: str) -> pl.DataFrame:
     """Complete a stage's decisions: the `rejected` ones (frame of `Decision`, each once), and a kept one for each of the other

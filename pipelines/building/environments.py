@@ -30,7 +30,8 @@ from env_builder.runtime.programs import presumed_effect
 from env_builder.wordings import wordings
 from pipelines import progress
 from pipelines.building.arrivals import arrivals_of
-from pipelines.building.decisions import starts_of
+from pipelines.building.decisions import RULE_CHANGED, starts_of
+from pipelines.building.outdated import ended_answers, without_outdated
 from pipelines.building.skeletons import declared_services, write_skeletons
 from pipelines.privacy import guard as privacy
 from pipelines.quality.precision import RewardEstimate, precision_of, reward_estimates
@@ -81,7 +82,7 @@ def environments(store: Store, settings: Settings) -> Counts:
     declared = names_of(declared_services(store))
     skeletons = write_skeletons(store, settings, declared)
     store.replace("mart.decisions", pl.concat([record_partitions(store, STAGE, partitions, decisions), skeletons]),
-                  "stage in ('environments', 'verify', 'image')")
+                  "stage in ('environments', 'verify', 'image') or (stage = 'drift' and reason = $reason)", reason=RULE_CHANGED)
     replace_stale(store, "mart.environments", partitions, frame(EnvironmentRow, rows))
     store.change("delete from raw.audits where list_contains($gone, service)", None,
                  gone=sorted({*partitions.gone} - {*partitions.stale}))
@@ -226,7 +227,7 @@ def _verified(
             room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
             executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept,
             arrivals=arrivals_of(store, service, draft.tasks), loaded=loaded)
-    return verification, covered
+    return without_outdated(verification, loaded, service, ended_answers(store, service)), covered
 
 
 def precise(verification: verify.Verified, estimates: Mapping[str, RewardEstimate], least: float) -> verify.Verified:

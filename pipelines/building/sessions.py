@@ -15,7 +15,7 @@ import polars as pl
 from extractors.drift import drift
 from extractors.sessions import AssembledSessions, assemble
 from extractors.site_events import of_sites
-from pipelines.building.decisions import replace_decisions
+from pipelines.building.decisions import RULE_CHANGED, replace_decisions
 from pipelines.building.sealing import seal_epoch
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
@@ -40,7 +40,7 @@ def sessions(store: Store, settings: Settings) -> Counts:
     seal_epoch(store, settings, made.sessions["session_id"])
     replace_decisions(store, "sessions", pl.concat([made.decisions, _of_sites(every.filter(is_of_site), made.sessions)]))
     changes = drift(events, made.turns)
-    replace_decisions(store, "drift", changes)
+    store.replace("mart.decisions", changes, "stage = 'drift' and reason != $reason", reason=RULE_CHANGED)
     return {**counts, "n_changes": changes.height}
 
 

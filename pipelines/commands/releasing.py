@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from extractors import objects
 from pipelines.commands.options import By, Json, Out, RegistryPath, RunConfig, Why
-from pipelines.screen import data, many, say, table
+from pipelines.screen import data, many, say, table, tell_changes
 from pipelines.settings import Settings
 from warehouse.errors import GateFailed, InputError, Missing
 
@@ -132,6 +132,7 @@ def diff(
         data(comparison)
         return
     say(f"[bold]{comparison['from']}[/] → [bold]{comparison['to']}[/]: {escape(comparison['inputs']['says'])}\n")
+    tell_changes([row["detail"] for row in comparison["changes"]])
     table("Figures", comparison["figures"], right=("before", "after"))
     for change, title in (("came", "Tasks added"), ("gone", "Tasks removed"), ("moved", "Tasks changed")):
         rows = comparison["tasks"][change]

@@ -172,7 +172,7 @@ def _changing(build: Build) -> pl.DataFrame:
 _SECRETS, _PERSONAL, _DIGESTS = "no_secret_is_published", "no_personal_data_is_published", "digests_are_reproducible"
 GATES: tuple[Gate, ...] = (
     *map(_of_rule, rules.RULES),
-    Gate("logs_did_not_drift", "The logs are made of what they were made of in the promoted release.", _drifted,
+    Gate("logs_did_not_drift", "Logs and rules of tools are what they were in the promoted release.", _drifted,
          lambda build: build.settings.configured.release.drift),
     Gate("outcomes_are_calibrated", "Probabilities of success tell successful sessions from failed ones as people did.",
          _uncalibrated),

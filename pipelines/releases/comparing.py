@@ -36,10 +36,13 @@ class _Side(NamedTuple):
     families: dict[str, dict[str, Any]]
     files: dict[str, int]
     """File -> its records."""
+    changes: dict[tuple[str, str], str]
+    """(subject, reason) -> what changed in the logs, or in what tools answer; "" in releases of former versions."""
 
 
 def diff(registry: Registry, before: str, after: str) -> dict[str, Any]:
-    """{"from", "to", "inputs", "tasks": {"came", "gone", "moved"}, "figures", "tools", "families", "parts"}. Each figure is
+    """{"from", "to", "inputs", "tasks": {"came", "gone", "moved"}, "changes", "figures", "tools", "families", "parts"}. Each
+    change is {"reason", "detail"}, one of the logs or of a tool's rules that the older release did not know; each figure is
     {"name", "before", "after", "why"}. Raises Missing, ReleaseBroken."""
     old, new = _side(registry, before), _side(registry, after)
     inputs = _inputs(old, new)
@@ -58,8 +61,10 @@ def diff(registry: Registry, before: str, after: str) -> dict[str, Any]:
          "bytes": other.get("bytes", 0) - one.get("bytes", 0)}
         for kind, name in sorted(was.keys() | now.keys())
         if (one := was.get((kind, name), {})) != (other := now.get((kind, name), {}))]
-    return {"from": before, "to": after, "inputs": inputs, "tasks": tasks, "figures": figures, "tools": tools,
-            "families": families, "parts": parts}
+    changes = [{"reason": reason, "detail": detail or subject}
+               for (subject, reason), detail in sorted(new.changes.items()) if (subject, reason) not in old.changes]
+    return {"from": before, "to": after, "inputs": inputs, "tasks": tasks, "changes": changes, "figures": figures,
+            "tools": tools, "families": families, "parts": parts}
 
 
 def _side(registry: Registry, release: str) -> _Side:
@@ -73,7 +78,8 @@ def _side(registry: Registry, release: str) -> _Side:
         {f"{row['service']}, {row['tool']}": row for row in registry.rows(release, "about/tools.jsonl")},
         {row["family"]: {"n_succeeded": row.get("n_good"), **row}    # releases of former versions call it n_good
          for row in registry.rows(release, "about/families.jsonl")},
-        {row["file_id"]: row["n_records"] for row in registry.rows(release, "about/files.jsonl")})
+        {row["file_id"]: row["n_records"] for row in registry.rows(release, "about/files.jsonl")},
+        {(row["subject"], row["reason"]): row.get("detail", "") for row in registry.rows(release, "about/drift.jsonl")})
 
 
 def _inputs(old: _Side, new: _Side) -> dict[str, Any]:

@@ -119,7 +119,7 @@ ABOUT: dict[str, str] = {
         "from mart.families join mart.names using (service, family) order by service, family"),
     "tools": (
         "select service, tool, effect, n_support, n_against, fidelity, abstains from mart.behaviours order by service, tool"),
-    "drift": "select subject, reason from mart.decisions where stage = 'drift' order by all",
+    "drift": "select subject, reason, detail from mart.decisions where stage = 'drift' order by all",
     "files": "select file_id, format, n_records, day from raw.files order by file_id",
 }
 """Tables of `about/`, as JSON lines."""

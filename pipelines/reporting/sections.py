@@ -342,10 +342,10 @@ def _shared(places: Row) -> str:
 
 
 def drift(source: RowSource) -> Section:
-    """Return what changed in what the logs are made of."""
+    """Return what changed in what the logs are made of, and in the rules of tools."""
     changes = views.listed(source, "drift")
-    lead = (f"{many(changes.n, 'change')} in what the logs are made of: look whether they were meant." if changes.n else
-            "Nothing appeared, vanished, was renamed or changed its type.")
+    lead = (f"{many(changes.n, 'change')} in what the logs are made of or in tools' rules: look whether they were meant."
+            if changes.n else "Nothing appeared, vanished, was renamed or changed its type, and no rule withholds tasks.")
     listed = table("Changes", [{"kind": row["reason"].replace("_", " "), "what": row["detail"]} for row in changes.rows], (),
                    changes.besides)
     return Section("drift", "Drift", lead, (), (listed,) if changes.rows else ())

@@ -22,14 +22,14 @@ def left(stage: str, subject: str, reason: str) -> dict[str, str]:
 
 def released(
     registry: Registry, folder: Path, tasks: list[dict[str, Any]], lefts: list[dict[str, str]], files: dict[str, int],
-    fidelity: float, code: str = "c"
+    fidelity: float, code: str = "c", drift: tuple[dict[str, str], ...] = ()
 ) -> str:
     tool = {"service": "hall", "tool": "light", "effect": "write", "n_support": 9, "n_against": 0, "fidelity": fidelity,
             "abstains": 0.0}
     family = {"service": "hall", "family": "f1", "name": "light a lamp", "n_sessions": 9, "n_tasks": 3, "n_succeeded": 2,
               "rate": 0.5}
     about = {"tasks": tasks, "left": lefts, "tools": [tool], "families": [family],
-             "files": [{"file_id": name, "n_records": n} for name, n in files.items()]}
+             "files": [{"file_id": name, "n_records": n} for name, n in files.items()], "drift": list(drift)}
     figures = {"n_published": sum(row["published"] for row in tasks), "fidelity": fidelity, "n_sessions": len(files)}
     files_of = {f"about/{name}.jsonl": "".join(json.dumps(row) + "\n" for row in rows) for name, rows in about.items()}
     return put(
@@ -70,3 +70,16 @@ def test_a_release_does_not_differ_from_itself(tmp_path: Path) -> None:
     found = diff(registry, one, one)
     assert not (found["figures"] or found["tools"] or found["parts"] or any(found["tasks"].values()))
     assert found["inputs"]["says"] == "the same logs, code and settings"
+
+
+def test_a_change_is_named_where_the_older_release_did_not_know_it(tmp_path: Path) -> None:
+    registry = Registry(str(tmp_path / "registry"))
+    old = {"subject": "hall/rules of light/2026-03-02", "reason": "rule_changed"}   # as former versions wrote it
+    new = {"subject": "hall/rules of light/2026-03-10", "reason": "rule_changed", "detail": "light answers by other rules."}
+    before = released(registry, tmp_path, [task("lit", "s1")], [], {"a": 1}, 0.8, drift=(old,))
+    after = released(registry, tmp_path, [task("lit", "s1", published=False)], [left("verify", "lit", "rule_changed")],
+                     {"a": 1}, 0.8, code="d", drift=(old, new))
+    found = diff(registry, before, after)
+    assert found["changes"] == [{"reason": "rule_changed", "detail": "light answers by other rules."}]
+    assert [row["why"] for row in found["tasks"]["gone"]] == ["rejected now (verify: rule_changed)"]
+    assert diff(registry, after, before)["changes"] == diff(registry, after, after)["changes"] == []

@@ -1,0 +1,109 @@
+"""Withhold tasks that stopped being true, and name the change that each rests on.
+
+In: what was verified of a service, its environment and known solutions, its latest calls, and changes in its logs. Out: the
+same without the tasks whose solution is answered otherwise today (`env_builder.audit.outdated`), each with a decision of stage
+`verify`; and a kept decision of stage `drift` for each change for which tasks are withheld: the tool, since when, how many.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from itertools import compress
+from typing import NamedTuple
+
+import polars as pl
+
+from env_builder.audit.outdated import OutdatedCall, outdated
+from env_builder.runtime.answers import failed, parse
+from env_builder.verify import AuditedRoom, Verified
+from env_builder.world.history import instant
+from pipelines.building.decisions import RULE_CHANGED
+from warehouse.records import Decision, frame
+from warehouse.store import Store
+
+LATEST = 200
+"""Calls of each tool that tell whether it works no more."""
+FEWEST = 10
+"""Refused calls after the last one that worked, at least, of a tool that works no more."""
+BY_CHANCE = 1e-7
+_GONE = ("select tool, max(happened_at) from core.turns where kind = 'call' and service = $service and tool in (select "
+         "split_part(subject, '/tools of call/', 2) from mart.decisions where stage = 'drift' and reason = 'renamed' and "
+         "split_part(subject, '/tools of call/', 1) in (select distinct source || '/' || format from core.sessions "
+         "where service = $service)) group by tool")
+_LATEST = ("select tool, content, is_error, happened_at from core.turns where kind = 'call' and service = $service and content "
+           "is not null and happened_at is not null qualify row_number() over (partition by tool order by happened_at desc, "
+           "turn_id) <= $latest order by tool, happened_at, turn_id desc")
+
+
+class EndedAnswers(NamedTuple):
+    """What tools of a service answer no more, each with the instant of the last call that was answered so."""
+
+    tools: Mapping[str, str]
+    """Tools that have another name now, or refuse every call."""
+    refusals: Mapping[tuple[str, str], str]
+    """(tool, words) of refusals."""
+
+
+def ended_answers(store: Store, service: str) -> EndedAnswers:
+    """Return the tools of a service that work no more, and the refusals in whose place there are others now."""
+    tools: dict[str, datetime] = dict(store.read(_GONE, service=service).iter_rows())
+    refusals: dict[tuple[str, str], datetime] = {}
+    for (tool,), rows in store.read(_LATEST, service=service, latest=LATEST).group_by("tool", maintain_order=True):
+        contents, times = rows["content"].to_list(), rows["happened_at"].to_list()
+        refused = [failed(content, parse(content), flag) for content, flag in zip(contents, rows["is_error"], strict=True)]
+        last = _last(list(map(operator.not_, refused)), FEWEST)
+        if last is not None:
+            tools[str(tool)] = times[last]
+        words = list(compress(contents, refused))
+        for text in dict.fromkeys(words):
+            last = _last([other == text for other in words], 1)
+            if last is not None and not set(words[last + 1:]) <= set(words[:last]):
+                refusals[str(tool), text] = list(compress(times, refused))[last]
+    return EndedAnswers({tool: str(instant(at)) for tool, at in tools.items()},
+                        {refusal: str(instant(at)) for refusal, at in refusals.items()})
+
+
+def _last(hits: list[bool], fewest: int) -> int | None:
+    """Return the place of the last hit, where chance does not explain that so many, at least `fewest`, follow without one."""
+    if True not in hits:
+        return None
+    last = len(hits) - 1 - hits[::-1].index(True)
+    n_after = len(hits) - 1 - last
+    missed = (hits[:last].count(False) + 1) / (last + 2)
+    return last if n_after >= fewest and missed ** n_after < BY_CHANCE else None
+
+
+def without_outdated(verification: Verified, room: AuditedRoom, service: str, ended: EndedAnswers) -> Verified:
+    """Reject the verified tasks whose solution is answered otherwise today, and name the changes."""
+    verified = frozenset(verification.task_ids)
+    calls = outdated(room.environment, (task for task in room.environment.tasks if task.task_id in verified),
+                     room.side.solutions, *ended)
+    kept = verification.decisions.filter(~pl.col("subject").is_in(list(calls)))
+    rejected = [Decision(stage="verify", subject=name, kept=False, reason=RULE_CHANGED, detail=_detail(call))
+                for name, call in calls.items()]
+    return verification._replace(
+        task_ids=[name for name in verification.task_ids if name not in calls],
+        decisions=pl.concat([kept, frame(Decision, rejected)]).sort("subject").extend(
+            frame(Decision, _changes(calls.values(), service))))
+
+
+def _detail(call: OutdatedCall) -> str:
+    return (f"It passed the audit; its solution calls {call.tool}, which {_what(call)}: the task shows the service as it was; "
+            "no action needed.")
+
+
+def _what(call: OutdatedCall) -> str:
+    return f"answers by other rules since {call.since}" if call.now else (
+        f"refused in these words last at {call.since}" if call.then else f"worked last at {call.since}")
+
+
+def _changes(calls: Iterable[OutdatedCall], service: str) -> list[Decision]:
+    """Return a decision for each change for which tasks are withheld."""
+    n_tasks = Counter((call.tool, call.since, _what(call)) for call in calls)
+    return [
+        Decision(stage="drift", subject=f"{service}/rules of {tool}/{since}", kept=True, reason=RULE_CHANGED,
+                 detail=f"service {service}: {tool} {what}; tasks withheld for it: {n}.")
+        for (tool, since, what), n in sorted(n_tasks.items())]
