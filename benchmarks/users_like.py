@@ -15,7 +15,7 @@ improvised_share  of the scripted turns; drawn_share: of those, in words that we
 copied_share      of the scripted turns that are a turn of the person's, word for word: these cannot be told apart, so read
                   `improvised_auc` beside `user_auc`
 facts_kept        share of drawn turns that state no fact but those of the words that they replace, or of what the user came
-                  for, which it repeats where the log has no words for "I don't know" (1, or it fails)
+                  for, which it repeats where people did not say that they don't know (1, or it fails)
 
 With --out, a run's OUT: `solutions_paid`, the share of known solutions of its published tasks that earn all with the switch
 on, in two draws each, of `n_solutions`.
@@ -46,7 +46,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.users import halves, sessions_of  # noqa: E402 (a script of its own, from anywhere)
 from env_builder.runtime import Environment  # noqa: E402
 from env_builder.runtime.canonical import canonical  # noqa: E402
-from env_builder.runtime.user import UNSURE, ScriptedUser, UserProgress, stated  # noqa: E402
+from env_builder.runtime.user import NO, UNSURE, ScriptedUser, UserProgress, stated  # noqa: E402
 from env_builder.runtime.wordings import Wordings  # noqa: E402
 from env_builder.users import Talk, learn, user_rows  # noqa: E402
 from env_builder.wordings import wordings  # noqa: E402
@@ -148,7 +148,7 @@ def solved(out: Path) -> dict[str, Any]:
 
 
 def _keeps_facts(words: str, drawn: str, request: str) -> bool:
-    return stated(drawn) == stated(words) or (words == UNSURE and stated(drawn) <= stated(request))
+    return stated(drawn) == stated(words) or (words in (NO, UNSURE) and stated(drawn) <= stated(request))
 
 
 def auc(scripted: list[Turn], real: list[Turn]) -> float | None:

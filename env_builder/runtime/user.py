@@ -253,11 +253,11 @@ def agrees(words: str, reworded: str) -> bool:
         return False
     return (facts_in(words) == facts_in(reworded) and stated(words) == stated(reworded)
             and set(_NUMBERS.findall(words.lower())) == set(_NUMBERS.findall(reworded.lower()))
-            and granted(words) == granted(reworded) and _names(reworded) <= _all(words) and _names(words) <= _all(reworded))
+            and granted(words) == granted(reworded) and names(reworded) <= _all(words) and names(words) <= _all(reworded))
 
 
-def _names(text: str) -> set[str]:
-    """Words with a capital that begin no sentence."""
+def names(text: str) -> set[str]:
+    """Return the words with a capital that begin no sentence."""
     return {name.casefold() for one in sentences(text) for word in one.split()[1:]
             if (name := word.strip(_MARKS))[:1].isupper() and name.partition("'")[0] != "I"}
 
