@@ -41,10 +41,11 @@ MOST_WORDINGS = 100
 """Of an act, those that most people use."""
 LONGEST = 80
 """Characters of a wording."""
-_UNSURE = re.compile(
+IS_UNSURE = re.compile(
     r"\b(?:(?:do|does|did|can|could|wo|would)(?:n't|nt| not)|not|cannot|can not) (?:really |quite |even )?"
     r"(?:know|remember|recall|sure)\b|\bno idea\b|\bunsure\b|\bforgot(?:ten)?\b", re.IGNORECASE)
-_UNSURE_WORDS = frozenset(
+"""Where it is in a text, the user says that it does not know."""
+_OF_UNSURE = frozenset(
     ("remember", "recall", "idea", "unsure", "forgot", "forgotten", "don", "dont", "doesn", "didn"))
 """Telling words of a text that says that its user does not know."""
 _TOKEN = re.compile(r"[\w']+|[^\w\s]")
@@ -123,12 +124,12 @@ def acts_of(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _answering(text: str, heard: str, asks: str) -> Iterator[tuple[str, str]]:
     """Yield the act that a turn without names and facts is in answer to this question, unless it adds a telling word."""
     own = telling(text)
-    is_unsure = _UNSURE.search(text) is not None
-    if own - telling(asks) - (_UNSURE_WORDS if is_unsure else frozenset()):
+    is_unsure = IS_UNSURE.search(text) is not None
+    if own - telling(asks) - (_OF_UNSURE if is_unsure else frozenset()):
         return
     if is_unsure and granted(text) is None:
         yield keyed(ACTS[UNSURE], asks), text
-        if not own - _UNSURE_WORDS:
+        if not own - _OF_UNSURE:
             yield ACTS[UNSURE], text
     elif not is_unsure and not asks_for_more(heard):
         consents = any(granted(one) for one in sentences(text))
