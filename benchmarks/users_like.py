@@ -20,8 +20,12 @@ copied_share      of the scripted turns that repeat turns of the person's: these
 facts_kept        share of drawn turns that state no fact but those of the words that they replace, or of what the user came
                   for, which it repeats where people did not say that they don't know (1, or it fails)
 
-With --out, a run's OUT: `solutions_paid`, the share of known solutions of its published tasks that earn all with the switch
-on, in two draws each, of `n_solutions`.
+With --out, a run's OUT (of any log):
+
+solutions_paid        share of known solutions of its published tasks that earn all with both switches on, in two draws each, of
+                      `n_solutions`
+ends_well_difference  share of sessions of its tasks that end well when the log's agents talk to the user with both switches on,
+                      minus the log's share (`ends_well_log`), with a 95 % interval (`benchmarks/users_ends.py`); `_off`: off
 
 The table goes to stderr, the last line on stdout is one JSON object.
 """
@@ -47,6 +51,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.users import as_it_came, halves, sessions_of  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks.users_ends import ends  # noqa: E402
 from env_builder.habits import habits  # noqa: E402
 from env_builder.runtime import Environment  # noqa: E402
 from env_builder.runtime.canonical import canonical  # noqa: E402
@@ -86,7 +91,7 @@ def main() -> int:
     fitted_habits = habits(earlier, {}, {}, earlier.keys())
     figures = measured(chosen, rows, bank, fitted_habits)
     figures |= {"n_sessions": len(chosen), "n_wordings": sum(map(len, bank.values()))}
-    figures |= solved(options.out) if options.out else {}
+    figures |= {**solved(options.out), **ends(options.out, options.sessions)} if options.out else {}
     for name, value in figures.items():
         print(f"{name:28} {value!s:>10}", file=sys.stderr)
     print(json.dumps({"benchmark": "users_like", "data": options.data.resolve().name, "figures": figures}))
@@ -104,6 +109,7 @@ def measured(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: dict
     real = [(name, text) for name, talk in talks.items() for text in (*talk.opening, *talk.turns)]
     off, on = played(talks, rows, None), played(talks, rows, Wordings(bank))
     both = played(talks, rows, Wordings(bank), habits_rows)
+    drawn = [*on.drawn, *both.drawn]
     return {
         "user_auc": auc(on.turns, real), "user_auc_off": auc(off.turns, real), "user_auc_habits": auc(both.turns, real),
         "improvised_auc": auc(on.improvised, real), "improvised_auc_off": auc(off.improvised, real),
@@ -112,7 +118,7 @@ def measured(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: dict
         "next_act_off": next_act(talks, rows, {}), "next_act_habits": next_act(talks, rows, habits_rows),
         "improvised_share": share(len(off.improvised), len(off.turns)), "drawn_share": share(len(on.drawn), len(on.turns)),
         "copied_share": share(len(on.turns) - len(on.improvised), len(on.turns)),
-        "facts_kept": share(sum(_keeps_facts(*each) for each in on.drawn), len(on.drawn)),
+        "facts_kept": share(sum(_keeps_facts(*each) for each in drawn), len(drawn)),
         "n_turns": len(on.turns), "n_real": len(real)}
 
 
@@ -155,14 +161,14 @@ def played(
 
 
 def solved(out: Path) -> dict[str, Any]:
-    """Play the known solutions of published tasks with the switch on; return the share that earns all."""
+    """Play the known solutions of published tasks with both switches on; return the share that earns all."""
     rewards = []
     for path in sorted((out / "environments").iterdir()):
         environment = Environment.load(path)
         for line in (out / "rewards" / path.name / "solutions.jsonl").read_text("utf-8").splitlines():
             solution = json.loads(line)
             for seed in DRAWN_SEEDS:
-                environment.reset(solution["task_id"], seed=seed, perturbations=("wordings",))
+                environment.reset(solution["task_id"], seed=seed, perturbations=("habits", "wordings"))
                 for step in solution["steps"]:
                     if "say" in step:
                         environment.say(step["say"])
