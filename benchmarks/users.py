@@ -37,6 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.mining_data import _ALWAYS_LEFT  # noqa: E402 (a script of its own, from anywhere)
+from env_builder.runtime.habits import UserHabits  # noqa: E402
 from env_builder.runtime.user import NO, YES, ScriptedUser, UserProgress, granted, opens, question, stated, telling  # noqa: E402  # noqa: E402
 from env_builder.users import (  # noqa: E402
     Talk,
@@ -129,13 +130,15 @@ def other_order(user: ScriptedUser, talk: Talk, row: dict[str, Any], draw: rando
     return counts
 
 
-def as_it_came(user: ScriptedUser, talk: Talk, row: dict[str, Any], acts: Counter[str]) -> Counter[str]:
+def as_it_came(
+    user: ScriptedUser, talk: Talk, row: dict[str, Any], acts: Counter[str], habits: UserHabits | None = None
+) -> Counter[str]:
     """Return the agent's words as they came; what the user told stays told, whatever the person said."""
     counts, progress, order = Counter[str](), UserProgress(), list[int]()
     for place, heard in enumerate(talk.heard[:-1]):
         before, reply = progress, None
         for words in heard:
-            progress, answer = user.reply(progress, words)
+            progress, answer = user.reply(progress, words, habits)
             reply = answer or reply
         new = [other for other in range(len(talk.turns)) if (progress.spoken & ~before.spoken) >> other & 1]
         order += new

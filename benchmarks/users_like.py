@@ -4,21 +4,28 @@
     benchmarks/users_like.py DATA [--sessions N] [--out OUT]       e.g. ../shared/data/human_desk
 
 The users of the later half of the sessions are scripted from what they have to tell, without what their own agents said, and
-answer those agents' words, so that they must improvise; once in the runtime's own words, and once with the perturbation
-`wordings`, whose wordings are mined from the earlier half alone: no word of the people who are scripted is in them. A logistic
+answer those agents' words, so that they must improvise; once in the runtime's own words, once with the perturbation `wordings`,
+and once with `habits` too (without patience: what went well is not mined here). Both are mined from the earlier half alone: no
+word of the people who are scripted is in them. A logistic
 regression on TF-IDF of words and of runs of three characters, and on length, learns to tell the scripted turns from what the
 same people said. It is cross-validated by person (a session each, where the log names nobody): no person is in both parts.
 
-user_auc          area under its curve, all turns; .5: they cannot be told apart; `user_auc_off`: in the runtime's own words
-improvised_auc    the same, of the scripted turns that repeat no turn of the person against all that people said; `_off`
+user_auc          area under its curve, all turns; .5: they cannot be told apart; `_off`: in the runtime's own words; `_habits`
+improvised_auc    the same, of the scripted turns that repeat no turn of the person (case and full stops apart), against all
+                  that people said; `_off`, `_habits`
+next_act_habits   share of answers of the person's act (benchmarks/users.py); `_off`: without habits
 improvised_share  of the scripted turns; drawn_share: of those, in words that were drawn
-copied_share      of the scripted turns that are a turn of the person's, word for word: these cannot be told apart, so read
-                  `improvised_auc` beside `user_auc`
+copied_share      of the scripted turns that repeat turns of the person's: these cannot be told apart, so read
+                  `improvised_auc` beside `user_auc`; `_habits`
 facts_kept        share of drawn turns that state no fact but those of the words that they replace, or of what the user came
-                  for, which it repeats where the log has no words for "I don't know" (1, or it fails)
+                  for, which it repeats where people did not say that they don't know (1, or it fails)
 
-With --out, a run's OUT: `solutions_paid`, the share of known solutions of its published tasks that earn all with the switch
-on, in two draws each, of `n_solutions`.
+With --out, a run's OUT (of any log):
+
+solutions_paid        share of known solutions of its published tasks that earn all with both switches on, in two draws each, of
+                      `n_solutions`
+ends_well_difference  share of sessions of its tasks that end well when the log's agents talk to the user with both switches on,
+                      minus the log's share (`ends_well_log`), with a 95 % interval (`benchmarks/users_ends.py`); `_off`: off
 
 The table goes to stderr, the last line on stdout is one JSON object.
 """
@@ -32,7 +39,7 @@ import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,10 +50,13 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.users import halves, sessions_of  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks.users import as_it_came, halves, sessions_of  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks.users_ends import ends  # noqa: E402
+from env_builder.habits import habits  # noqa: E402
 from env_builder.runtime import Environment  # noqa: E402
 from env_builder.runtime.canonical import canonical  # noqa: E402
-from env_builder.runtime.user import UNSURE, ScriptedUser, UserProgress, stated  # noqa: E402
+from env_builder.runtime.habits import ALL, habits_of  # noqa: E402
+from env_builder.runtime.user import NO, UNSURE, ScriptedUser, UserProgress, stated, typed  # noqa: E402
 from env_builder.runtime.wordings import Wordings  # noqa: E402
 from env_builder.users import Talk, learn, user_rows  # noqa: E402
 from env_builder.wordings import wordings  # noqa: E402
@@ -78,8 +88,10 @@ def main() -> int:
     bank = wordings(scripts_of(user_rows(earlier)), {})
     chosen = dict(sorted(later.items())[:options.sessions])
     rows = user_rows(chosen, learn(earlier.values()))
-    figures = measured(chosen, rows, bank) | {"n_sessions": len(chosen), "n_wordings": sum(map(len, bank.values()))}
-    figures |= solved(options.out) if options.out else {}
+    fitted_habits = habits(earlier, {}, {}, earlier.keys())
+    figures = measured(chosen, rows, bank, fitted_habits)
+    figures |= {"n_sessions": len(chosen), "n_wordings": sum(map(len, bank.values()))}
+    figures |= {**solved(options.out), **ends(options.out, options.sessions)} if options.out else {}
     for name, value in figures.items():
         print(f"{name:28} {value!s:>10}", file=sys.stderr)
     print(json.dumps({"benchmark": "users_like", "data": options.data.resolve().name, "figures": figures}))
@@ -91,51 +103,72 @@ def scripts_of(rows: dict[str, dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame({"task_id": list(rows), "script": [canonical(row) for row in rows.values()]})
 
 
-def measured(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: dict[str, Any]) -> dict[str, Any]:
+def measured(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: dict[str, Any],
+             habits_rows: dict[str, Any]) -> dict[str, Any]:
     """Return all figures."""
     real = [(name, text) for name, talk in talks.items() for text in (*talk.opening, *talk.turns)]
     off, on = played(talks, rows, None), played(talks, rows, Wordings(bank))
+    both = played(talks, rows, Wordings(bank), habits_rows)
+    drawn = [*on.drawn, *both.drawn]
     return {
-        "user_auc": auc(on.turns, real), "user_auc_off": auc(off.turns, real),
+        "user_auc": auc(on.turns, real), "user_auc_off": auc(off.turns, real), "user_auc_habits": auc(both.turns, real),
         "improvised_auc": auc(on.improvised, real), "improvised_auc_off": auc(off.improvised, real),
+        "improvised_auc_habits": auc(both.improvised, real),
+        "copied_share_habits": share(len(both.turns) - len(both.improvised), len(both.turns)),
+        "next_act_off": next_act(talks, rows, {}), "next_act_habits": next_act(talks, rows, habits_rows),
         "improvised_share": share(len(off.improvised), len(off.turns)), "drawn_share": share(len(on.drawn), len(on.turns)),
         "copied_share": share(len(on.turns) - len(on.improvised), len(on.turns)),
-        "facts_kept": share(sum(_keeps_facts(*each) for each in on.drawn), len(on.drawn)),
+        "facts_kept": share(sum(_keeps_facts(*each) for each in drawn), len(drawn)),
         "n_turns": len(on.turns), "n_real": len(real)}
 
 
-def played(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: Wordings | None) -> Played:
+def next_act(talks: dict[str, Talk], rows: dict[str, dict[str, Any]], habits_rows: Mapping[str, Any]) -> float | None:
+    """Return the share of answers of the person's act, as `benchmarks/users.py` counts it."""
+    counts, acts = Counter[str](), Counter[str]()
+    for name, talk in talks.items():
+        unheard = rows[name] | {"script": [one | {"heard": []} for one in rows[name]["script"]], "after": [], "patience": None}
+        user = ScriptedUser(unheard, [{"role": "user", "content": "\n".join(talk.opening)}])
+        counts += as_it_came(user, talk, rows[name], acts, habits_of(habits_rows, ALL, 0, name))
+    return share(counts["acts"], sum(acts.values()))
+
+
+def played(
+    talks: dict[str, Talk], rows: dict[str, dict[str, Any]], bank: Wordings | None, habits_rows: Mapping[str, Any] | None = None
+) -> Played:
     """Let the scripted users answer their agents' words, which they have never heard."""
     found = Played([], [], [])
     for name, talk in talks.items():
         unheard = rows[name] | {"script": [one | {"heard": []} for one in rows[name]["script"]], "after": []}
         request = "\n".join(talk.opening)
         user = ScriptedUser(unheard, [{"role": "user", "content": request}])
-        own, progress = {*talk.opening, *talk.turns}, UserProgress()
+        own, progress = {_plain(line) for text in (*talk.opening, *talk.turns) for line in text.split("\n")}, UserProgress()
+        own_habits = habits_of(habits_rows or {}, ALL, 0, name)
         for step, words in enumerate(words for heard in talk.heard for words in heard):
-            progress, reply = user.reply(progress, words)
+            before = progress
+            progress, reply = user.reply(progress, words, own_habits)
             if reply is None:
                 continue
             drawn = bank.reworded(reply, words, request, random.Random(canonical([name, step, reply]))) if bank else reply
             if drawn is None:
                 continue
-            found.turns.append((name, drawn))
-            if drawn not in own:
-                found.improvised.append((name, drawn))
             if drawn != reply:
                 found.drawn.append((reply, drawn, request))
+            drawn = typed(own_habits, drawn, before, words) if own_habits else drawn
+            found.turns.append((name, drawn))
+            if not own.issuperset(map(_plain, drawn.split("\n"))):
+                found.improvised.append((name, drawn))
     return found
 
 
 def solved(out: Path) -> dict[str, Any]:
-    """Play the known solutions of published tasks with the switch on; return the share that earns all."""
+    """Play the known solutions of published tasks with both switches on; return the share that earns all."""
     rewards = []
     for path in sorted((out / "environments").iterdir()):
         environment = Environment.load(path)
         for line in (out / "rewards" / path.name / "solutions.jsonl").read_text("utf-8").splitlines():
             solution = json.loads(line)
             for seed in DRAWN_SEEDS:
-                environment.reset(solution["task_id"], seed=seed, perturbations=("wordings",))
+                environment.reset(solution["task_id"], seed=seed, perturbations=("habits", "wordings"))
                 for step in solution["steps"]:
                     if "say" in step:
                         environment.say(step["say"])
@@ -147,8 +180,12 @@ def solved(out: Path) -> dict[str, Any]:
             "n_solutions": len(rewards) // len(DRAWN_SEEDS)}
 
 
+def _plain(line: str) -> str:
+    return " ".join(line.casefold().split()).rstrip(".")
+
+
 def _keeps_facts(words: str, drawn: str, request: str) -> bool:
-    return stated(drawn) == stated(words) or (words == UNSURE and stated(drawn) <= stated(request))
+    return stated(drawn) == stated(words) or (words in (NO, UNSURE) and stated(drawn) <= stated(request))
 
 
 def auc(scripted: list[Turn], real: list[Turn]) -> float | None:

@@ -286,15 +286,15 @@ def user_rows(
 
 def _reading(talk: Talk) -> list[Any]:
     """Return a `Read` as JSON value."""
-    turned = _turned(talk)
-    granting = [words for one, text, heard in zip(turned, talk.turns, talk.heard, strict=False)
+    own_turns = turned(talk)
+    granting = [words for one, text, heard in zip(own_turns, talk.turns, talk.heard, strict=False)
                 if one.when == "confirmed" and granted(text) for words in heard[-1:]]
     wants = {fact for fact in _stated([*talk.opening, *talk.turns, *granting]) if shape(fact)}
     shapes = {shape(fact) for fact in wants}
     stated_facts = _stated([words for heard in talk.heard for words in heard])
     candidates = {fact for fact in stated_facts.union(*map(_shown, talk.shown)) if shape(fact) in shapes}
-    return [[[one.when, sorted(one.words), sorted(one.slots), one.tells, one.learnt, one.grants] for one in turned],
-            sorted(_first_given(talk, 0, "\n".join(talk.opening))), sorted(wants), sorted(candidates - wants)[:MOST_SEEN]]
+    return [[[one.when, sorted(one.words), sorted(one.slots), one.tells, one.learnt, one.grants] for one in own_turns],
+            sorted(first_given(talk, 0, "\n".join(talk.opening))), sorted(wants), sorted(candidates - wants)[:MOST_SEEN]]
 
 
 def _read(turned: list[list[Any]], given: list[str], wants: list[Fact], shown: list[Fact]) -> Read:
@@ -304,7 +304,7 @@ def _read(turned: list[list[Any]], given: list[str], wants: list[Fact], shown: l
 
 def learn(talks: Iterable[Talk]) -> Vocabulary:
     """Which words ask for what in these talks."""
-    return vocabulary_of(map(_turned, talks))
+    return vocabulary_of(map(turned, talks))
 
 
 def vocabulary_of(turned: Iterable[Sequence[Turned]]) -> Vocabulary:
@@ -353,7 +353,7 @@ def with_events(row: dict[str, Any], events: SessionEvents) -> dict[str, Any]:
     return {**row, **({"script": script} if script else {}), "events": own}
 
 
-def _turned(talk: Talk) -> list[Turned]:
+def turned(talk: Talk) -> list[Turned]:
     """Return what each turn of the talk is."""
     own = set(_stated(talk.opening))
     stated_facts: set[Fact] = set()
@@ -363,7 +363,7 @@ def _turned(talk: Talk) -> list[Turned]:
         stated_facts |= _stated(heard)
         questions = question("\n".join(heard))
         facts, before = stated(text), "\n".join((before, *heard))
-        slots = _first_given(talk, place + 1, text, before)
+        slots = first_given(talk, place + 1, text, before)
         tells = sorted(facts - own - stated_facts) + [("argument", slot) for slot in sorted(slots)]
         learnt = sorted(fact for fact in (facts & stated_facts) - own if fact[0] in ("id", "date"))
         yes_or_no = bool(questions) and confirms(questions) and not chooses(questions) and granted(text) is not None
@@ -374,7 +374,7 @@ def _turned(talk: Talk) -> list[Turned]:
     return turns
 
 
-def _first_given(talk: Talk, n_told: int, text: str, before: str = "") -> frozenset[str]:
+def first_given(talk: Talk, n_told: int, text: str, before: str = "") -> frozenset[str]:
     """Names of the arguments of later calls whose value the text gives and nobody gave before."""
     small, old = text.casefold(), before.casefold()
     return frozenset(name for at, name, value in talk.given

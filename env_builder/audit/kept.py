@@ -29,6 +29,7 @@ from env_builder.runtime.apps.records import RecordsApp
 from env_builder.runtime.apps.worlds import WorldsApp
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.habits import UserHabits
 from env_builder.runtime.numbering import Form
 from env_builder.runtime.programs import Programs, Ready
 from env_builder.runtime.records import Task
@@ -418,9 +419,9 @@ class WatchedUser(ScriptedUser):
         super().__init__(task.user, task.opening)
         self._watch = watch
 
-    def reply(self, progress: UserProgress, text: str) -> tuple[UserProgress, str | None]:
+    def reply(self, progress: UserProgress, text: str, habits: UserHabits | None = None) -> tuple[UserProgress, str | None]:
         self._watch.notes.add("reply", *progress, text)
-        return super().reply(progress, text)
+        return super().reply(progress, text, habits)
 
 
 class WatchedValues(Plausible):

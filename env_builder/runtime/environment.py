@@ -615,12 +615,13 @@ class Environment:
         if not steps:
             return []
         switched, relabelling, ask, reword = self._perturbations, self._relabelling, self._ask, self._reword
-        self._perturbations = switched.switched(switched.seed, ())
-        self._relabelling = self._ask = self._reword = None
+        self._perturbations, habits = switched.switched(switched.seed, ()), self._talk.habits
+        self._relabelling = self._ask = self._reword = self._talk.habits = None
         try:
             return [message for step in steps for message in prefix_messages(self, step, relabelling)]
         finally:
             self._perturbations, self._relabelling, self._ask, self._reword = switched, relabelling, ask, reword
+            self._talk.habits = habits
 
     def _user_of(self, task: Task) -> ScriptedUser:
         """Return the user of a task, made again where another task of the same id was handed over."""
@@ -659,7 +660,8 @@ class Environment:
         remembers = task is not None and not self._bound
         self._node = self._memory.begin(start) if self._memory is not None and remembers else None
         self._relabelling = None
-        self._talk = UserConversation(task, self._user_of(task)) if task else UserConversation()
+        habits = self._perturbations.habits(task) if task else None
+        self._talk = UserConversation(task, self._user_of(task), habits) if task else UserConversation()
         self._journal, self._marks = [], []
         self._ended = None
         self._began = time.monotonic()

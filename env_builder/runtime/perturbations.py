@@ -29,15 +29,16 @@ from typing import Any
 from .answers import parse
 from .canonical import canonical
 from .exchanges import NameClasses
-from .records import Result
+from .habits import UserHabits, habits_of
+from .records import Result, Task
 from .relabelling import SWITCHES as RELABELLINGS
 from .relabelling import Relabelling, Renaming
 from .wordings import Wordings
 
-SWITCHES = ("expiry", "faults", "fresh", "latency", "pages", "wordings", *RELABELLINGS)
+SWITCHES = ("expiry", "faults", "fresh", "habits", "latency", "pages", "wordings", *RELABELLINGS)
 """`fresh` lets tools answer that draw names at random or read a clock: with names and times of this episode's own."""
 USER = ""
-"""The tool of the row that is of the user: its `wordings`."""
+"""The tool of the row that is of the user: its `wordings` and `habits`."""
 
 
 class Perturbations:
@@ -47,8 +48,8 @@ class Perturbations:
         self._rows = {row["tool"]: row for row in rows}
         self.seed = seed
         self.switches = tuple(sorted(switches))
-        is_drawn = "wordings" in self.switches and USER in self._rows
-        self._wordings = Wordings(self._rows[USER]["wordings"]) if is_drawn else None
+        texts = self._rows.get(USER, {}).get("wordings") if "wordings" in self.switches else None
+        self._wordings = Wordings(texts) if texts else None
         unknown = sorted(set(self.switches) - set(SWITCHES))
         if unknown:
             raise ValueError(f"no perturbation {unknown[0]!r} to switch on; there are: {', '.join(SWITCHES)}")
@@ -75,6 +76,11 @@ class Perturbations:
         drawn = {**({"fault": True} if fault else {}), **({"expired": True} if expired else {}),
                  **({"paged": True} if page else {}), **({} if took is None else {"latency_ms": took})}
         return page or result, drawn
+
+    def habits(self, task: Task) -> UserHabits | None:
+        """Return what the task's user is like in this episode; None: as its script says."""
+        rows = self._rows.get(USER, {}).get("habits") if "habits" in self.switches else None
+        return habits_of(rows, task.family, self.seed, task.task_id) if rows else None
 
     def reworded(self, step: int, words: str, heard: str, request: str) -> str | None:
         """Return the user's words at this step of the journal as another person of the log words them, or as they are; None:

@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 from .admission import well_formed
 from .caching import cached
 from .ends import same
+from .habits import UserHabits
 from .records import Task
+from .stances import takes_back
 from .words import Fact, facts_in
 
 YES, NO, UNSURE, HEARD, LEAVES = "Yes.", "No.", "I don't know.", "OK.", "I'll leave it at that. Goodbye."
@@ -61,6 +63,8 @@ class ScriptLine(NamedTuple):
     """Does it tell facts of the user's own?"""
     learnt: frozenset[Fact]
     """Facts in it that the agent had told the user."""
+    slots: frozenset[str] = frozenset()
+    """Arguments that it gives."""
 
 
 class ScriptedUser:
@@ -73,7 +77,8 @@ class ScriptedUser:
     def __init__(self, row: Mapping[str, Any], opening: Sequence[Mapping[str, str]] = ()) -> None:
         turns, script = row["turns"], row.get("script")
         self._lines = tuple(
-            ScriptLine(text, one["when"], one["asks"], bool(one["tells"]), _facts(one["learnt"]))
+            ScriptLine(text, one["when"], one["asks"], bool(one["tells"]), _facts(one["learnt"]),
+                       frozenset(value for kind, value in one["tells"] if kind == "argument"))
             for text, one in zip(turns, script or (), strict=script is not None))
         opening_words = [message["content"] for message in opening if message["role"] == "user"]
         self._before = ScriptLine("\n".join(opening_words), "asked", row.get("asks", {}), True, frozenset())
@@ -100,8 +105,11 @@ class ScriptedUser:
         """What other people do (docs/environment.md)."""
         self._eventful = frozenset(event["turn"] for event in self.events if "turn" in event)
 
-    def reply(self, progress: UserProgress, text: str) -> tuple[UserProgress, str | None]:
-        """How far the user has come then, and the answer to `text`; None where the user says nothing: it waits, or is done."""
+    def reply(self, progress: UserProgress, text: str, habits: UserHabits | None = None) -> tuple[UserProgress, str | None]:
+        """How far the user has come then, and the answer to `text`; None where the user says nothing: it waits, or is done.
+
+        `habits`: those of this episode's user, where recorded words do not settle the answer.
+        """
         if progress.idle == GONE:
             return progress, None
         at, answers = progress.at, self._answers
@@ -115,14 +123,14 @@ class ScriptedUser:
             answer, bits = answers[place][1:]
             if place > at and bits and not progress.spoken & bits and self._follows(progress.spoken, bits):
                 return UserProgress(progress.spoken | bits, 0, place + 1), answer
-        return self._improvise(progress, text)
+        return self._improvise(progress, text, habits)
 
     def _follows(self, spoken: int, bits: int) -> bool:
         """Was everything told that the script tells before these turns?"""
         before = (bits & -bits) - 1
         return all(spoken >> place & 1 or not line.tells for place, line in enumerate(self._lines) if before >> place & 1)
 
-    def _improvise(self, progress: UserProgress, text: str) -> tuple[UserProgress, str | None]:
+    def _improvise(self, progress: UserProgress, text: str, habits: UserHabits | None) -> tuple[UserProgress, str | None]:
         facts = stated(text)
         questions = question(text)
         asks_back = bool(questions) and confirms(questions) and not chooses(questions)
@@ -131,14 +139,27 @@ class ScriptedUser:
             texts = [self._before.text, *(line.text for place, line in enumerate(self._lines) if progress.spoken >> place & 1)]
             matches = (one for text in texts for one in sentences(text)
                      if any(shape(fact) in wrong and fact in self._wants for fact in stated(one)))
-            return self._idle(progress, " ".join([NO, *list(dict.fromkeys(matches))[:1]]))
+            return self._idle(progress, " ".join([NO, *list(dict.fromkeys(matches))[:1]]), habits)
         place = (self._elicited(progress.spoken, questions, facts, asks_back) if questions
                  else self._volunteered(progress.spoken))
         if place is not None:
-            return UserProgress(progress.spoken | 1 << place, 0, progress.at), self._lines[place].text
+            return self._tell(progress, place, habits)
         if not questions:
-            return (progress, None) if progress.spoken == self._full else self._idle(progress, HEARD)
-        return self._idle(progress, self._again(progress.spoken, questions, facts, asks_back))
+            return (progress, None) if progress.spoken == self._full else self._idle(progress, HEARD, habits)
+        answer = self._again(progress.spoken, questions, facts, asks_back)
+        if habits is not None and not facts and habits.strays(answer, *progress, text) and (
+                place := self._volunteered(progress.spoken)) is not None:
+            return self._tell(progress, place, habits)
+        return self._idle(progress, answer, habits)
+
+    def _tell(self, progress: UserProgress, place: int, habits: UserHabits | None) -> tuple[UserProgress, str]:
+        """Return the turn, and with it the next one that this user tells without being asked."""
+        spoken, text = progress.spoken | 1 << place, self._lines[place].text
+        other = next((other for other, line in self._open_lines(spoken, frozenset()) if line.when == "asked" and line.slots
+                      and line.slots <= habits.volunteers and other not in self._eventful), None) if habits else None
+        if other is None:
+            return UserProgress(spoken, 0, progress.at), text
+        return UserProgress(spoken | 1 << other, 0, progress.at), f"{text}\n{self._lines[other].text}"
 
     def _wrong(self, facts: frozenset[Fact], asks_back: bool) -> frozenset[str]:
         """Shapes of the user's facts in whose place the text states others that nobody has ever seen."""
@@ -220,13 +241,20 @@ class ScriptedUser:
             return (self._lines[place] if place >= 0 else self._before).text
         return NO if "else" in questions.lower() else UNSURE
 
-    def _idle(self, progress: UserProgress, text: str) -> tuple[UserProgress, str]:
+    def _idle(self, progress: UserProgress, text: str, habits: UserHabits | None) -> tuple[UserProgress, str]:
         """Return an answer that tells nothing new; the last one where the user has had enough of it."""
-        if self._patience is None or progress.idle + 1 < self._patience:
+        patience = habits.patience if habits is not None and habits.patience is not None else self._patience
+        if patience is None or progress.idle + 1 < patience:
             return progress._replace(idle=progress.idle + 1), text
         last = self._lines[-1]
         closing = last.text if last.when == "unasked" and not last.tells and not last.learnt else LEAVES
         return progress._replace(idle=GONE), closing
+
+
+def typed(habits: UserHabits, words: str, progress: UserProgress, heard: str) -> str:
+    """Return the words as this user types them, where they state just the same."""
+    written = habits.typed(words, *progress, heard)
+    return written if agrees(words, written) and takes_back(words) == takes_back(written) else words
 
 
 _ASKS = """\
@@ -253,11 +281,11 @@ def agrees(words: str, reworded: str) -> bool:
         return False
     return (facts_in(words) == facts_in(reworded) and stated(words) == stated(reworded)
             and set(_NUMBERS.findall(words.lower())) == set(_NUMBERS.findall(reworded.lower()))
-            and granted(words) == granted(reworded) and _names(reworded) <= _all(words) and _names(words) <= _all(reworded))
+            and granted(words) == granted(reworded) and names(reworded) <= _all(words) and names(words) <= _all(reworded))
 
 
-def _names(text: str) -> set[str]:
-    """Words with a capital that begin no sentence."""
+def names(text: str) -> set[str]:
+    """Return the words with a capital that begin no sentence."""
     return {name.casefold() for one in sentences(text) for word in one.split()[1:]
             if (name := word.strip(_MARKS))[:1].isupper() and name.partition("'")[0] != "I"}
 
@@ -441,7 +469,7 @@ NOBODY = ScriptedUser({"turns": []})
 class UserConversation:
     """The conversation of one episode; a fork shares the user and keeps its own progress."""
 
-    __slots__ = ("_user", "n_chars", "progress")
+    __slots__ = ("_user", "habits", "n_chars", "progress")
 
     def events_since(self, spoken: int) -> list[Mapping[str, Any]]:
         """Return the events that come with the turns said since. `spoken`: the turns said before, a bit each."""
@@ -453,15 +481,15 @@ class UserConversation:
         call = {"tool": tool, "arguments": arguments}
         return [event for event in self._user.events if same(event.get("after"), call)]
 
-    def __init__(self, task: Task | None = None, user: ScriptedUser = NOBODY) -> None:
-        self._user = user
+    def __init__(self, task: Task | None = None, user: ScriptedUser = NOBODY, habits: UserHabits | None = None) -> None:
+        self._user, self.habits = user, habits
         self.progress = UserProgress()
         self.n_chars = sum(len(message["content"]) for message in task.opening) if task else 0
         """Characters that the agent wrote and was shown."""
 
     def fork(self) -> UserConversation:
         twin = object.__new__(UserConversation)
-        twin._user, twin.progress, twin.n_chars = self._user, self.progress, self.n_chars
+        twin._user, twin.progress, twin.n_chars, twin.habits = self._user, self.progress, self.n_chars, self.habits
         return twin
 
     def reply(self, text: str, reword: Callable[[str], str] | None, draw: Callable[[str, str, str], str | None] | None = None
@@ -470,9 +498,12 @@ class UserConversation:
 
         `draw`: the words as another person words them; `reword`: a model, for the words that come of it.
         """
-        self.progress, reply = self._user.reply(self.progress, text)
+        before = self.progress
+        self.progress, reply = self._user.reply(before, text, self.habits)
         if draw is not None and reply is not None:
             reply = draw(reply, text, self._user.request)
+        if self.habits is not None and reply is not None:
+            reply = typed(self.habits, reply, before, text)
         if reword is not None and reply is not None:
             reply = reworded(reword, reply, text)
         self.n_chars += len(text) + len(reply or "")

@@ -23,6 +23,7 @@ from env_builder import bundle, image, rooms, users, verify
 from env_builder.audit import Depth
 from env_builder.bundle import MANIFEST, Bundle
 from env_builder.coverage import coverage
+from env_builder.habits import habits
 from env_builder.perturbations import perturbations
 from env_builder.real_answers import with_answers
 from env_builder.runtime.perturbations import USER
@@ -301,12 +302,16 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize) -> tuple[Bu
 def _perturbations(
     store: Store, service: str, turns: pl.DataFrame, rows: rooms.Rows, logged: pl.DataFrame, scripts: pl.DataFrame
 ) -> list[dict[str, Any]]:
-    """Return how tools behave in production, after how users word what every user says, if several people word it alike."""
+    """Return how tools behave in production, after how users behave and word what every user says, if enough people do."""
     people = store.read("select session_id, coalesce(identity, session_id) as person from core.sessions "
                         "where service = $service", service=service)
     own = users.primary(logged).join(people, on="session_id").select("task_id", "person")
-    texts = wordings(scripts.join(own, on="task_id", how="semi"), dict(own.iter_rows()))
-    return [*([{"tool": USER, "wordings": texts}] if texts else []),
+    persons = dict(own.iter_rows())
+    texts = wordings(scripts.join(own, on="task_id", how="semi"), persons)
+    good = logged.filter(pl.col("succeeded_session_ids").list.len() > 0)["task_id"].to_list()
+    fitted = habits(users.talks_of(logged, turns)[0], dict(logged.select("task_id", "family").iter_rows()), persons, good)
+    row = {**({"wordings": texts} if texts else {}), **({"habits": fitted} if fitted else {})}
+    return [*([{"tool": USER, **row}] if row else []),
             *perturbations(turns, {row["tool"]: presumed_effect(row) for row in rows.programs})]
 
 

@@ -47,6 +47,28 @@ def test_no_consent_is_a_sign_of_having_heard() -> None:
     assert bank["heard"] == [["ok", 4]] and bank["yes"] == [["sure", 4]]
 
 
+def test_nobodys_own_phrase_is_passed_on_but_what_is_made_of_common_ones() -> None:
+    def told(text: str) -> dict[str, Any]:
+        return script((text, "confirmed", ["Shall I book it?"]), ("thanks", "unasked", ["Done."]))
+
+    texts = ["yes please", "yes please", "yes, yes please", "yes, thanks", "yes, thanks", "yes, thanks a bunch"]
+    rows = pl.DataFrame({"task_id": list(map(str, range(6))), "script": [canonical(told(text)) for text in texts]})
+    assert dict(wordings(rows, {})["yes"]) == {"yes please": 2, "yes, thanks": 2}, "one alone has 'a bunch' or ', yes'"
+
+
+def test_a_question_is_answered_as_people_answered_it() -> None:
+    bank = mined(4, ("I forgot my code", "asked", ["Your code, please?"]),
+                 ("please proceed", "asked", ["Shall I proceed or do you require instructions?"]),
+                 ("blue", "asked", ["Which?"]))
+    assert bank["unsure to code"] == [["I forgot my code", 4]] and "unsure" not in bank
+    assert bank["choice to instruction require"] == [["please proceed", 4]]
+    users, draw = Wordings(bank), random.Random(1)
+    assert users.reworded(UNSURE, "The code?", "I need a hand.", draw) == "I forgot my code"
+    assert users.reworded(UNSURE, "The colour?", "I need a hand.", draw) == "I need a hand."
+    assert users.reworded(NO, "Do you require instructions, or shall I proceed?", "", draw) == "please proceed"
+    assert users.reworded(NO, "Shall I proceed with AB12 or do you require instructions?", "", draw) == NO, "facts: a plain no"
+
+
 @given(st.sampled_from([*STOCK, "AB12", "It is AB12!", "My order is AB12 and I want a refund", f"{NO} It is AB12."]),
        st.sampled_from(["Shall I go ahead?", "Anything else?", "I will look."]), st.integers(0, 50))
 def test_a_drawn_wording_says_the_same(words: str, heard: str, seed: int) -> None:
