@@ -69,6 +69,7 @@ class KnownNames:
         self._given: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._asked_alone: dict[str, set[str]] = defaultdict(set)
         self._arguments: set[tuple[str, str]] = set()
+        self._tools: set[str] = set()
         given_in: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         refused: list[tuple[str, Any, str]] = []
         for (tool, arguments), rows in answers.items():
@@ -76,6 +77,7 @@ class KnownNames:
                 if row["is_error"]:
                     refused.append((tool, parse(arguments), row["content"]))
                     continue
+                self._tools.add(tool)
                 self._see(row["content"], tool)
                 given_arguments = parse(arguments)
                 self._arguments.update((tool, str(name)) for name in given_arguments)
@@ -85,7 +87,6 @@ class KnownNames:
                     if len(given_arguments) == 1 and name in given_arguments:
                         self._asked_alone[value].add(tool)
         self._see_documents(documents, given_in)
-        self._tools = {tool for (tool, _), rows in answers.items() if not all(row["is_error"] for row in rows)}
         self._refuses_foreign = sum(self._refuses(*each) for each in refused) >= REFUSED
         self._sort_arguments()
 

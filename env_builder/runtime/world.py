@@ -86,8 +86,7 @@ class World:
 
     @cached_property
     def _known_names(self) -> KnownNames:
-        answers = {name: self.answers[name] for name in self.answers}
-        return KnownNames((key for _, key in self.facts), answers, self._documents_as_seen())
+        return KnownNames((key for _, key in self.facts), self.answers, self._documents_as_seen())
 
     def _documents_as_seen(self) -> Iterator[tuple[str | None, str]]:
         """Yield each document with who saw it: BEGUN (the log began with it), a session, or None (somebody, later)."""
@@ -199,7 +198,7 @@ def _named(rows: Iterable[Row] | Later[Name, list[Row]], *by: str) -> dict[Name,
 def _each(rows_by_name: dict[Name, list[Row]], made: Callable[[list[Row]], V]) -> dict[Name, V]:
     """Convert the rows of each name: at once, or lazily where the rows are read lazily."""
     if isinstance(rows_by_name, Later):
-        return Later(rows_by_name, lambda name: made(rows_by_name[name]))
+        return Later(rows_by_name, lambda name: made(rows_by_name[name]), rows_by_name.kept)
     return {name: made(rows) for name, rows in rows_by_name.items()}
 
 
