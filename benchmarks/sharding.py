@@ -4,19 +4,19 @@
     benchmarks/sharding.py LOGS… [--first 300] [--probed 60] [--shard-mb 0.1] [--share 0.01] [--folder DIR]
                            e.g. ../shared/data/retail_desk/logs
 
-The first `--first` sessions of LOGS (as nightly.py orders them) are built twice from the same warehouse: with whole files, and with
-shards of `--shard-mb`. Both environments are asked the same. The calls of the `--probed` sessions that come next, which neither
-was built from, are made in an open room at the instant of the end of the logs, in their order; between them each call with one
-argument left out, with one argument that is text replaced by what names nothing, and with one replaced by what another session
-gave for it. The known solution of each published task is played in the task's room, with the same changes. An answer is its
-text, whether it fails, and where it comes from; what an episode changed, and its grade, are compared at its end. Then a night
-brings `--share` more sessions. All with `--privacy off`.
+The first `--first` sessions of LOGS (as nightly.py orders them) are built twice: with whole files, and with shards of
+`--shard-mb`. Both environments are asked the same. The calls of the `--probed` sessions that come next, which neither was built
+from, are made in an open room as of the last task's start: first in their order, then each with an argument left out, with one
+that names nothing, and with one that another session gave, for every argument; then in their order once more. The calls of the
+known solution of each published task are made in the task's room in the same way. An answer is its text, whether it fails, and
+where it comes from; what an episode changed, and its grade, are compared at its end. Then a night brings `--share` more
+sessions. All with `--privacy off`.
 
 The last line on stdout is one JSON object:
 
     sharded_equal             are all answers, changes and grades the same; n_probes, n_different
     n_shards                  shards of the environment before the night
-    load_ms, sharded_load_ms  milliseconds until an environment has played one task, in a process of its own, median of nine tasks
+    load_ms, sharded_load_ms  milliseconds until it has played a task, in a process of its own; of nine tasks the median
     peak_mb, sharded_peak_mb  megabytes that loading it and playing the task adds to what the process holds at its start
     n_read, n_rows            rows that are read for a task; rows of the environment
     shards_unchanged          share of the shards before the night that are there byte for byte after it; bytes_unchanged
@@ -125,12 +125,11 @@ def calls_of(out: Path) -> list[list[Call]]:
 def answers(whole: Path, sharded: Path, sessions: list[list[Call]]) -> dict[str, Any]:
     """Ask both environments the same, and return whether they answer alike."""
     rooms = [Environment.load(folder) for folder in (whole, sharded)]
-    solutions = {row["task_id"]: row["steps"] for row in rows_of(whole.parent.parent / "rewards" / whole.name / "solutions.jsonl")}
-    of_tasks = [(task_id, [step for step in steps if "tool" in step]) for task_id, steps in solutions.items()]
-    values = given_values([*sessions, *([(step["tool"], step["arguments"]) for step in steps] for _, steps in of_tasks)])
-    at = max(task.starts_at or "" for task in rooms[0].tasks) or None
     episodes: list[tuple[str | None, list[Call]]] = [(None, calls) for calls in sessions]
-    episodes += [(task_id, [(step["tool"], step["arguments"]) for step in steps]) for task_id, steps in of_tasks]
+    episodes += [(row["task_id"], [(step["tool"], step["arguments"]) for step in row["steps"] if "tool" in step])
+                 for row in rows_of(whole.parent.parent / "rewards" / whole.name / "solutions.jsonl")]
+    values = given_values(calls for _, calls in episodes)
+    at = max(task.starts_at or "" for task in rooms[0].tasks) or None
     n_probes = n_different = 0
     for number, (task_id, calls) in enumerate(episodes):
         probes = [*calls, *changed(calls, values, number), *calls]
