@@ -19,6 +19,7 @@ The last line on stdout is one JSON object:
     load_ms, sharded_load_ms  milliseconds until it has played a task, in a process of its own; of nine tasks the median
     peak_mb, sharded_peak_mb  megabytes that loading it and playing the task adds to what the process holds at its start
     n_read, n_rows            rows that are read for a task; rows of the environment
+    stranger_…                the same with one more call, of the last tool, whose arguments name nothing
     shards_unchanged          share of the shards before the night that are there byte for byte after it; bytes_unchanged
 """
 
@@ -67,7 +68,11 @@ environment = Environment.load_room(sys.argv[1])
 environment.reset(sys.argv[2])
 for step in json.loads(sys.argv[3]):
     environment.call(step["tool"], step["arguments"]) if "tool" in step else environment.say(step["say"])
-print(json.dumps([time.perf_counter() - began, peak() - before, n_read]))
+figures = [time.perf_counter() - began, peak() - before, n_read]
+tool, arguments = next((step["tool"], step["arguments"]) for step in reversed(json.loads(sys.argv[3])) if "tool" in step)
+environment.call(tool, dict.fromkeys(arguments, "nowhere-to-be-found"))
+environment.episode()
+print(json.dumps([*figures, time.perf_counter() - began, peak() - before, n_read]))
 """
 
 
@@ -177,8 +182,10 @@ def loading(whole: Path, out: Path, name: str) -> dict[str, Any]:
         for each in solutions:
             command = [sys.executable, "-c", EPISODE, str(room), each["task_id"], json.dumps(each["steps"])]
             runs.append(json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout))
-        seconds, peak, n_read = map(statistics.median, zip(*runs, strict=True))
-        figures |= {f"{of}load_ms": round(1000 * seconds, 1), f"{of}peak_mb": round(peak, 1), "n_read": n_read}
+        medians = list(map(statistics.median, zip(*runs, strict=True)))
+        for when, (seconds, peak, n_read) in (("", medians[:3]), ("stranger_", medians[3:])):
+            figures |= {f"{when}{of}load_ms": round(1000 * seconds, 1), f"{when}{of}peak_mb": round(peak, 1),
+                        f"{when}n_read": n_read}
     files = (out / "environments" / name / file for file in NAMED_BY)
     return figures | {"n_rows": sum(1 for file in files for _ in rows_of(file))}
 

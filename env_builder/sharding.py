@@ -17,8 +17,9 @@ from typing import IO, Any, NamedTuple
 import orjson
 
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.files import NAMED_BY
-from env_builder.runtime.shards import INDEX, Place, index_of, shards_of
+from env_builder.runtime.files import NAMED_BY, named_rows
+from env_builder.runtime.shards import FOLDER, INDEX, NAMES, VALUES, Place, index_of, shards_of
+from env_builder.runtime.world import World
 
 ALWAYS = "always"
 """Stands for the period of rows without an instant."""
@@ -49,13 +50,19 @@ class Sharding(NamedTuple):
     """Session -> ISO instant at which it began."""
 
     def split(self, folder: Path) -> None:
-        """Split the files of `NAMED_BY` in a folder that are too long."""
+        """Split the files of `NAMED_BY` in a folder that are too long, and say next to the shards which names there are."""
         for name, by in NAMED_BY.items():
             path = folder / name
             if path.is_file() and path.stat().st_size > self.longest:
                 with path.open("rb") as source:
                     self._split(source, path, by)
                 path.unlink()
+        shards = folder / FOLDER
+        if shards.is_dir() and not (shards / NAMES).exists():
+            facts, recorded = (named_rows(folder / name) for name in NAMED_BY)
+            names = World(facts, recorded).known_names
+            (shards / VALUES).write_bytes(b"".join(line + b"\n" for line in names.lines))
+            (shards / NAMES).write_text(canonical(names.rules) + "\n", "utf-8")
 
     def _split(self, source: IO[bytes], path: Path, by: tuple[str, str]) -> None:
         """Write the shards of a file, and their index."""

@@ -9,6 +9,7 @@ environment is in use: a build that replaces its folder does not change what is 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import weakref
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ FOLDER = "shards"
 """Folder of the shards and of what says where rows are in them."""
 INDEX = ".index.jsonl"
 """Ending of the file that says so."""
+NAMES, VALUES = "names.json", "names.jsonl"
+"""Files that say which names there are without all rows (`known_names.py`): rules, and values in order."""
 Place = tuple[int, int, int]
 """Number of a shard, an offset in it, and how many bytes."""
 OPEN = 64
@@ -75,6 +78,27 @@ class Shards:
             return os.pread(opened, size, offset)
         finally:
             os.close(opened)
+
+
+class SortedLines:
+    """Lines in the order of their bytes, in a file of which only the pages that are looked at are read."""
+
+    def __init__(self, path: Path) -> None:
+        """`path`: the file; each line ends with a line feed."""
+        with path.open("rb") as file:
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
+
+    def __contains__(self, line: bytes) -> bool:
+        """Return whether the line is there, given without its end."""
+        low, high = 0, len(self._bytes)   # where lines begin
+        while low < high:
+            begin = self._bytes.rfind(b"\n", low, (low + high) // 2) + 1 or low
+            end = self._bytes.find(b"\n", begin)
+            here = self._bytes[begin:end]
+            if here == line:
+                return True
+            low, high = (end + 1, high) if here < line else (low, begin)
+        return False
 
 
 def _close(opened: list[int]) -> None:

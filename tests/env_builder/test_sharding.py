@@ -26,6 +26,7 @@ INSTANTS = st.none() | st.sampled_from(["2031-05-01T10:00:00.000000Z", "2031-05-
                                         "2031-06-01T10:00:00.000000Z", "2032-01-01T00:00:00.000000Z"])
 ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "", "ä\u2028\r\n", '"']), INSTANTS,
                           st.sampled_from([None, "s1", "s2"]), st.text(max_size=40)), max_size=30)
+PLAIN = {"is_error": False, "after": []}
 BEGAN = {"s1": "2031-05-01T10:30:00.000000Z"}
 
 
@@ -45,24 +46,26 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
 def split(folder: Path, rows: Iterable[dict[str, Any]], longest: int) -> dict[str, str]:
     """sha256 of each shard that rows of answers are split into."""
     folder.mkdir(parents=True)
+    bundle.write_lines(folder / "world.jsonl", [])
     bundle.write_lines(folder / "recorded.jsonl", sorted(rows, key=lambda row: (row["arguments"], row["from"])))
     Sharding(longest, BEGAN).split(folder)
     return {path.name: digest(path.read_bytes()) for path in (folder / "shards" / "recorded").glob("*")}
 
 
 def answers(*days: str, name: str = "") -> list[dict[str, Any]]:
-    return [{"tool": "look", "arguments": canonical({"at": name or str(number)}), "from": f"{day}T0{number % 10}:00:00.000000Z",
-             "session": None, "content": "…"} for day in days for number in range(20)]
+    return [{**PLAIN, "tool": "look", "arguments": canonical({"at": name or str(number)}), "session": None, "content": "…",
+             "from": f"{day}T0{number % 10}:00:00.000000Z"} for day in days for number in range(20)]
 
 
 @settings(max_examples=20)
 @given(ROWS, st.integers(1, 400))
 def test_whatever_is_split_comes_back_in_order(own: list[tuple[Any, ...]], longest: int) -> None:
-    rows = [{"tool": tool, "arguments": key, "from": since, "session": session, "content": content}
+    rows = [{**PLAIN, "tool": tool, "arguments": canonical({"at": key}), "from": since, "session": session, "content": content}
             for tool, key, since, session, content in sorted(own, key=lambda row: row[:2])]
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "recorded.jsonl")
         bundle.write_lines(path, rows)
+        bundle.write_lines(Path(scratch, "world.jsonl"), [])
         before = path.read_bytes()
         Sharding(longest, BEGAN).split(Path(scratch))
         assert path.exists() == (len(before) <= longest)
@@ -93,10 +96,21 @@ def test_an_environment_in_shards_knows_what_the_whole_one_knows(rooms: tuple[Pa
         assert parts.journal == whole.journal and parts.difference() == whole.difference()
 
 
+def test_which_names_there_are_is_known_without_the_rows(rooms: tuple[Path, Path]) -> None:
+    (whole_app,), (split_app,) = (Environment.load_room(room).apps for room in rooms)
+    assert isinstance(whole_app, RecordsApp) and isinstance(split_app, RecordsApp)
+    calls = [(tool, canonical({name: value})) for tool, questions in whole_app.world.questions.items()
+             for question in questions for name in json.loads(question) for value in ("L-1", "L-999", "nobody", "12")]
+    for call in calls:
+        assert split_app.world.strangers(*call) == whole_app.world.strangers(*call)
+        assert split_app.world.doubtful(*call) == whole_app.world.doubtful(*call)
+    assert calls and not any(dict.values(split_app.world.facts))
+
+
 def test_the_manifest_states_the_root_over_the_shards(rooms: tuple[Path, Path]) -> None:
     whole, parts = (json.loads((room / "manifest.json").read_text("utf-8")) for room in rooms)
     assert "shards" not in whole and whole["format"] != parts["format"]
-    own = {path: own for path, own in parts["files"].items() if path.startswith("shards/") and "index" not in path}
+    own = {path: own for path, own in parts["files"].items() if path.startswith("shards/") and path.count("/") == 2}
     assert parts["shards"] == {"n": len(own), "root": merkle_root(own[path] for path in sorted(own))} and len(own) > 16
     one, two, three = "aa" * 32, "bb" * 32, "cc" * 32
     assert len({merkle_root(each) for each in ([one], [two], [one, two], [two, one], [one, two, three], [one, two, two])}) == 6
@@ -120,15 +134,15 @@ def test_another_reader_reads_shards(rooms: tuple[Path, Path]) -> None:
 
 def test_what_a_night_adds_leaves_earlier_shards_as_they_were(tmp_path: Path) -> None:
     base = answers("2031-05-01", "2031-05-02", "2031-06-03")
-    before = split(tmp_path / "before", base, 1500)
-    after = split(tmp_path / "after", [*base, *answers("2031-06-04")], 1500)
-    assert len(before) > 4 and before.items() < after.items()
+    before = split(tmp_path / "before", base, 2500)
+    after = split(tmp_path / "after", [*base, *answers("2031-06-04")], 2500)
+    assert len(before) > 2 and before.items() < after.items()
 
 
 def test_without_a_person_only_the_shards_that_held_them_are_others(tmp_path: Path) -> None:
     others = answers("2031-05-01", "2031-05-02", "2031-06-03")
     theirs = answers("2031-05-02", name="emma")[:2]
-    before, after = split(tmp_path / "before", [*others, *theirs], 1500), split(tmp_path / "after", others, 1500)
+    before, after = split(tmp_path / "before", [*others, *theirs], 2500), split(tmp_path / "after", others, 2500)
     held_them = {path.name for path in (tmp_path / "before/shards/recorded").glob("*") if "emma" in path.read_text("utf-8")}
     assert held_them and held_them < before.keys()
     assert before.keys() == after.keys() and held_them == {name for name in before if before[name] != after[name]}
