@@ -16,7 +16,7 @@ The last line on stdout is one JSON object:
 
     sharded_equal             are all answers, changes and grades the same; n_probes, n_different
     n_shards                  shards of the environment before the night
-    load_ms, sharded_load_ms  milliseconds until it has played a task, in a process of its own; of nine tasks the median
+    load_ms, sharded_load_ms  processor milliseconds until it has played a task, in a process of its own; of nine the median
     peak_mb, sharded_peak_mb  megabytes that loading it and playing the task adds to what the process holds at its start
     n_read, n_rows            rows that are read for a task; rows of the environment
     stranger_…                the same with one more call, of the last tool, whose arguments name nothing
@@ -63,16 +63,16 @@ def counted(shards, name):
 Shards.rows = counted
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1024
-before, began = peak(), time.perf_counter()
+before, began = peak(), time.process_time()
 environment = Environment.load_room(sys.argv[1])
 environment.reset(sys.argv[2])
 for step in json.loads(sys.argv[3]):
     environment.call(step["tool"], step["arguments"]) if "tool" in step else environment.say(step["say"])
-figures = [time.perf_counter() - began, peak() - before, n_read]
+figures = [time.process_time() - began, peak() - before, n_read]
 tool, arguments = next((step["tool"], step["arguments"]) for step in reversed(json.loads(sys.argv[3])) if "tool" in step)
 environment.call(tool, dict.fromkeys(arguments, "nowhere-to-be-found"))
 environment.episode()
-print(json.dumps([*figures, time.perf_counter() - began, peak() - before, n_read]))
+print(json.dumps([*figures, time.process_time() - began, peak() - before, n_read]))
 """
 
 

@@ -26,7 +26,7 @@ from typing import IO, Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.files import NAMED_BY, PACKED, TASKS, pack
-from env_builder.runtime.shards import FOLDER, Shards, index_of
+from env_builder.runtime.shards import FOLDER, NAMES, VALUES, Shards, index_of
 from warehouse.errors import EnvironmentBroken, InputError
 
 ROOM_USER = 10001
@@ -83,7 +83,8 @@ def layers_of(directory: Path, compiled: Compiled | None = None) -> Layers:
         "starts_from": manifest.get("starts_from"), "seeded": True, "privacy": manifest.get("privacy")}
     world = {Path(path).stem + PACKED: pack(_lines_of(directory / path, by).decode(), by) for path, by in NAMED_BY.items()
              if path in contents or index_of(Path(path)).as_posix() in contents}
-    world |= {path: data for path, data in contents.items() if Path(path).match("apps/*/versions.jsonl")}
+    world |= {path: data for path, data in contents.items()
+              if Path(path).match("apps/*/versions.jsonl") or path in (f"{FOLDER}/{NAMES}", f"{FOLDER}/{VALUES}")}
     rest = {path: data for path, data in contents.items()
             if path not in NAMED_BY and path not in world and not path.startswith(("runtime/", f"{FOLDER}/"))}
     rest["manifest.json"] = canonical(inside).encode() + b"\n"
