@@ -123,6 +123,21 @@ def test_the_manifest_states_the_root_over_the_shards(rooms: tuple[Path, Path]) 
     assert len({merkle_root(each) for each in ([one], [two], [one, two], [two, one], [one, two, three], [one, two, two])}) == 6
 
 
+def test_each_of_several_worlds_has_shards_of_its_own(tmp_path: Path) -> None:
+    draft = drafted()
+    worlds = [bundle.WorldRows(draft.rows, sorted(row["session_ids"][0] for row in draft.tasks.to_dicts()))]
+    for name, how in (("whole", None), ("split", Sharding(1000))):
+        bundle.write_room(draft._replace(worlds=worlds, sharding=how), tmp_path / name, LEFT)
+    assert (tmp_path / "split" / "apps" / "worlds" / "1" / "shards" / "names.json").is_file()
+    whole, parts = (Environment.load_room(tmp_path / name) for name in ("whole", "split"))
+    for task in whole.tasks[:5]:
+        for environment in (whole, parts):
+            environment.reset(task.task_id)
+            for row in draft.rows.recorded[::5]:
+                environment.call(row["tool"], json.loads(row["arguments"]))
+        assert parts.journal == whole.journal
+
+
 def test_files_that_are_short_enough_stay_whole(rooms: tuple[Path, Path], tmp_path: Path) -> None:
     bundle.write_room(drafted()._replace(sharding=Sharding(10_000_000)), tmp_path / "room", LEFT)
     assert (tmp_path / "room" / "manifest.json").read_bytes() == (rooms[0] / "manifest.json").read_bytes()
