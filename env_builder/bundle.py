@@ -25,9 +25,12 @@ from env_builder.layers import files_digest, room_digest
 from env_builder.rooms import INSTANT, Rows
 from env_builder.runtime.canonical import canonical, digest, styled
 from env_builder.runtime.checks import OWN
-from env_builder.runtime.environment import FORMAT
+from env_builder.runtime.environment import FORMAT, FORMAT_IN_SHARDS
+from env_builder.runtime.files import NAMED_BY
 from env_builder.runtime.rubrics import FORMAT as RUBRIC_FORMAT
 from env_builder.runtime.rubrics import ParsedRubric, schema
+from env_builder.runtime.shards import FOLDER
+from env_builder.sharding import Sharding, stated
 from env_builder.users import AS_WRITTEN, SESSIONS
 from warehouse.errors import InputError
 from warehouse.records import ASSUMED_ANSWER, Memoize, recompute
@@ -92,6 +95,8 @@ class Bundle(NamedTuple):
     """Were people taken out of the logs, and by which version of the rules?"""
     worlds: Sequence[WorldRows] = ()
     """Of a service whose sessions are of several worlds, each of them."""
+    sharding: Sharding | None = None
+    """How files that grow with the logs are split into shards; None: they are whole."""
 
 
 class Digests(NamedTuple):
@@ -160,6 +165,10 @@ def write_room(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
 
 
 def _write_manifest(bundle: Bundle, environment: Path, image: dict[str, Any]) -> str:
+    if bundle.sharding is not None:
+        for folder in (".", *_folders(bundle)):
+            bundle.sharding.split(environment / folder)
+        _write_dockerfile(environment)
     return write_manifest(environment, {
         "apps": [_app(bundle)], "name": bundle.name, "service": bundle.service, "starts_from": bundle.starts_from,
         "image": image, "n_tasks": bundle.tasks.height, "n_tools": bundle.tools.height, "coverage": bundle.coverage,
@@ -177,16 +186,17 @@ def _folders(bundle: Bundle) -> list[str]:
 def write_manifest(environment: Path, about: dict[str, Any]) -> str:
     """Write the manifest of an environment whose other files are written; return its content digest."""
     content_digest, files = _content_digest(environment), _files(environment)
+    shards = stated(files)
     write_json(environment / MANIFEST, {
-        "format": FORMAT, "content_digest": content_digest, "room_digest": room_digest(files), "files": files, "seeded": True,
-        **about})
+        "format": FORMAT_IN_SHARDS if shards else FORMAT, "content_digest": content_digest, "room_digest": room_digest(files),
+        "files": files, "seeded": True, **shards, **about})
     return content_digest
 
 
 def rewrite(environment: Path, rewards: Path, n_tasks: int, n_rubrics: int) -> Digests:
     """Write the manifest and rewards.json again after other files changed; what else they state stays."""
     about = json.loads((environment / MANIFEST).read_text("utf-8"))
-    computed = ("format", "content_digest", "room_digest", "files", "seeded")
+    computed = ("format", "content_digest", "room_digest", "files", "seeded", "shards")
     content_digest = write_manifest(environment, {
         **{name: value for name, value in about.items() if name not in computed}, "n_tasks": n_tasks})
     sealed = json.loads((rewards / "rewards.json").read_text("utf-8"))
@@ -240,9 +250,14 @@ SHIPPED = ("workspace",)
 def copy_runtime(environment: Path) -> None:
     """Copy the runtime into an environment whose apps are written, with a Dockerfile that copies all of it."""
     copy_files(RUNTIME, environment / "runtime", *SHIPPED)
-    world, records = (environment / "world.jsonl").exists(), (environment / "behaviour.jsonl").exists()
-    files = [*["behaviour.jsonl"] * records, "perturbations.jsonl", MANIFEST, "tools.jsonl"]
-    content = "COPY recorded.jsonl world.jsonl /room/\n" * world + "COPY apps /room/apps\n" * (environment / "apps").exists()
+    _write_dockerfile(environment)
+
+
+def _write_dockerfile(environment: Path) -> None:
+    files = [*["behaviour.jsonl"] * (environment / "behaviour.jsonl").exists(), "perturbations.jsonl", MANIFEST, "tools.jsonl"]
+    whole = [name for name in sorted(NAMED_BY) if (environment / name).exists()]
+    content = f"COPY {' '.join(whole)} /room/\n" if whole else ""
+    content += "".join(f"COPY {name} /room/{name}\n" for name in ("apps", FOLDER) if (environment / name).is_dir())
     (environment / "Dockerfile").write_text(DOCKERFILE.format(content=content, files=" ".join(files)), "utf-8")
 
 

@@ -26,6 +26,7 @@ from typing import IO, Any, NamedTuple
 
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.files import NAMED_BY, PACKED, TASKS, pack
+from env_builder.runtime.shards import FOLDER, NAMES, VALUES, Shards, index_of
 from warehouse.errors import EnvironmentBroken, InputError
 
 ROOM_USER = 10001
@@ -80,16 +81,26 @@ def layers_of(directory: Path, compiled: Compiled | None = None) -> Layers:
     inside = {
         "format": manifest["format"], "apps": manifest["apps"], "room_digest": room_digest(manifest["files"]),
         "starts_from": manifest.get("starts_from"), "seeded": True, "privacy": manifest.get("privacy")}
-    world = {Path(path).stem + PACKED: pack(contents[path].decode(), by) for path, by in NAMED_BY.items() if path in contents}
-    world |= {path: data for path, data in contents.items() if Path(path).match("apps/*/versions.jsonl")}
+    world = {Path(path).stem + PACKED: pack(_lines_of(directory / path, by).decode(), by) for path, by in NAMED_BY.items()
+             if path in contents or index_of(Path(path)).as_posix() in contents}
+    world |= {path: data for path, data in contents.items()
+              if Path(path).match("apps/*/versions.jsonl") or path in (f"{FOLDER}/{NAMES}", f"{FOLDER}/{VALUES}")}
     rest = {path: data for path, data in contents.items()
-            if path not in NAMED_BY and path not in world and not path.startswith("runtime/")}
+            if path not in NAMED_BY and path not in world and not path.startswith(("runtime/", f"{FOLDER}/"))}
     rest["manifest.json"] = canonical(inside).encode() + b"\n"
     runtime = {path: data for path, data in contents.items() if path.startswith("runtime/")}
     if compiled is not None:
         made = compiled({path: data.decode() for path, data in runtime.items() if path.endswith(".py")})
         runtime |= {f"{CACHE}/{path}": data for path, data in made.items()}
     return Layers(*(_room(files) for files in (runtime, world, rest)))
+
+
+def _lines_of(path: Path, by: tuple[str, str]) -> bytes:
+    """Return the bytes of a file, also where it is split."""
+    if path.is_file():
+        return path.read_bytes()
+    shards = Shards(path, by)
+    return b"".join(map(shards.text, shards.places))
 
 
 def agent_layer() -> bytes:

@@ -182,6 +182,13 @@ class Audit(_Section):
     """A session with at least this probability is known to be good: a reward that stops it is unverified."""
 
 
+class EnvironmentFiles(_Section):
+    """How environments are written."""
+
+    shard_mb: float = Field(default=64.0, gt=0)
+    """Megabytes above which a file of facts or recorded answers is split into shards that are no longer, each of a period."""
+
+
 class OutcomeSources(_Section):
     """What is known of how sessions went."""
 
@@ -280,6 +287,7 @@ class Configuration(_Section):
     sessions: SessionRules = SessionRules()
     gates: Gates = Gates()
     audit: Audit = Audit()
+    environments: EnvironmentFiles = EnvironmentFiles()
     outcomes: OutcomeSources = OutcomeSources()
     behaviour: BehaviourSources = BehaviourSources()
     goals: Goals = Goals()

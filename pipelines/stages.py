@@ -102,7 +102,7 @@ STAGES: tuple[Stage, ...] = (
         (StageTable("mart.environments", (("services", "service"),)),),
         ("extract", "sessions", "company_rooms", "code_rooms", "site_rooms", "world", "outcomes", "tasks", "rewards",
          "variants"),
-        "pipelines.building.environments:environments", ("image", "base_image", "[audit]", "[gates]"),
+        "pipelines.building.environments:environments", ("image", "base_image", "[audit]", "[gates]", "[environments]"),
         outputs=("environments", "rewards", "unverified"), intact="pipelines.building.environments:hold"),
     Stage(
         "datasets", "Write the files of every exporter that runs by default, one per split.",

@@ -42,6 +42,16 @@ def lines(path):
     return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
 
 
+def split_lines(directory, stem):
+    """Rows of a file, also where it is in shards."""
+    if (directory / f"{stem}.jsonl").is_file():
+        return lines(directory / f"{stem}.jsonl")
+    head, *names = lines(directory / "shards" / f"{stem}.index.jsonl")
+    contents = [(directory / "shards" / stem / name).read_bytes() for name in head["shards"]]
+    texts = (contents[number][offset:offset + size] for name in names for number, offset, size in name["places"])
+    return [json.loads(line) for text in texts for line in text.split(b"\n") if line]
+
+
 class Room:
     """An environment's directory, whole as its manifest says."""
 
@@ -50,7 +60,7 @@ class Room:
         if not (directory / "manifest.json").is_file():
             raise Broken("no manifest.json: the directory is not whole")
         self.manifest = json.loads((directory / "manifest.json").read_bytes())
-        if self.manifest["format"] != "traceroom-environment/2":
+        if self.manifest["format"] not in ("traceroom-environment/2", "traceroom-environment/3"):
             raise Broken(f"format {self.manifest['format']}")
         if self.manifest["apps"] != [{"name": "records", "kind": "records", "path": "."}]:
             raise Broken(f"apps that this reader cannot play: {self.manifest['apps']}")
@@ -59,9 +69,9 @@ class Room:
         self.tools = lines(directory / "tools.jsonl")
         self.programs = {row["tool"]: row for row in lines(directory / "behaviour.jsonl")}
         self.facts, self.answers = {}, {}
-        for row in lines(directory / "world.jsonl"):
+        for row in split_lines(directory, "world"):
             self.facts.setdefault((row["class"], row["key"]), []).append(row)
-        for row in lines(directory / "recorded.jsonl"):
+        for row in split_lines(directory, "recorded"):
             self.answers.setdefault((row["tool"], row["arguments"]), []).append(row)
 
     def _verify(self, directory):
@@ -74,6 +84,13 @@ class Room:
             told = "".join(f"{path}\0{digest}\n" for path, digest in sorted(files.items()) if path not in without)
             if sha256(told.encode()) != self.manifest[name]:
                 raise Broken(f"{name} is not that of the files")
+        shards = [files[path] for path in sorted(files) if re.fullmatch(r"shards/\w+/.+\.jsonl", path)]
+        level = [hashlib.sha256(b"\0" + bytes.fromhex(own)).digest() for own in shards]
+        while len(level) > 1:
+            level = [hashlib.sha256(b"\1" + level[at] + level[at + 1]).digest() if at + 1 < len(level) else level[at]
+                     for at in range(0, len(level), 2)]
+        if self.manifest.get("shards") != ({"n": len(shards), "root": level[0].hex()} if shards else None):
+            raise Broken("shards are not those of the files")
 
     def thing(self, kind, key, instant, sessions):
         """Return the JSON text of a thing as of an instant (None: no clock) in the eyes of sessions; None: not known."""

@@ -104,6 +104,8 @@ def _step(row: dict[str, Any]) -> str:
 
 
 FORMAT = "traceroom-environment/2"
+FORMAT_IN_SHARDS = "traceroom-environment/3"
+"""Of an environment with files that are split."""
 SAVE_FILE = "save_file"
 """The tool that saves a file of the working folder, in apps that have one."""
 _FORMAT_1 = "traceroom-environment/1"
@@ -226,7 +228,7 @@ class Environment:
             raise ValueError(f"{directory} has the format {_FORMAT_1}, this runtime reads {FORMAT}; hint: build it again with "
                              f"traceroom run, or serve it with its own runtime: python3 {directory / 'runtime'} "
                              f"--environment {directory}")
-        if written != FORMAT:
+        if written not in (FORMAT, FORMAT_IN_SHARDS):
             raise ValueError(f"{directory} is not an environment: manifest.json has no format {FORMAT!r}")
         tasks, perturbations = directory / TASKS, directory / "perturbations.jsonl"
         return cls(

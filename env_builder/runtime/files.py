@@ -1,15 +1,17 @@
-"""The files of an environment: rows of JSON lines, the same rows packed for a quick start, and tasks (docs/environment.md)."""
+"""The files of an environment: rows of JSON lines, whole, in shards or packed, and tasks (docs/environment.md)."""
 
 from __future__ import annotations
 
 import json
 import marshal
 import os
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from .records import Limits, Task
+from .shards import Shards, index_of
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -18,6 +20,8 @@ PACKED = ".packed"
 NAMED_BY = {"world.jsonl": ("class", "key"), "recorded.jsonl": ("tool", "arguments")}
 """Files that are packed, and the fields by which their rows are found."""
 TASKS = "tasks.jsonl"
+KEPT = 1024
+"""Names of a file in shards whose rows are held in memory, at most."""
 _HEAD = 8
 _VERSION = 2
 """Of marshal's format: the last one whose bytes depend on the values alone, read by every Python since 2.5."""
@@ -26,17 +30,28 @@ _VERSION = 2
 class Later(dict[K, V]):
     """A dict with all its keys, whose values are made when they are first read."""
 
-    def __init__(self, keys: dict[K, Any], make: Callable[[K], V]) -> None:
-        """`keys`: what these are, in order; their values do not matter."""
+    def __init__(self, keys: dict[K, Any], make: Callable[[K], V], kept: int | None = None) -> None:
+        """`keys`: what these are, in order; their values do not matter. `kept`: values that are held at most, None: all; one
+        that was dropped is made once more."""
         self._unmade: dict[K, Any] = keys._unmade if isinstance(keys, Later) else dict.fromkeys(keys)
         super().__init__(self._unmade)
         self._make = make
+        self.kept = kept
+        self._made: deque[K] = deque()
 
     def __getitem__(self, key: K) -> V:
         value = super().__getitem__(key)
         if value is None:
             value = self[key] = self._make(key)
+            if self.kept is not None:
+                self._drop(key)
         return value
+
+    def _drop(self, key: K) -> None:
+        """Drop the value that was made first, where too many are held. `key`: the last one made."""
+        self._made.append(key)
+        if len(self._made) > (self.kept or 0):
+            super().__setitem__(self._made.popleft(), None)  # type: ignore[assignment]
 
     def get(self, key: K, otherwise: Any = None) -> Any:
         """Return the value, computed if it is not yet; `otherwise` if the key is none of these."""
@@ -46,17 +61,20 @@ class Later(dict[K, V]):
             return otherwise
 
     def values(self) -> Any:
-        """All of them, made."""
-        return [self[key] for key in self]
+        """All of them, each made when it is its turn."""
+        return (self[key] for key in self)
 
     def items(self) -> Any:
-        """All of them, made."""
-        return [(key, self[key]) for key in self]
+        """All of them, each made when it is its turn."""
+        return ((key, self[key]) for key in self)
 
 
 def named_rows(path: Path) -> Iterable[dict[str, Any]] | Later[tuple[str, str], list[dict[str, Any]]]:
-    """Rows of a file in `NAMED_BY`; where it is packed, by their names, each read when it is needed."""
+    """Rows of a file in `NAMED_BY`; where it is packed or in shards, by their names, each read when it is needed."""
     packed = path.with_suffix(PACKED)
+    if not path.exists() and index_of(path).exists():
+        shards = Shards(path, NAMED_BY[path.name])
+        return Later(shards.places, shards.rows, KEPT)
     if path.exists() or not packed.exists():
         return rows_of(path)
     opened = os.open(packed, os.O_RDONLY | os.O_CLOEXEC)  # as long as the environment lives
@@ -79,7 +97,10 @@ def named_rows(path: Path) -> Iterable[dict[str, Any]] | Later[tuple[str, str], 
 
 
 def rows_of(path: Path) -> Iterable[dict[str, Any]]:
-    """Objects of a file of JSON lines, in order. OSError, ValueError where it cannot be read."""
+    """Objects of a file of JSON lines, whole or in shards, in order. OSError, ValueError where it cannot be read."""
+    if not path.exists() and index_of(path).exists():
+        yield from Shards(path, NAMED_BY[path.name])
+        return
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)

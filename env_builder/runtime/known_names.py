@@ -23,9 +23,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import groupby
+from math import inf
+from pathlib import Path
 from typing import Any
 
 from .answers import parse
+from .canonical import canonical
+from .shards import SortedLines
 
 FEWEST = 5
 """Different values of an argument from which it can be seen to name."""
@@ -69,6 +73,7 @@ class KnownNames:
         self._given: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._asked_alone: dict[str, set[str]] = defaultdict(set)
         self._arguments: set[tuple[str, str]] = set()
+        self._tools: set[str] = set()
         given_in: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         refused: list[tuple[str, Any, str]] = []
         for (tool, arguments), rows in answers.items():
@@ -76,6 +81,7 @@ class KnownNames:
                 if row["is_error"]:
                     refused.append((tool, parse(arguments), row["content"]))
                     continue
+                self._tools.add(tool)
                 self._see(row["content"], tool)
                 given_arguments = parse(arguments)
                 self._arguments.update((tool, str(name)) for name in given_arguments)
@@ -85,9 +91,26 @@ class KnownNames:
                     if len(given_arguments) == 1 and name in given_arguments:
                         self._asked_alone[value].add(tool)
         self._see_documents(documents, given_in)
-        self._tools = {tool for (tool, _), rows in answers.items() if not all(row["is_error"] for row in rows)}
         self._refuses_foreign = sum(self._refuses(*each) for each in refused) >= REFUSED
         self._sort_arguments()
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """Return what the log tells of tools and their arguments, as a JSON value; all else is `lines`."""
+        return {
+            "arguments": sorted(self._arguments), "tools": sorted(self._tools), "refuses_foreign": self._refuses_foreign,
+            "given": sorted(self._given_for), "naming": sorted(self._naming), "naming_anywhere": sorted(self._naming_anywhere),
+            "looked_up": sorted(self._looked_up), "ranges": [[*own, *ends] for own, ends in sorted(self._ranges.items())],
+            "choices": [[*own, sorted(values)] for own, values in sorted(self._choices.items())],
+            "shapes": [[*own, sorted(shapes)] for own, shapes in sorted(self._new.items())]}
+
+    @property
+    def lines(self) -> list[bytes]:
+        """Return every value that is shown, and [tool, argument, value] of every one that was given, as lines of canonical JSON
+        in the order of their bytes."""
+        shown = {*self._keys, *self._shown_by, *self._asked_alone, *self._document_values}
+        given = ([*own, value] for own, counts in self._given.items() for value in counts)
+        return sorted((*map(_line, shown), *map(_line, given)))
 
     def strangers(self, tool: str, arguments: Any) -> list[str] | None:
         """Return the values that should be known and are found nowhere, sorted; or the names of arguments that are refused.
@@ -109,7 +132,7 @@ class KnownNames:
         """Return the values of a call that the log has nowhere, of arguments whose values others are mostly asked for alone."""
         return sorted(value for name, value in _scalars(arguments)
                       if (tool, name) in self._looked_up and not _is_quantity(value) and not self._is_shown(value)
-                      and value not in self._given[tool, name])
+                      and not self._is_given((tool, name), value))
 
     def _see_documents(
         self, documents: Iterable[tuple[str | None, str]], given_in: Mapping[tuple[str, str, str], set[str]]
@@ -134,6 +157,10 @@ class KnownNames:
 
     def _sort_arguments(self) -> None:
         """Sort the arguments into those that name, those with values to choose from, and those with new values."""
+        self._given_for = {*self._given}
+        self._ranges = {own: (min(numbers), max(numbers)) for own, counts in self._given.items()
+                        if all(map(_is_quantity, counts)) and (numbers := [*map(float, counts)])}
+        """(tool, argument) -> its smallest and its largest value, where all are numbers."""
         n_known = {own: sum(self._is_met(value, own) for value in counts) for own, counts in self._given.items()}
         many = {own for own, counts in self._given.items() if len(counts) >= FEWEST}
         self._naming = {own for own in many if n_known[own] >= NEARLY_ALL * len(self._given[own])}
@@ -159,7 +186,7 @@ class KnownNames:
 
     def _is_naming(self, tool: str, name: str) -> bool:
         """Return whether an argument names: of a tool without successful calls on record, if all others of its name do."""
-        return (tool, name) in self._naming or (name in self._naming_anywhere and (tool, name) not in self._given)
+        return (tool, name) in self._naming or (name in self._naming_anywhere and (tool, name) not in self._given_for)
 
     def _refuses(self, tool: str, given_arguments: Any, answer: str) -> int:
         """Return what a refused call counts for: nothing without an argument of its own, all if the answer names that."""
@@ -174,6 +201,10 @@ class KnownNames:
     def _is_shown(self, value: str) -> bool:
         return any(value in values for values in (self._keys, self._shown_by, self._asked_alone, self._document_values))
 
+    def _is_given(self, own: tuple[str, str], value: str) -> bool:
+        """Return whether a call that worked gave a (tool, argument) this value."""
+        return value in self._given.get(own, ())
+
     def _is_met(self, value: str, own: tuple[str, str]) -> bool:
         """Return whether the value of a (tool, argument) is known from elsewhere, or was shown to the session that gave it."""
         return value in self._earlier_values[own] or self._is_known(value, own[0])
@@ -184,19 +215,40 @@ class KnownNames:
 
     def _is_doubted(self, tool: str, name: str, value: str) -> bool:
         """Return whether the log does not show that the argument may have this value."""
-        counts = self._given.get((tool, name))
-        if not counts:
-            return (tool, name) not in self._arguments
-        is_like = bool(_DIGIT.search(value)) and _shape(value) in self._new.get((tool, name), ())
-        return not (value in counts or self._is_shown(value) or _is_within(counts, value) or is_like)
+        own = (tool, name)
+        if own not in self._given_for:
+            return own not in self._arguments
+        is_like = bool(_DIGIT.search(value)) and _shape(value) in self._new.get(own, ())
+        least, most = self._ranges.get(own, (inf, -inf))
+        is_within = _is_quantity(value) and least <= float(value) <= most
+        return not (self._is_given(own, value) or self._is_shown(value) or is_within or is_like)
 
 
-def _is_within(counts: Iterable[str], value: str) -> bool:
-    """Return whether a value is a number between numbers that an argument took in calls that worked."""
-    if not (_is_quantity(value) and all(map(_is_quantity, counts))):
-        return False
-    numbers = sorted(map(float, counts))
-    return numbers[0] <= float(value) <= numbers[-1]
+class StoredNames(KnownNames):
+    """The same from what was written of it (`rules`, `lines`): which values there are is looked up in the file."""
+
+    def __init__(self, rules: Mapping[str, Any], lines: Path) -> None:
+        def named(name: str) -> set[tuple[str, str]]:
+            return {(tool, argument) for tool, argument in rules[name]}
+
+        self._arguments, self._given_for, self._naming, self._looked_up = map(
+            named, ("arguments", "given", "naming", "looked_up"))
+        self._tools, self._naming_anywhere = set(rules["tools"]), set(rules["naming_anywhere"])
+        self._refuses_foreign = rules["refuses_foreign"]
+        self._choices, self._new = (
+            {(tool, name): frozenset(values) for tool, name, values in rules[kind]} for kind in ("choices", "shapes"))
+        self._ranges = {(tool, name): (least, most) for tool, name, least, most in rules["ranges"]}
+        self._lines = SortedLines(lines)
+
+    def _is_shown(self, value: str) -> bool:
+        return _line(value) in self._lines
+
+    def _is_given(self, own: tuple[str, str], value: str) -> bool:
+        return _line([*own, value]) in self._lines
+
+
+def _line(value: str | list[str]) -> bytes:
+    return canonical(value).encode("utf-8", "surrogatepass")
 
 
 def _is_quantity(value: str) -> bool:

@@ -48,7 +48,12 @@ Name = tuple[str, str]
 class World:
     """Facts and answers on record, indexed at load; never changed by an episode."""
 
-    def __init__(self, facts: Iterable[Row] | Later[Name, list[Row]], recorded: Iterable[Row] | Later[Name, list[Row]]) -> None:
+    def __init__(
+        self, facts: Iterable[Row] | Later[Name, list[Row]], recorded: Iterable[Row] | Later[Name, list[Row]],
+        known_names: KnownNames | None = None,
+    ) -> None:
+        """`known_names`: of these rows, where it was computed before."""
+        self._stored_names = known_names
         self.facts = _each(
             _named(facts, "class", "key"), lambda rows: [{**row, "value": Document(row["value"])} for row in rows])
         self.answers = _each(_named(recorded, "tool", "arguments"), _answering)
@@ -72,11 +77,11 @@ class World:
 
     def strangers(self, tool: str, key: str) -> list[str] | None:
         """Return the values of a call that should be known and are not; None if nobody can say. `key`: canonical arguments."""
-        return self._known_names.strangers(tool, parsed(key))
+        return self.known_names.strangers(tool, parsed(key))
 
     def doubtful(self, tool: str, key: str) -> list[str]:
         """Return the values of a call that may not exist: looked up nowhere, where others are. `key`: canonical arguments."""
-        return self._known_names.doubtful(tool, parsed(key))
+        return self.known_names.doubtful(tool, parsed(key))
 
     def spelled(self, tool: str, key: str) -> str | None:
         """Return the arguments on record that are these but for numbers written as text; None if there are none."""
@@ -85,9 +90,9 @@ class World:
         return self._spellings[tool].get(canonical(unquoted(parsed(key))))
 
     @cached_property
-    def _known_names(self) -> KnownNames:
-        answers = {name: self.answers[name] for name in self.answers}
-        return KnownNames((key for _, key in self.facts), answers, self._documents_as_seen())
+    def known_names(self) -> KnownNames:
+        """What the rows name."""
+        return self._stored_names or KnownNames((key for _, key in self.facts), self.answers, self._documents_as_seen())
 
     def _documents_as_seen(self) -> Iterator[tuple[str | None, str]]:
         """Yield each document with who saw it: BEGUN (the log began with it), a session, or None (somebody, later)."""
@@ -199,7 +204,7 @@ def _named(rows: Iterable[Row] | Later[Name, list[Row]], *by: str) -> dict[Name,
 def _each(rows_by_name: dict[Name, list[Row]], made: Callable[[list[Row]], V]) -> dict[Name, V]:
     """Convert the rows of each name: at once, or lazily where the rows are read lazily."""
     if isinstance(rows_by_name, Later):
-        return Later(rows_by_name, lambda name: made(rows_by_name[name]))
+        return Later(rows_by_name, lambda name: made(rows_by_name[name]), rows_by_name.kept)
     return {name: made(rows) for name, rows in rows_by_name.items()}
 
 

@@ -28,6 +28,7 @@ from env_builder.perturbations import perturbations
 from env_builder.real_answers import with_answers
 from env_builder.runtime.perturbations import USER
 from env_builder.runtime.programs import presumed_effect
+from env_builder.sharding import Sharding
 from env_builder.wordings import wordings
 from pipelines import progress
 from pipelines.building.arrivals import arrivals_of
@@ -104,7 +105,7 @@ def environments(store: Store, settings: Settings) -> Counts:
 
 def _partitions(store: Store, names: dict[str, str], settings: Settings) -> Partitions:
     """Services whose environment is as it would be made today, with the image that is asked for, and all others."""
-    image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]", "[gates]")}
+    image_settings = {name: settings.value_of(name) for name in ("image", "base_image", "[audit]", "[gates]", "[environments]")}
     starts, policy = starts_of(store), privacy.stated(store)
     inputs = {service: [name, starts.get(service), policy, image_settings] for service, name in names.items()}
     tables = (*_OWN, *_OF_WORLD, _OUTCOMES, _REVIEWS, _ANSWERS, _EPOCHS, "mart.worlds")
@@ -146,14 +147,23 @@ def hold(store: Store, settings: Settings) -> bool:
                ) and all(_digest(settings.unverified / name) is not None for name in skeletons)
 
 
-def written_again(store: Store, folder: Path) -> dict[str, str]:
+def written_again(store: Store, settings: Settings, folder: Path) -> dict[str, str]:
     """Content digests of the published environments, written once more into `folder` from the tables."""
     digests = {}
     kept = store.read("select subject from mart.decisions where stage = 'verify' and kept")["subject"].to_list()
     for row in _published(store).values():
-        published = _with(_bundle(store, row["service"], row["environment"], recompute)[0], kept)
+        whole = _bundle(store, row["service"], row["environment"], recompute)[0]
+        published = _with(whole, kept)._replace(sharding=_sharding(store, settings, row["service"]))
         digests[row["environment"]] = bundle.write_room(published, folder / row["environment"], _no_image("it is thrown away"))
     return digests
+
+
+def _sharding(store: Store, settings: Settings, service: str) -> Sharding:
+    """Return how the files of a service's environment are split."""
+    began = store.read("select session_id, started_at from core.sessions where service = $service and started_at is not null",
+                       service=service)
+    return Sharding(round(settings.configured.environments.shard_mb * 1_000_000),
+                    dict(began.with_columns(pl.col("started_at").dt.strftime(rooms.INSTANT)).iter_rows()))
 
 
 def _drafts(settings: Settings) -> Path:
@@ -192,7 +202,7 @@ def _of_service(
         reason = f"None of {draft.tasks.height} tasks of {service} holds; see stage verify"
         decision = _decision(STAGE, name, False, "no_task_holds", reason)
         return None, pl.concat([verification.decisions, answered, decision]), verification.audits
-    published = _with(draft, verification.task_ids)
+    published = _with(draft, verification.task_ids)._replace(sharding=_sharding(store, settings, service))
     digests = bundle.publish(published, room, rewards, verification.report, _no_image("it was not asked for"))
     place = settings.environments / name
     stands = bundle.stands(place, digests.content_digest)  # only the reward changed: environment and image stay as they are
@@ -259,7 +269,7 @@ def _write_unverified(
         return
     turns = store.table("core.turns", "service = $service", service=whole.service)
     rest = whole._replace(tasks=tasks, scripts=users.scripts(tasks, turns, memoize), rubrics=whole.rubrics.clear(),
-                          sessions=whole.sessions.clear())
+                          sessions=whole.sessions.clear(), sharding=_sharding(store, settings, whole.service))
     content_digest = bundle.copy_room(rest, room, draft, _no_image("its tasks are unverified"))
     if bundle.stands(place, content_digest):
         bundle.note(place, support=dict(rest.rows.support))

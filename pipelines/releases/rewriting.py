@@ -19,7 +19,7 @@ def main() -> None:
     """Write them to a folder that is thrown away."""
     settings = Settings.model_validate_json(sys.argv[1])
     with Store.published(settings.warehouse) as store, tempfile.TemporaryDirectory() as folder:
-        sys.stdout.write(json.dumps(written_again(store, Path(folder)), sort_keys=True) + "\n")
+        sys.stdout.write(json.dumps(written_again(store, settings, Path(folder)), sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,11 @@ LEFT = {"left": "not asked for"}
 
 @pytest.fixture(scope="module")
 def draft() -> bundle.Bundle:
+    return drafted()
+
+
+def drafted() -> bundle.Bundle:
+    """Return a bundle of forty sessions of lockers that all share."""
     logged = Logged(4, 40, shared=True)
     built = world.build(logged.sessions, logged.turns, empty(Tool), {})
     tasks = frame(Task, [

@@ -12,9 +12,11 @@ from typing import Any
 
 from ..episode import EpisodeState
 from ..files import named_rows, rows_of
+from ..known_names import StoredNames
 from ..programs import Program, Programs
 from ..relabelling import forms
 from ..relevance import leaves
+from ..shards import FOLDER, NAMES, VALUES
 from ..world import View, World
 from . import App, AppState, Start
 
@@ -50,5 +52,7 @@ class RecordsApp(App):
 def load(folder: Path, row: Mapping[str, Any]) -> RecordsApp:
     """Load the app from its folder."""
     programs = {program["tool"]: program for program in rows_of(folder / "behaviour.jsonl")}
-    world = World(named_rows(folder / "world.jsonl"), named_rows(folder / "recorded.jsonl"))
+    shards = folder / FOLDER
+    names = StoredNames(json.loads((shards / NAMES).read_text("utf-8")), shards / VALUES) if (shards / NAMES).exists() else None
+    world = World(named_rows(folder / "world.jsonl"), named_rows(folder / "recorded.jsonl"), names)
     return RecordsApp(row["name"], programs, world)

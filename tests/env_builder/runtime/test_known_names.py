@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.checks import CheckResult, EpisodeView, prepared
 from env_builder.runtime.episode import EpisodeState
-from env_builder.runtime.known_names import KnownNames
+from env_builder.runtime.known_names import KnownNames, StoredNames
 from env_builder.runtime.records import Episode
 from env_builder.runtime.world import View, World
 
@@ -293,3 +295,24 @@ def test_values_that_differ_by_their_case_are_no_list_to_choose_from() -> None:
             {"is_error": False, "content": "done", "session": None}] for n in range(9) for mark in marks}
         return KnownNames([f"C-{n}" for n in range(9)], answers).strangers("mark", {"as": "late", "card": "C-1"})
     assert strangers("bug", "draft") == ["late"] and strangers("bug", "Bug", "draft") is None
+
+
+@pytest.mark.parametrize("rows", [ROWS, LOOKED_UP, [*ROWS, *_again(12)]])
+def test_what_is_stored_of_them_answers_as_they_do(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    documents = [(None, '{"note": "K-77 and K-78"}'), ("", '{"card": "C-1"}')]
+    names = KnownNames(["C-1", "ä\u2028"], {(each["tool"], each["arguments"]): [each] for each in rows}, documents)
+    (tmp_path / "names.jsonl").write_bytes(b"".join(line + b"\n" for line in names.lines))
+    stored = StoredNames(json.loads(canonical(names.rules)), tmp_path / "names.jsonl")
+    values = [*names._shown_by, *names._asked_alone, "C-1", "ä\u2028", "K-78", "zz", "", '"', "\U0001f600", "17", "3.5", "999"]
+    calls = [(each["tool"], json.loads(each["arguments"])) for each in rows]
+    calls += [(tool, {**arguments, name: value}) for tool, arguments in calls[::7] for name in arguments for value in values]
+    calls += [(tool, {**arguments, "other": 1}) for tool, arguments in calls[:5]] + [("none", {"card": "C-1"})]
+    for tool, arguments in calls:
+        assert stored.strangers(tool, arguments) == names.strangers(tool, arguments)
+        assert stored.doubtful(tool, arguments) == names.doubtful(tool, arguments)
+
+
+def test_of_an_empty_log_nothing_is_stored(tmp_path: Path) -> None:
+    (tmp_path / "names.jsonl").write_bytes(b"".join(KnownNames([], {}).lines))
+    stored = StoredNames(KnownNames([], {}).rules, tmp_path / "names.jsonl")
+    assert stored.strangers("look", {"at": "x"}) is None and stored.doubtful("look", {"at": "x"}) == []
