@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipelines.commands.options import Directory, Json, RolloutFolder, Seed
 from pipelines.screen import data, many, say, table
 from warehouse.errors import GateFailed, InputError
+
+if TYPE_CHECKING:
+    from pipelines.rollouts.transfer import PlacedResult
 
 MOST_TASKS = 10
 """Tasks that disagree most, as printed; the file has all."""
@@ -28,8 +31,7 @@ def transfer_results(
     """
     from pipelines.commands.rolling import rollouts_of
     from pipelines.rollouts import measured
-    from pipelines.rollouts.kept import summary, trajectories
-    from pipelines.rollouts.matrix import played_results, read_matrix
+    from pipelines.rollouts.matrix import read_matrix
     from pipelines.rollouts.transfer import transfer
 
     results = [result for path in matrix for result in read_matrix(path)]
@@ -37,10 +39,7 @@ def transfer_results(
     digests = measured.digests_of(root, name)
     if digests["content_digest"] is None:
         raise InputError("this is no environment", str(environment), "name a folder OUT/environments/NAME")
-    if folder.is_dir():
-        episodes = map(summary, trajectories(folder))
-        results += played_results(
-            [about for about in episodes if all(about[field] == own for field, own in digests.items())], "environment")
+    results += _rollouts(folder, digests, {result.policy for result in results if result.journal is not None})
     try:
         comparison = transfer(results, seed=seed)
     except ValueError as error:
@@ -56,9 +55,24 @@ def transfer_results(
         data(document)
 
 
+def _rollouts(folder: Path, digests: dict[str, str | None], examined: set[str]) -> list[PlacedResult]:
+    """Return the results of a folder's rollouts with these digests. `examined`: policies whose journals are needed."""
+    from env_builder.runtime.trajectory import journal
+    from pipelines.rollouts.kept import summary, trajectories
+    from pipelines.rollouts.matrix import played_results
+
+    rows = []
+    for trajectory in trajectories(folder):
+        about = summary(trajectory)
+        if all(about[field] == own for field, own in digests.items()):
+            rows.append({**about, "journal": tuple(journal(trajectory))} if about["policy"] in examined else about)
+    return played_results(rows, "environment")
+
+
 def _plain(comparison: Any) -> dict[str, Any]:
     return {**comparison._asdict(), "policies": [each._asdict() for each in comparison.policies],
-            "tasks": [each._asdict() for each in comparison.tasks]}
+            "tasks": [each._asdict() for each in comparison.tasks],
+            "cause_shares": [each._asdict() for each in comparison.cause_shares]}
 
 
 def _show(comparison: dict[str, Any]) -> None:
@@ -74,6 +88,11 @@ def _show(comparison: dict[str, Any]) -> None:
             "causes": ", ".join(f"{name} {n}" for name, n in row["causes"].items())}
             for row in comparison["tasks"][:MOST_TASKS]],
             right=("pairs", "disagree", "only environment"))
+    table("Causes of disagreements", [{
+        "cause": row["cause"].replace("_", " "), "n": row["n"], "share": f"{row['share']:.0%}",
+        "tools": ", ".join(row["tools"]),
+        "worst tasks": ", ".join(task_id[:12] for task_id in row["tasks"])} for row in comparison["cause_shares"]],
+        right=("n", "share"))
     say(f"Rank correlation {_number(comparison['spearman'])} (95 %: {_number(comparison['spearman_low'])} to "
         f"{_number(comparison['spearman_high'])}); slope {_number(comparison['slope'])}, "
         f"intercept {_number(comparison['intercept'])}; "
