@@ -156,6 +156,13 @@ def test_the_reward_judges_by_the_answers_of_a_service_over_mcp(room: Path, door
     assert fresh["causes"] == {} and fresh["policies"][0]["real"] == 1
 
 
+def test_a_service_that_a_command_starts_is_fresh_in_each_episode(room: Path, tmp_path: Path) -> None:
+    other = write_room(tmp_path / "other")
+    command = f"mcp:{sys.executable} {other / 'runtime'} --environment {other} --task {TASK}"
+    found = json.loads(_transfer(room, "--bind", command, "--group", "2", policies=("talking.jsonl",)).stdout)
+    assert [(row["n"], row["environment"], row["real"]) for row in found["policies"]] == [(2, 1, 1)]
+
+
 def test_a_write_that_shows_nothing_leaves_the_episode_unscored(room: Path, door: Door) -> None:
     door.answer_to_opening = "done"
     url = f"http:http://127.0.0.1:{door.server_port}/"
