@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from .answers import parse, parsed
+from .answers import failed, parse, parsed
 from .canonical import canonical, styled
 from .expressions import NoValue, Nowhere, evaluate
 from .joints import apart
@@ -342,11 +342,14 @@ def completed(reply: ToolAnswer, program: Program, arguments: dict[str, Any], st
 def borne_out(
     answered: ToolAnswer | None, real: ToolAnswer, program: Program, arguments: dict[str, Any], state: State
 ) -> ToolAnswer:
-    """Return the environment's own answer if the real tool says the same, else the real one, with what it leaves behind."""
+    """Return the environment's own answer if the real tool says the same, else the real one, with what it leaves behind. A real
+    answer that says in words that it failed did so, whatever its flag."""
+    said = parse(real.content)
+    real = real._replace(is_error=real.is_error or failed(real.content, said))
     if answered is not None and answered.is_error == real.is_error and (
-            answered.content == real.content or parse(answered.content) == parse(real.content) is not None):
+            answered.content == real.content or parse(answered.content) == said is not None):
         return answered
-    return completed(real, program, arguments, state)
+    return completed(real._replace(documents=()) if real.is_error else real, program, arguments, state)
 
 
 def _also(writing: Writing, content: str, shown: dict[Name, str], arguments: dict[str, Any], state: State) -> Documents:

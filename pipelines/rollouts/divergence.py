@@ -13,6 +13,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from env_builder.runtime.answers import failed, parse
+
 CAUSES = ("answer_wrong", "answer_unknown", "reward_wrong", "user_differs", "perturbation", "policy_differs")
 Row = dict[str, Any]
 
@@ -69,8 +71,13 @@ def _is_same_call(one: Row, other: Row) -> bool:
 
 def _is_same_answer(one: Row, other: Row) -> bool:
     """Return whether two answers say the same: as text, or as JSON in whatever layout and order of fields."""
-    return bool(one.get("is_error")) == bool(other.get("is_error")) and (
+    return _is_failure(one) == _is_failure(other) and (
         one["content"] == other["content"] or _parsed(one["content"]) == _parsed(other["content"]))
+
+
+def _is_failure(row: Row) -> bool:
+    """Return whether an answer is flagged as a failure or says so: not every service flags its own."""
+    return bool(row.get("is_error")) or failed(row["content"], parse(row["content"]))
 
 
 def _parsed(content: Any) -> Any:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from env_builder.runtime import Environment
+from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.bindings import Ask, Binding, FirstBinding, Reply, binding, reply_of
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.records import Result, Task
@@ -148,11 +149,12 @@ class RealEnvironment(Environment):
         row, reply = self._journal[-1], session.first_reply
         if reply is None:
             return result
-        worked = not reply.is_error and result.tier in ("bound", "unknown") and tool in self.writes
+        is_error = reply.is_error or failed(reply.content, parse(reply.content))
+        worked = not is_error and result.tier in ("bound", "unknown") and tool in self.writes
         if worked and session.is_live and self.difference()["documents"] == before:
             session.n_unseen_writes += 1
-        row |= {"content": reply.content, "is_error": reply.is_error}
-        return result._replace(content=reply.content, is_error=reply.is_error)
+        row |= {"content": reply.content, "is_error": is_error}
+        return result._replace(content=reply.content, is_error=is_error)
 
 
 class RealPlayer(Player):

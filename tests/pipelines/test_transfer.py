@@ -89,6 +89,7 @@ def test_causes_are_the_recorded_ones_or_what_the_episode_shows() -> None:
     ([_call("find", '{"a": 1, "b": 2}')], [_call("find", '{"b":2,"a":1}')], ("reward_wrong", None, None)),
     ([_call("find", "[true]")], [_call("find", "[1]")], ("answer_wrong", 0, "find")),
     ([_call("find", "no")], [_call("find", "no", is_error=True)], ("answer_wrong", 0, "find")),
+    ([_call("find", "Error: no", is_error=True)], [_call("find", "Error: no")], ("reward_wrong", None, None)),
     ([_call("find", "?", tier="unknown", is_error=True)], [_call("find", "4")], ("answer_unknown", 0, "find")),
     ([_say("Who?", "Ann"), _call("find", "3")], [_say("Who?", "Bo"), _call("find", "4")], ("user_differs", 0, None)),
     ([_say("Who?", "Ann"), _say("Bye")], [_say("Name?", "Bo"), _say("Bye")], ("policy_differs", 0, None)),
