@@ -344,10 +344,10 @@ def borne_out(
 ) -> ToolAnswer:
     """Return the environment's own answer if the real tool says the same, else the real one, with what it leaves behind. A real
     answer that says in words that it failed did so, whatever its flag."""
-    said = parse(real.content)
-    real = real._replace(is_error=real.is_error or failed(real.content, said))
+    value = parse(real.content)
+    real = real._replace(is_error=real.is_error or failed(real.content, value))
     if answered is not None and answered.is_error == real.is_error and (
-            answered.content == real.content or parse(answered.content) == said is not None):
+            answered.content == real.content or parse(answered.content) == value is not None):
         return answered
     return completed(real._replace(documents=()) if real.is_error else real, program, arguments, state)
 

@@ -56,7 +56,7 @@ class RealSession:
         self._service = service
         self._sources: dict[str, Binding] = {}
         """Connected once per episode, whatever is asked of it."""
-        self._asked: list[tuple[str, str, Reply]] = []
+        self._replies: list[tuple[str, str, Reply]] = []
         self._in_step: dict[tuple[str, str], Reply] = {}
         self._n_replayed: int | None = None
         self.n_unseen_writes = 0
@@ -97,9 +97,9 @@ class RealSession:
     def _next(self, key: tuple[str, str], ask: Ask) -> Reply:
         if self._n_replayed is None:
             reply = self._reply(self._service.tools[ask.tool], ask)
-            self._asked.append((*key, reply))
+            self._replies.append((*key, reply))
             return reply
-        *expected, reply = self._asked[self._n_replayed % len(self._asked)]
+        *expected, reply = self._replies[self._n_replayed % len(self._replies)]
         if expected != [*key]:
             raise EpisodeFailed(f"the replay of the episode calls {ask.tool}, not {expected[0]}", ask.tool)
         self._n_replayed += 1
