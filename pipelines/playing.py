@@ -28,7 +28,7 @@ from warehouse.errors import EnvironmentBroken, InputError, Missing, Unavailable
 def bindings(environment: Path, options: Iterable[str], config: str | None) -> dict[str, str]:
     """Tool -> source: those of the configuration whose tool is in this environment; `options` (TOOL=SOURCE) override them.
     Raises InputError (no source, an unknown kind) and Missing (no such tool)."""
-    tools = {tool["name"] for tool in rows_of(environment / "tools.jsonl")}
+    tools = tool_names(environment)
     configured = configuration.load(config).bindings if config else {}
     sources = {tool: source for tool, source in configured.items() if tool in tools}
     for option in options:
@@ -37,13 +37,22 @@ def bindings(environment: Path, options: Iterable[str], config: str | None) -> d
             raise Missing.named("tool", tool, tools, "write --bind TOOL=SOURCE")
         sources[tool] = source
     for tool, source in sources.items():
-        kind, colon, what = source.partition(":")
-        if not (colon and what and kind in kinds()):
-            where = str(config) if configured.get(tool) == source else f"--bind {tool}={source}"
-            raise InputError(
-                f"invalid source {source!r} for the tool {tool!r}", where,
-                f"write KIND:WHAT with one of these kinds: {', '.join(kinds())}")
+        where = str(config) if configured.get(tool) == source else f"--bind {tool}={source}"
+        check_source(source, where, f" for the tool {tool!r}")
     return dict(sorted(sources.items()))
+
+
+def tool_names(environment: Path) -> set[str]:
+    """Return the names of an environment's tools."""
+    return {tool["name"] for tool in rows_of(environment / "tools.jsonl")}
+
+
+def check_source(source: str, where: str, purpose: str = "") -> None:
+    """Raise InputError if this names no source of answers."""
+    kind, colon, what = source.partition(":")
+    if not (colon and what and kind in kinds()):
+        raise InputError(f"invalid source {source!r}{purpose}", where,
+                         f"write KIND:WHAT with one of these kinds: {', '.join(kinds())}")
 
 
 def live(wanted: bool) -> Ask | None:
@@ -98,10 +107,10 @@ def begin(
         raise InputError(f"cannot start the environment: {reason}", str(path), "see docs/environment.md") from error
 
 
-def load(path: Path, rewards: Path | None) -> Environment:
+def load(path: Path, rewards: Path | None, kind: type[Environment] = Environment) -> Environment:
     """Load the environment at `path`, with the rewards at `rewards` or where a run puts them. Raises EnvironmentBroken."""
     try:
-        return Environment.load(str(path), rewards=str(rewards) if rewards else None)
+        return kind.load(str(path), rewards=str(rewards) if rewards else None)
     except (OSError, ValueError, KeyError) as error:
         raise EnvironmentBroken(
             f"the environment cannot be loaded ({error})", str(path), "build it again with: traceroom run") from error

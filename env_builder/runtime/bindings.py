@@ -13,9 +13,11 @@ import importlib
 import importlib.util
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .admission import well_formed
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -51,6 +53,28 @@ class Reply(NamedTuple):
 
 
 Binding = Callable[[Ask], "Reply | str | None"]
+
+
+class FirstBinding:
+    """A binding that every call asks, those on record too. The environment's own answer stays where the binding gives the same:
+    it tells what the call changed."""
+
+    def __init__(self, source: str | Binding) -> None:
+        self._binding = binding(source)
+
+    def __call__(self, ask: Ask) -> Reply | str | None:
+        return self._binding(ask)
+
+
+def first_bound(bound: Mapping[str, Binding]) -> frozenset[str]:
+    """Return the tools whose binding every call asks."""
+    return frozenset(tool for tool, source in bound.items() if isinstance(source, FirstBinding))
+
+
+def reply_of(answer: Reply | str | None) -> Reply | None:
+    """Return what a binding gave as a reply with well-formed text."""
+    reply = Reply(answer) if isinstance(answer, str) else answer
+    return reply and reply._replace(content=well_formed(reply.content))
 
 
 def binding(source: str | Binding) -> Binding:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from .admission import well_formed
 from .answers import failed, parse, parsed
-from .bindings import Ask, Binding, Reply
+from .bindings import Ask, Binding, first_bound, reply_of
 from .canonical import canonical
 from .clock import after, read
 from .confirmations import EpisodeWrite
@@ -22,7 +21,7 @@ from .known_names import values_in
 from .notations import read_in, written_in
 from .numbering import Form, drawn, number_of
 from .precedents import PastCall, PastCalls, followed
-from .programs import Program, Programs, Ready, answer, completed, is_spent, open_to_bound, reached, shown_by, unknown, unmoved
+from .programs import Program, Programs, Ready, answer, borne_out, completed, is_spent, reached, shown_by, unknown, unmoved
 from .records import Result, ToolAnswer
 from .refusals import FIRST, LATER
 from .relevance import fields_in, ids, ids_in, listed_in, names, with_parts
@@ -131,7 +130,7 @@ DERIVED = frozenset((DONE, FRESH, LAST, NOW))
 ONLY_KEEPS = {"keeps"}
 """All relations between the write calls and a tool, where none of them ever matters to it."""
 SHARED = ("_world", "_programs", "_affixes", "_overlay", "_taught", "_last", "_bound", "_seed", "_n_calls", "view", "_begun",
-          "_now", "write_calls", "_naming", "_possible_writes", "_uncertain", "refused", "_past")
+          "_now", "write_calls", "_naming", "_possible_writes", "_uncertain", "refused", "_past", "_first")
 """What a fork copies by reference: nothing of it is changed in place."""
 
 
@@ -150,6 +149,7 @@ class EpisodeState:
         self._taught_is_shared = True
         self._last: LastCall | None = None
         self._bound: dict[str, Binding] = {}
+        self._first = first_bound(self._bound)
         self._seed = seed
         self._n_calls = 0
         self.view = view
@@ -171,8 +171,8 @@ class EpisodeState:
         """The latest calls with their answers, where a tool answers by them."""
 
     def bind(self, bound: dict[str, Binding]) -> None:
-        self._bound = bound
-        self._programs = Programs(self._programs | {tool: open_to_bound(self._programs[tool]) for tool in bound})
+        self._bound, self._first = bound, first_bound(bound)
+        self._programs = self._programs.opened_to(bound.keys() - self._first)
 
     def fork(self, view: View | None = None) -> EpisodeState:
         """Return the same state, or that of another view, independent from here on."""
@@ -224,8 +224,11 @@ class EpisodeState:
             answered = answer(program, str(spelled), parsed(str(spelled)), self)
             key, arguments = (key, arguments) if answered is None else (str(spelled), parsed(str(spelled)))
         self._scope = None
-        if answered is not None and (self._is_taken_for_granted(program, key, answered)
-                                     or self._is_unheard_of(program, key, arguments, answered)):
+        real = self.bound(tool, arguments) if tool in self._first else None
+        if real is not None:
+            answered = borne_out(answered, real, program, arguments, self)
+        elif answered is not None and (self._is_taken_for_granted(program, key, answered)
+                                       or self._is_unheard_of(program, key, arguments, answered)):
             answered = None
         written = None if answered is None else self._written(program, answered.content, answered.is_error)
         if written is None:
@@ -236,9 +239,8 @@ class EpisodeState:
         if answered is None:
             is_late = is_spent(program, self._programs, arguments, self)
             self.refused += ((tool, self._as_given(tool, key)),) if is_late else ()
-            if is_late or self.names_known(tool, key) is False:  # it is refused, in whatever words
-                return Result(unknown(program, key, self._seed is not None), True, "unknown")
-            self._note_write(program, key, arguments, None, unmoved(program, arguments, self))
+            if not is_late and self.names_known(tool, key) is not False:  # else it is refused, in whatever words
+                self._note_write(program, key, arguments, None, unmoved(program, arguments, self))
             return Result(unknown(program, key, self._seed is not None), True, "unknown")
         if not answered.is_error:
             if program.acting or answered.documents:
@@ -361,11 +363,9 @@ class EpisodeState:
     def bound(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer | None:
         done = tuple((write.tool, self._as_given(write.tool, write.key)) for write in self.write_calls)
         ask = Ask(tool, apart(arguments), self.look, done, self.view.instant)
-        reply = self._bound[tool](ask) if tool in self._bound else None
+        reply = reply_of(self._bound[tool](ask)) if tool in self._bound else None
         if reply is None:
             return None
-        reply = Reply(reply) if isinstance(reply, str) else reply
-        reply = reply._replace(content=well_formed(reply.content))
         if not reply.is_error:
             reply = reply._replace(content=self._read(self._programs[tool], reply.content))
         shows = self.is_simulated_write(tool) and not reply.is_error

@@ -6,12 +6,12 @@ Rules are tried in order; the first that can answer does. A rule that lacks a fa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
-from .answers import parse, parsed
+from .answers import failed, parse, parsed
 from .canonical import canonical, styled
 from .expressions import NoValue, Nowhere, evaluate
 from .joints import apart
@@ -142,6 +142,10 @@ class Programs(dict[str, Ready]):
     def __init__(self, programs: Mapping[str, Program]) -> None:
         super().__init__({tool: ready(program) for tool, program in programs.items()})
         self._bearings: dict[tuple[str, str], str | None] = {}
+
+    def opened_to(self, tools: Collection[str]) -> Programs:
+        """Return the programs with these tools open to what is bound to them."""
+        return Programs(self | {tool: open_to_bound(self[tool]) for tool in tools}) if tools else self
 
     @cached_property
     def affixes(self) -> dict[str, tuple[str, str]]:
@@ -333,6 +337,19 @@ def completed(reply: ToolAnswer, program: Program, arguments: dict[str, Any], st
                 spoken = before if isinstance(before, dict) else {}
                 documents |= consequences(also, state.scope(spoken, arguments))
     return ToolAnswer(*reply[:3], tuple((documents | shown).items())) if documents else reply
+
+
+def borne_out(
+    answered: ToolAnswer | None, real: ToolAnswer, program: Program, arguments: dict[str, Any], state: State
+) -> ToolAnswer:
+    """Return the environment's own answer if the real tool says the same, else the real one, with what it leaves behind. A real
+    answer that says in words that it failed did so, whatever its flag."""
+    value = parse(real.content)
+    real = real._replace(is_error=real.is_error or failed(real.content, value))
+    if answered is not None and answered.is_error == real.is_error and (
+            answered.content == real.content or parse(answered.content) == value is not None):
+        return answered
+    return completed(real._replace(documents=()) if real.is_error else real, program, arguments, state)
 
 
 def _also(writing: Writing, content: str, shown: dict[Name, str], arguments: dict[str, Any], state: State) -> Documents:

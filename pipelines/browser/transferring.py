@@ -17,7 +17,8 @@ from warehouse.errors import Missing
 Row = dict[str, Any]
 MOST_TASKS = 50
 WORDS = {"answer_wrong": "answer wrong", "answer_unknown": "answer unknown", "reward_wrong": "reward wrong",
-         "user_differs": "user differs", "perturbation": "perturbation", "none_known": "no cause known"}
+         "user_differs": "user differs", "perturbation": "perturbation", "policy_differs": "policy differs",
+         "not_examined": "not examined"}
 """Causes in words."""
 
 

@@ -73,6 +73,9 @@ def tell(made: Released, registry: Registry) -> None:
         say(f"  traceroom release --registry {where} --approve {made.release}")
     else:
         say(f"[bold green]{made.release}[/] is promoted in {where}, replacing {made.before or 'nothing'}")
+        for name, row in registry.manifest(made.release).get("transfer", {}).items():
+            say(f"  {escape(name)} on the real service: rank correlation {_transfer({'transfer': {name: row}})}, "
+                f"regret of choosing {row['regret']:.3f}, {many(row['n_pairs'], 'pair')}")
         if made.before:
             say(f"  traceroom diff {made.before} {made.release} --registry {where}")
 
@@ -101,15 +104,17 @@ def releases(
         return
     listed = place.listed()
     figures = {"sessions": "n_sessions", "tasks": "n_published", "answered": "answered"}
+    is_measured = any(each.manifest.get("transfer") for each in listed)   # a rare column only where it holds something
     rows = [{"release": each.release, "state": each.state, "promoted": (each.promoted_at or "")[:16].replace("T", " "),
              "pins": ", ".join(each.pins),
-             **{name: each.manifest.get("figures", {}).get(figure) for name, figure in figures.items()}} for each in listed]
+             **{name: each.manifest.get("figures", {}).get(figure) for name, figure in figures.items()},
+             **({"transfer": _transfer(each.manifest)} if is_measured else {})} for each in listed]
     wrong = list(place.verify(each.release for each in listed)) if verify else []
     if json:
         damage = [{"wrong": [row for row in wrong if row["release"] == each.release]} if verify else {} for each in listed]
         data([{**each._asdict(), **more} for each, more in zip(listed, damage, strict=True)])
     else:
-        table(f"Releases in {place.where}", rows, right=("sessions", "tasks", "answered"))
+        table(f"Releases in {place.where}", rows, right=("sessions", "tasks", "answered", "transfer"))
         table("Damaged files", wrong)
         say("There is no release yet: traceroom release" if not rows else "Every file matches its digest."
             if verify and not wrong else "")
@@ -196,6 +201,13 @@ def gc(
     names = f": {', '.join(collected.releases)}" if collected.releases else ""
     say(f"{many(len(collected.releases), 'release')} {deleted}{names}; "
         f"{many(collected.n_objects, 'object')}, {collected.n_bytes / 1e6:,.1f} MB")
+
+
+def _transfer(manifest: dict[str, Any]) -> str:
+    """Return the rank correlation with the real service of each environment that was measured."""
+    measured = manifest.get("transfer", {})
+    numbers = {name: "–" if row["spearman"] is None else f"{row['spearman']:.3f}" for name, row in sorted(measured.items())}
+    return next(iter(numbers.values())) if len(numbers) == 1 else ", ".join(f"{name} {n}" for name, n in numbers.items())
 
 
 def _registry(out: str, registry: str | None, config: str | None) -> tuple[Settings, Registry]:

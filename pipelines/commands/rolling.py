@@ -143,9 +143,10 @@ def select_tasks(rows: Sequence[dict[str, Any]], wanted: Sequence[str], split: s
 
 def play_orders(
     job: Job, orders: Sequence[Order], folder: Path, parallel: int | None, deadline: float | None, tell: Any,
+    backend: Any = None,
 ) -> None:
     """Play what the folder lacks, then call `tell` with it and with what was played. Raises GateFailed if an episode could
-    not be played."""
+    not be played. `backend`: where; None: where the job says."""
     from pipelines.rollouts.backends import Cluster, Local
     from pipelines.rollouts.kept import Kept
 
@@ -154,7 +155,8 @@ def play_orders(
         n_before = len(kept.episodes)
         n_missing = sum(order.episode_id not in kept.episodes for order in orders)
         is_remote = job.on == "ray" and n_missing
-        backend = Cluster(job, parallel or 0) if is_remote else Local(job, max(1, min(parallel or 8, n_missing)))
+        if backend is None:
+            backend = Cluster(job, parallel or 0) if is_remote else Local(job, max(1, min(parallel or 8, n_missing)))
         try:
             with bars(), contextlib.redirect_stdout(sys.stderr):  # what a script or Ray prints
                 failed = asyncio.run(_watch(orders, backend, kept, deadline))

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from pipelines.commands.options import Directory, Json, RolloutFolder, Seed
+from pipelines.commands.completing import complete_policy, complete_task
+from pipelines.commands.options import Directory, Json, Perturbations, RolloutFolder, Seed, TaskSplit, Temperature
+from pipelines.inspection.tasks import task_rows
 from pipelines.screen import data, many, say, table
 from warehouse.errors import GateFailed, InputError
+
+if TYPE_CHECKING:
+    from pipelines.rollouts.orders import Job
+    from pipelines.rollouts.real import RealService
+    from pipelines.rollouts.transfer import PlacedResult
 
 MOST_TASKS = 10
 """Tasks that disagree most, as printed; the file has all."""
@@ -17,48 +24,136 @@ MOST_TASKS = 10
 
 def transfer_results(
     environment: Directory,
-    matrix: Annotated[list[Path], typer.Option(
-        help="Recorded results: JSON lines with policy, task_id, place and success. May be repeated.")],
+    matrix: Annotated[list[Path] | None, typer.Option(
+        help="Recorded results: JSON lines with policy, task_id, place and success. May be repeated.",
+        show_default=False)] = None,
+    bind: Annotated[list[str] | None, typer.Option(
+        "--bind", help="Real service to play on: SOURCE for all tools, TOOL=SOURCE for one. May be repeated. Every call goes "
+                       "there, write calls too.", show_default=False)] = None,
+    reset: Annotated[str | None, typer.Option(
+        help="SOURCE that brings the real service to the state in which a task begins; asked before each episode.",
+        show_default=False)] = None,
+    verdict: Annotated[str | None, typer.Option(
+        help="SOURCE that judges an episode on the real service.", show_default="the environment's reward")] = None,
+    policy: Annotated[list[str] | None, typer.Option(
+        help="With --bind: policy to play in both places, as for rollout. May be repeated.", show_default=False,
+        autocompletion=complete_policy)] = None,
+    n: Annotated[int | None, typer.Option("--tasks", min=1, help="With --bind: number of tasks to play.",
+                                          show_default="all")] = None,
+    group: Annotated[int, typer.Option(min=1, help="With --bind: episodes per task in each place.")] = 1,
+    task: Annotated[list[str] | None, typer.Option(
+        help="With --bind: play only this task (id or the beginning of it). May be repeated.", show_default=False,
+        autocompletion=complete_task)] = None,
+    split: TaskSplit = None, perturbation: Perturbations = None, temperature: Temperature = None,
     seed: Seed = 0, out: RolloutFolder = None, json: Json = False,
 ) -> None:
     """Compare results in an environment with results on the real service: same policies, same tasks.
 
-    The environment's own rollouts count too. The comparison is kept in OUT/transfer, where the browser shows it. Exits 1 if
-    no result has a partner.
+    With --bind the policies play in both places; results of the real service may also be recorded ones. The environment's own
+    rollouts count too. The comparison is kept in OUT/transfer, where the browser shows it. Exits 1 if no result has a partner.
     """
-    from pipelines.commands.rolling import rollouts_of
+    from pipelines.commands.rolling import job_of, rollouts_of
     from pipelines.rollouts import measured
-    from pipelines.rollouts.kept import summary, trajectories
-    from pipelines.rollouts.matrix import played_results, read_matrix
-    from pipelines.rollouts.transfer import transfer
+    from pipelines.rollouts.matrix import read_matrix
+    from pipelines.rollouts.real import service_of
 
-    results = [result for path in matrix for result in read_matrix(path)]
     folder, root, name = out or rollouts_of(environment), environment.absolute().parent.parent, environment.absolute().name
     digests = measured.digests_of(root, name)
     if digests["content_digest"] is None:
         raise InputError("this is no environment", str(environment), "name a folder OUT/environments/NAME")
-    if folder.is_dir():
-        episodes = map(summary, trajectories(folder))
-        results += played_results(
-            [about for about in episodes if all(about[field] == own for field, own in digests.items())], "environment")
-    try:
-        comparison = transfer(results, seed=seed)
-    except ValueError as error:
-        raise InputError(str(error), ", ".join(map(str, matrix)), "name each result once, or choose rollouts with --out"
-                         ) from error
-    if not comparison.n_pairs:
-        raise GateFailed("no result has a partner in the other place", str(environment),
-                         "record the same policy, task_id and seed in both places")
-    document = {"environment": name, **digests, "seed": seed, **_plain(comparison)}
+    if not matrix and not (bind and policy):
+        raise InputError("there is nothing to compare with", "--matrix, --bind",
+                         "name recorded results with --matrix, or a service with --bind and what plays on it with --policy")
+    results, switches = [result for path in matrix or () for result in read_matrix(path)], None
+    if bind:
+        service, switches = service_of(environment, bind, reset, verdict), sorted(perturbation or ())
+        if reset is None:
+            say("[yellow]![/] Without --reset each episode begins in the state that the one before left at the service.")
+        jobs = [job_of(environment, None, each, temperature)._replace(perturbations=tuple(switches)) for each in policy or ()]
+        for job in jobs:
+            _play(job, service, _Played(n, group, tuple(task or ()), split, seed), folder, root / measured.FOLDER / name)
+        results += _real(root / measured.FOLDER / name, digests, service.service_id)
+    results += _rollouts(folder, digests, {result.policy for result in results if result.journal is not None}, switches)
+    document = {"environment": name, **digests, "seed": seed, **_compared(results, seed, environment)}
     measured.keep(root, name, document)
     _show(document)
     if json:
         data(document)
 
 
+def _compared(results: list[PlacedResult], seed: int, environment: Path) -> dict[str, Any]:
+    """Compare the results. Raises InputError if one is there twice, GateFailed if none has a partner."""
+    from pipelines.rollouts.transfer import transfer
+
+    try:
+        comparison = transfer(results, seed=seed)
+    except ValueError as error:
+        raise InputError(str(error), str(environment), "name each result once, or choose rollouts with --out") from error
+    if not comparison.n_pairs:
+        raise GateFailed("no result has a partner in the other place", str(environment),
+                         "record the same policy, task_id and seed in both places")
+    return _plain(comparison)
+
+
+class _Played(NamedTuple):
+    """Which episodes both places play."""
+
+    n: int | None
+    group: int
+    tasks: tuple[str, ...]
+    split: str | None
+    seed: int
+
+
+def _play(job: Job, service: RealService, played: _Played, folder: Path, real_folder: Path) -> None:
+    """Play what is missing, first in the environment."""
+    from pipelines.commands.rolling import play_orders, select_tasks
+    from pipelines.rollouts import policies
+    from pipelines.rollouts.orders import ordered
+    from pipelines.rollouts.real import RealSeats
+
+    named = policies.named(job)
+    task_ids = [task_id for task_id in select_tasks(task_rows(Path(job.environment)), played.tasks, played.split)
+                if named.plays is None or task_id in named.plays]
+    real = job._replace(perturbations=())
+    for place, policy, where, seats in ((job, named.name, folder, None),
+                                        (real, f"{named.name} on {service.service_id}", real_folder, RealSeats(real, service))):
+        orders = ordered(place, policy, task_ids, played.n, played.group, played.seed)
+        play_orders(place, orders, where, None, None, lambda *_: None, seats)
+
+
+def _real(folder: Path, digests: dict[str, str | None], service_id: str) -> list[PlacedResult]:
+    """Return the results at a real service that were played with these digests."""
+    from env_builder.runtime.trajectory import journal
+    from pipelines.rollouts.kept import summary, trajectories
+    from pipelines.rollouts.real import real_results
+
+    about = ({**summary(trajectory), "journal": tuple(journal(trajectory))} for trajectory in trajectories(folder))
+    wanted = {**digests, "service_id": service_id}
+    return real_results([row for row in about if all(row[field] == own for field, own in wanted.items())])
+
+
+def _rollouts(
+    folder: Path, digests: dict[str, str | None], examined: set[str], switches: list[str] | None,
+) -> list[PlacedResult]:
+    """Return the results of a folder's rollouts with these digests and perturbations (None: any). `examined`: policies whose
+    journals are needed."""
+    from env_builder.runtime.trajectory import journal
+    from pipelines.rollouts.kept import summary, trajectories
+    from pipelines.rollouts.matrix import played_results
+
+    rows = []
+    for trajectory in trajectories(folder):
+        about = summary(trajectory)
+        if all(about[field] == own for field, own in digests.items()) and switches in (None, about["perturbations"]):
+            rows.append({**about, "journal": tuple(journal(trajectory))} if about["policy"] in examined else about)
+    return played_results(rows, "environment")
+
+
 def _plain(comparison: Any) -> dict[str, Any]:
     return {**comparison._asdict(), "policies": [each._asdict() for each in comparison.policies],
-            "tasks": [each._asdict() for each in comparison.tasks]}
+            "tasks": [each._asdict() for each in comparison.tasks],
+            "cause_shares": [each._asdict() for each in comparison.cause_shares]}
 
 
 def _show(comparison: dict[str, Any]) -> None:
@@ -74,6 +169,11 @@ def _show(comparison: dict[str, Any]) -> None:
             "causes": ", ".join(f"{name} {n}" for name, n in row["causes"].items())}
             for row in comparison["tasks"][:MOST_TASKS]],
             right=("pairs", "disagree", "only environment"))
+    table("Causes of disagreements", [{
+        "cause": row["cause"].replace("_", " "), "n": row["n"], "share": f"{row['share']:.0%}",
+        "tools": ", ".join(row["tools"]),
+        "worst tasks": ", ".join(task_id[:12] for task_id in row["tasks"])} for row in comparison["cause_shares"]],
+        right=("n", "share"))
     say(f"Rank correlation {_number(comparison['spearman'])} (95 %: {_number(comparison['spearman_low'])} to "
         f"{_number(comparison['spearman_high'])}); slope {_number(comparison['slope'])}, "
         f"intercept {_number(comparison['intercept'])}; "

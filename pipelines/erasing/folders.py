@@ -1,10 +1,10 @@
 """Files that came from a person, and the folder of a run without them.
 
 A file is traced to the person by their values, and by the ids of their records. The directories of the services that the person
-used (environments, rewards, unverified environments, datasets, rollouts) are removed: the next build writes them again from the
-remaining data. All other files are unchanged, but for the report (it counts the person), the cuts that exports cache, and the
-temporary files of a killed run. In the end every file is read: one that still contains a value of the person and that no run
-writes is only reported.
+used (environments, rewards, unverified environments, datasets, rollouts, episodes on the real service) are removed: the next
+build writes them again from the remaining data, but for episodes. All other files are unchanged, but for the report (it counts
+the person), the cuts that exports cache, and the temporary files of a killed run. In the end every file is read: one that still
+contains a value of the person and that no run writes is only reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pipelines.settings import Settings
 
 _STRING = re.compile(rb'"([^"\\]{2,200})"')
 _CODE = (".py", ".pyc", ".css")
-_KINDS = ("environments", "rewards", "unverified", "datasets", "rollouts")
+_KINDS = ("environments", "rewards", "unverified", "datasets", "rollouts", "transfer")
 _TEMPORARY = (
     ".drafts", ".kits", ".datasets", ".turns", "warehouse.duckdb.readings", "warehouse.duckdb.waiting", "warehouse.duckdb.tmp")
 

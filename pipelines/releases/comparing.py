@@ -51,10 +51,11 @@ def diff(registry: Registry, before: str, after: str) -> dict[str, Any]:
     families = _moved(old.families, new.families, ("rate", "n_sessions", "n_tasks", "n_succeeded"), "family")
     whys = {"n_published": _of_tasks(tasks), "fidelity": _range_text(tools, "fidelity"),
             "abstains": _range_text(tools, "abstains"), "success": _range_text(families, "rate")}
+    before_figures, after_figures = (side.manifest["figures"] | _transfer_figures(side) for side in (old, new))
     figures = [
         {"name": name, "before": one, "after": other, "why": whys.get(name) or inputs["says"]}
-        for name in sorted(old.manifest["figures"].keys() | new.manifest["figures"].keys())
-        if (one := old.manifest["figures"].get(name)) != (other := new.manifest["figures"].get(name))]
+        for name in sorted(before_figures.keys() | after_figures.keys())
+        if (one := before_figures.get(name)) != (other := after_figures.get(name))]
     was, now = ({(part["kind"], part["name"]): part for part in side.manifest["parts"]} for side in (old, new))
     parts = [
         {"kind": kind, "name": name, "before": one.get("digest"), "after": other.get("digest"),
@@ -65,6 +66,12 @@ def diff(registry: Registry, before: str, after: str) -> dict[str, Any]:
                for (subject, reason), detail in sorted(new.changes.items()) if (subject, reason) not in old.changes]
     return {"from": before, "to": after, "inputs": inputs, "tasks": tasks, "changes": changes, "figures": figures,
             "tools": tools, "families": families, "parts": parts}
+
+
+def _transfer_figures(side: _Side) -> dict[str, Any]:
+    """Return what was measured against the real service, as figures: `transfer ENVIRONMENT spearman` …"""
+    return {f"transfer {name} {figure}": measured[figure] for name, measured in side.manifest.get("transfer", {}).items()
+            for figure in ("spearman", "regret", "n_pairs")}
 
 
 def _side(registry: Registry, release: str) -> _Side:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from env_builder.process import EnvironmentProcess
+from env_builder.runtime import Environment
 from env_builder.runtime.admission import FAILURES
 from env_builder.runtime.canonical import written
 from env_builder.runtime.files import rows_of
@@ -36,9 +37,9 @@ Row = dict[str, Any]
 class Grader:
     """The grader's side of an environment, loaded once for many players; forks share it."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, kind: type[Environment] = Environment) -> None:
         rewards = rewards_of(job)
-        self.environment = playing.load(Path(job.environment), rewards if rewards.is_dir() else None)
+        self.environment = playing.load(Path(job.environment), rewards if rewards.is_dir() else None, kind)
         self.tasks: dict[str, Task] = {task.task_id: task for task in self.environment.tasks}
         self.digests = digests(job)
         rubrics = rewards / "rubrics.jsonl"
@@ -93,7 +94,7 @@ class Player:
             try:
                 if self._start is not None and self._process is None:
                     self._process = self._start()
-                return self._play(order, Seat(self._grader, self._job, order, self._process))
+                return self._play(order, self._seat(order))
             except PolicyFailed:
                 raise
             except FAILURES as error:
@@ -115,6 +116,10 @@ class Player:
         if process is not None:
             with contextlib.suppress(OSError):
                 process.close()
+
+    def _seat(self, order: Order) -> Seat:
+        """Begin the episode."""
+        return Seat(self._grader, self._job, order, self._process)
 
     def _play(self, order: Order, seat: Seat) -> Row:
         begun = time.monotonic()

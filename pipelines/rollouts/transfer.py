@@ -3,22 +3,26 @@
 In: results of policies on tasks, in the environment and on the real service. Out: a `Transfer`. Results with the same policy,
 task, seed and attempt are a pair; only pairs with both successes known count. Sources: rank correlation (Spearman 1904, ties at
 their mean rank); least squares of real on environment rates; 95 % intervals by bootstrap over tasks, all pairs of a task
-together, percentiles (Efron 1979), seeded. Sees: successes, and causes where the matrix names them or an unknown answer or a
-perturbation shows. Does not see: why else two results disagree (`none_known`); whether the real result is right; tuning.
+together, percentiles (Efron 1979), seeded. Causes: the recorded one, else what both journals show (`divergence.py`), else an
+unknown answer or a perturbation. Does not see: why results without journals disagree otherwise (`not_examined`); whether the
+real result is right; tuning.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipelines.rollouts.divergence import Divergence, divergence
+
 PLACES = ("environment", "real")
-CAUSES = ("answer_wrong", "answer_unknown", "reward_wrong", "user_differs", "perturbation")
-NO_CAUSE = "none_known"
+NOT_EXAMINED = "not_examined"
+WORST = 3
+"""Tasks and tools that are named of each cause."""
 DRAWS = 1_000
 LEVEL = 0.95
 Floats = NDArray[np.float64]
@@ -34,11 +38,15 @@ class PlacedResult(NamedTuple):
     success: bool | None
     """None: not scored."""
     cause: str | None = None
-    """One of `CAUSES`, where the recorder knows why it differs from the other place."""
+    """One of `divergence.CAUSES`, where the recorder knows why it differs from the other place."""
     n_unknown: int = 0
     perturbations: tuple[str, ...] = ()
     attempt: int = 0
     """Which of several tries with the same seed."""
+    journal: tuple[dict[str, Any], ...] | None = None
+    """What happened, row by row; None: not recorded."""
+    rewarded: bool | None = None
+    """Of a real episode that was judged otherwise: whether the environment's reward pays it; None: not known."""
 
 
 class PolicyTransfer(NamedTuple):
@@ -68,6 +76,19 @@ class TaskDisagreement(NamedTuple):
     causes: dict[str, int]
 
 
+class CauseShare(NamedTuple):
+    """A cause of disagreements."""
+
+    cause: str
+    n: int
+    share: float
+    """Of all disagreements."""
+    tools: dict[str, int]
+    """Tools whose answers differ first, the most frequent first."""
+    tasks: list[str]
+    """Ids of the tasks with most disagreements of this cause."""
+
+
 class Transfer(NamedTuple):
     """Two places over the same policies and tasks."""
 
@@ -76,6 +97,8 @@ class Transfer(NamedTuple):
     tasks: list[TaskDisagreement]
     """Most disagreements first."""
     causes: dict[str, int]
+    cause_shares: list[CauseShare]
+    """Most frequent first."""
     n_pairs: int
     n_alone: int
     """Results without a partner in the other place."""
@@ -111,21 +134,27 @@ def transfer(results: Iterable[PlacedResult], draws: int = DRAWS, seed: int = 0)
     lows, highs, interval = _intervals(table, draws, seed)
     policies = [PolicyTransfer(name, int(n[i]), float(rates[0][i]), float(rates[1][i]), float(rates[0][i] - rates[1][i]),
                                float(lows[i]), float(highs[i]), unscored[name]) for i, name in enumerate(names)]
-    tasks = _disagreements(pairs)
+    apart = [(one.task_id, diverged(one, other)) for one, other in pairs if one.success != other.success]
     slope, intercept = line(*rates)
     return Transfer(
-        sorted(policies, key=lambda row: (-row.real, row.policy)), tasks,
-        dict(sum((Counter(task.causes) for task in tasks), Counter())), len(pairs), len(here.keys() ^ there.keys()),
+        sorted(policies, key=lambda row: (-row.real, row.policy)), _disagreements(pairs, apart),
+        dict(sorted(Counter(why.cause for _, why in apart).items())), _shares(apart), len(pairs),
+        len(here.keys() ^ there.keys()),
         spearman(*rates), *interval, slope, intercept, choosing_regret(*rates))
 
 
-def cause(one: PlacedResult, other: PlacedResult) -> str:
-    """Return the cause of a disagreement: the one that was recorded, else what the episode in the environment shows."""
+def diverged(one: PlacedResult, other: PlacedResult) -> Divergence:
+    """Return the cause of a disagreement: the recorded one, else what the episodes show, `one` in the environment."""
     if named := one.cause or other.cause:
-        return named
+        return Divergence(named)
+    if other.rewarded is not None and other.rewarded != other.success:
+        return Divergence("reward_wrong")
+    is_perturbed = one.perturbations != other.perturbations
+    if one.journal is not None and other.journal is not None:
+        return divergence(one.journal, other.journal, is_perturbed)
     if one.n_unknown:
-        return "answer_unknown"
-    return "perturbation" if one.perturbations != other.perturbations else NO_CAUSE
+        return Divergence("answer_unknown")
+    return Divergence("perturbation" if is_perturbed else NOT_EXAMINED)
 
 
 def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> float | None:
@@ -176,14 +205,28 @@ def _intervals(table: Floats, draws: int, seed: int) -> tuple[Floats, Floats, tu
     return lows, highs, (float(low), float(high))
 
 
-def _disagreements(pairs: Sequence[tuple[PlacedResult, PlacedResult]]) -> list[TaskDisagreement]:
-    by_task: dict[str, list[tuple[PlacedResult, PlacedResult]]] = defaultdict(list)
-    for pair in pairs:
-        by_task[pair[0].task_id].append(pair)
-    rows = []
-    for task_id, own in by_task.items():
-        apart = [pair for pair in own if pair[0].success != pair[1].success]
-        if apart:
-            rows.append(TaskDisagreement(task_id, len(own), len(apart), sum(bool(one.success) for one, _ in apart),
-                                         dict(sorted(Counter(cause(*pair) for pair in apart).items()))))
+def _disagreements(
+    pairs: Sequence[tuple[PlacedResult, PlacedResult]], apart: Sequence[tuple[str, Divergence]],
+) -> list[TaskDisagreement]:
+    n_pairs = Counter(one.task_id for one, _ in pairs)
+    only_environment = Counter(one.task_id for one, other in pairs if one.success and not other.success)
+    causes: dict[str, Counter[str]] = defaultdict(Counter)
+    for task_id, why in apart:
+        causes[task_id][why.cause] += 1
+    rows = [TaskDisagreement(task_id, n_pairs[task_id], own.total(), only_environment[task_id], dict(sorted(own.items())))
+            for task_id, own in causes.items()]
     return sorted(rows, key=lambda row: (-row.n_disagree, row.task_id))
+
+
+def _shares(apart: Sequence[tuple[str, Divergence]]) -> list[CauseShare]:
+    by_cause: dict[str, list[tuple[str, Divergence]]] = defaultdict(list)
+    for task_id, why in apart:
+        by_cause[why.cause].append((task_id, why))
+    rows = [CauseShare(name, len(own), len(own) / len(apart), dict(_most(why.tool for _, why in own if why.tool)),
+                       [task_id for task_id, _ in _most(task_id for task_id, _ in own)]) for name, own in by_cause.items()]
+    return sorted(rows, key=lambda row: (-row.n, row.cause))
+
+
+def _most(names: Iterable[str]) -> list[tuple[str, int]]:
+    """Return the most frequent names with their counts."""
+    return sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))[:WORST]

@@ -219,7 +219,7 @@ def test_results_on_the_real_service_stand_beside_those_of_the_environment(out: 
         found = json.loads(done.stdout)
         assert found["n_pairs"] == len(told) and found["causes"], "replays succeed in the environment alone"
         page = server.ask(f"/transfer?id={name}")[2]
-        assert f"{len(told)} pairs" in page and "no cause known" in page and "another build" not in page
+        assert f"{len(told)} pairs" in page and "not examined" in page and "another build" not in page
         assert all(f"/task?id={row['task_id']}" in page for row in found["tasks"])
         assert server.ask("/transfer?id=nobody")[0] == 404
         kept = folder / "transfer" / f"{name}.json"

@@ -184,6 +184,12 @@ def test_forgetting_before_reading_is_forgetting_after(tmp_path: Path) -> None:
     assert set(marked[0]["record_id"]) == set(marked[1]["record_id"]) and marked[0].height == 3
 
 
+def test_episodes_of_the_service_go_wherever_they_were_played(tmp_path: Path) -> None:
+    for name in ("rollouts/main", "transfer/main", "transfer/other"):
+        (tmp_path / name).mkdir(parents=True)
+    assert folders.to_withdraw(Settings(logs=(), out=str(tmp_path)), ["main"]) == ["rollouts/main", "transfer/main"]
+
+
 def test_a_dry_run_changes_nothing(run_once: tuple[Path, str], tmp_path: Path, traceroom: Traceroom) -> None:
     out = tmp_path / "out"
     shutil.copytree(run_once[0], out)

@@ -14,16 +14,29 @@ from typer.testing import CliRunner
 
 from pipelines.cli import app
 from pipelines.rollouts import measured
+from pipelines.rollouts.divergence import CAUSES, Divergence, divergence
 from pipelines.rollouts.matrix import played_results, read_matrix, write_matrix
-from pipelines.rollouts.transfer import CAUSES, PLACES, PlacedResult, choosing_regret, line, spearman, transfer
+from pipelines.rollouts.transfer import PLACES, PlacedResult, choosing_regret, diverged, line, spearman, transfer
 from warehouse.errors import InputError
+
+
+def _call(tool: str, content: str, **more: object) -> dict[str, object]:
+    return {"kind": "call", "tool": tool, "arguments": {"id": 1}, "content": content, "is_error": False, **more}
+
+
+def _say(content: str, reply: str | None = None) -> dict[str, object]:
+    return {"kind": "say", "content": content, "reply": reply}
+
+
+JOURNALS = ((), (_say("hi", "bye"), _call("find", "1"), {"kind": "finish"}), (_say("hi"), _call("find", "2")))
 
 
 @st.composite
 def matrices(draw: st.DrawFn) -> list[PlacedResult]:
     keys = st.tuples(st.sampled_from("abcd"), st.sampled_from("uvwxyz"), st.integers(0, 2), st.sampled_from(PLACES))
     return [PlacedResult(*key, draw(st.sampled_from((True, False, None))), draw(st.sampled_from((None, *CAUSES))),
-                         draw(st.integers(0, 1))) for key in sorted(draw(st.sets(keys)))]
+                         draw(st.integers(0, 1)), (), 0, draw(st.sampled_from((None, *JOURNALS))),
+                         draw(st.sampled_from((None, True, False)))) for key in sorted(draw(st.sets(keys)))]
 
 
 def _results(table: dict[str, str]) -> list[PlacedResult]:
@@ -66,7 +79,44 @@ def test_causes_are_the_recorded_ones_or_what_the_episode_shows() -> None:
     found = transfer(each for seed, (cause, n_unknown, perturbations) in enumerate(rows) for each in (
         PlacedResult("p", "t", seed, "environment", True, cause, n_unknown, perturbations),
         PlacedResult("p", "t", seed, "real", False)))
-    assert found.causes == {"reward_wrong": 1, "answer_unknown": 1, "perturbation": 1, "none_known": 1}
+    assert found.causes == {"reward_wrong": 1, "answer_unknown": 1, "perturbation": 1, "not_examined": 1}
+    assert [(row.cause, row.share, row.tasks) for row in found.cause_shares] == [
+        (cause, 0.25, ["t"]) for cause in ("answer_unknown", "not_examined", "perturbation", "reward_wrong")]
+
+
+@pytest.mark.parametrize(("here", "there", "cause"), [
+    ([_call("find", "3")], [_call("find", "4")], ("answer_wrong", 0, "find")),
+    ([_call("find", '{"a": 1, "b": 2}')], [_call("find", '{"b":2,"a":1}')], ("reward_wrong", None, None)),
+    ([_call("find", "[true]")], [_call("find", "[1]")], ("answer_wrong", 0, "find")),
+    ([_call("find", "no")], [_call("find", "no", is_error=True)], ("answer_wrong", 0, "find")),
+    ([_call("find", "Error: no", is_error=True)], [_call("find", "Error: no")], ("reward_wrong", None, None)),
+    ([_call("find", "?", tier="unknown", is_error=True)], [_call("find", "4")], ("answer_unknown", 0, "find")),
+    ([_say("Who?", "Ann"), _call("find", "3")], [_say("Who?", "Bo"), _call("find", "4")], ("user_differs", 0, None)),
+    ([_say("Who?", "Ann"), _say("Bye")], [_say("Name?", "Bo"), _say("Bye")], ("policy_differs", 0, None)),
+    ([_say("Who?"), _call("find", "3")], [_say("Name?"), _call("find", "4")], ("answer_wrong", 1, "find")),
+    ([_call("find", "3")], [_call("get", "3")], ("policy_differs", 0, None)),
+    ([_call("find", "3")], [_call("find", "3"), _call("get", "1")], ("policy_differs", 1, None)),
+    ([_call("find", "3"), _say("Done")], [_call("find", "3"), _say("It is done")], ("policy_differs", 2, None)),
+    ([_call("find", "3"), _say("Done")], [_call("find", "3"), _say("Done"), {"kind": "finish"}], ("reward_wrong", None, None))])
+def test_the_first_difference_is_the_cause(
+    here: list[dict[str, object]], there: list[dict[str, object]], cause: tuple[str, int | None, str | None],
+) -> None:
+    assert divergence(here, there) == Divergence(*cause)
+    perturbed = divergence(here, there, is_perturbed=True).cause
+    assert perturbed == (cause[0] if cause[0] in ("answer_unknown", "reward_wrong") else "perturbation")
+
+
+def test_journals_explain_what_no_recorder_named() -> None:
+    here = PlacedResult("p", "t", 0, "environment", True, None, 1, (), 0, (_call("find", "3"),))
+    there = PlacedResult("p", "t", 0, "real", False, None, 0, (), 0, (_call("find", "4"),))
+    assert diverged(here, there) == Divergence("answer_wrong", 0, "find"), "an unknown answer elsewhere does not decide"
+    assert diverged(here, there._replace(rewarded=False)).cause == "answer_wrong"
+    assert diverged(here, there._replace(rewarded=True)).cause == "reward_wrong", "it pays what the service judges a failure"
+    assert diverged(here, there._replace(cause="user_differs")).cause == "user_differs"
+    assert diverged(here, there._replace(journal=None)).cause == "answer_unknown"
+    others = [each._replace(task_id=task) for task in ("u", "v", "w") for each in (here, there)]
+    (share,) = transfer([here, there, *others]).cause_shares
+    assert share == ("answer_wrong", 4, 1.0, {"find": 4}, ["t", "u", "v"])
 
 
 def test_what_has_no_partner_counts_nowhere_and_a_double_is_refused() -> None:
@@ -111,7 +161,10 @@ def test_a_matrix_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFac
     '{"policy": "p", "task_id": "t", "place": "real", "success": 2}',
     '{"policy": "p", "task_id": "t", "place": "real", "success": 0.5}',
     '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "cause": "weather"}',
-    '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "cause": ["weather"]}'])
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "cause": ["weather"]}',
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "rewarded": 2}',
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "journal": {}}',
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "journal": [{"kind": "call", "tool": "find"}]}'])
 def test_a_line_that_is_no_result_is_named(tmp_path: Path, wrong: str) -> None:
     path = tmp_path / "m.jsonl"
     path.write_text('{"policy": "p", "task_id": "t", "place": "real", "success": 1}\n' + wrong)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from env_builder.runtime import Environment
-from env_builder.runtime.bindings import Ask, Reply
+from env_builder.runtime.bindings import Ask, FirstBinding, Reply
 from tests.rooms import CLOSED, OPEN, TASK, write_room
 
 
@@ -81,6 +81,32 @@ def test_what_is_on_record_comes_first_and_then_the_real_thing(env: Environment)
     assert env.call("read_sign", {"at": "roof"}).content == "seen after 0: closed"
     with pytest.raises(KeyError, match="open_door, read_sign"):
         env.bind("fly", sign)
+
+
+def test_a_first_binding_is_asked_whatever_is_on_record(env: Environment) -> None:
+    replies = iter(["Mind the gap\n — 雨", "closed", '{"state": "open", "door": "7"}', "open already"])
+    asked: list[Ask] = []
+
+    def answer(ask: Ask) -> Reply:
+        asked.append(ask)
+        return Reply(next(replies), len(asked) == 4)
+
+    for tool in ("read_sign", "open_door"):
+        env.bind(tool, FirstBinding(answer))
+    assert env.call("read_sign", {"at": "gate"}).tier == "recorded", "it says what is on record"
+    assert env.call("read_sign", {"at": "gate"}) == ("closed", False, "bound")
+    assert env.call("open_door", {"door": "7"}) == (OPEN, False, "recorded"), "the same as JSON: its change is on record"
+    assert env.difference()["documents"] == {"door/7": OPEN}
+    assert env.call("open_door", {"door": "7"}) == ("open already", True, "bound")
+    env.reset(TASK)
+    replies = iter(["Error: it is jammed"])
+    assert env.call("open_door", {"door": "7"}) == ("Error: it is jammed", True, "bound"), "it says so, whatever its flag"
+    assert env.difference()["documents"] == {}
+    env.reset(TASK)
+    replies = iter([OPEN])
+    assert env.call("open_door", {"door": "7"}).tier == "recorded" and env.fork().difference()["documents"] == {"door/7": OPEN}
+    env.bind("read_sign", lambda ask: Reply("seldom"))
+    assert env.call("read_sign", {"at": "gate"}).content != "seldom", "a plain binding comes after the record"
 
 
 def test_a_bound_write_changes_the_world(env: Environment) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from pipelines.releases.comparing import diff
 from pipelines.releases.registry import Registry
 from pipelines.releases.releasing import release
 from pipelines.settings import Settings
@@ -133,7 +134,8 @@ def test_a_gate_can_be_accepted_by_name_alone(out: Path, traceroom: Traceroom) -
 
 def test_a_release_carries_what_was_measured_against_the_real_service(out: Path, tmp_path: Path, traceroom: Traceroom) -> None:
     registry = Registry(str(out / "releases"))
-    assert "transfer" not in registry.manifest(str(registry.current()))
+    before = str(registry.current())
+    assert "transfer" not in registry.manifest(before)
     (name,) = (path.parent.name for path in (out / "environments").glob("*/manifest.json"))
     matrix = tmp_path / "matrix.jsonl"
     matrix.write_text("".join(json.dumps({"policy": policy, "task_id": "t", "place": place, "success": policy == "a"}) + "\n"
@@ -142,3 +144,7 @@ def test_a_release_carries_what_was_measured_against_the_real_service(out: Path,
     made = release(Settings(logs=(), out=str(out)), registry, "measured", "Ada")
     carried = registry.manifest(made.release)["transfer"][name]
     assert carried["spearman"] == 1 and carried["regret"] == 0 and carried["n_pairs"] == 2
+    listed = traceroom("releases", "--out", out).stderr
+    assert "transfer" in listed and "1.000" in listed
+    changed = {row["name"]: (row["before"], row["after"]) for row in diff(registry, before, str(made.release))["figures"]}
+    assert changed[f"transfer {name} spearman"] == (None, 1) and changed[f"transfer {name} n_pairs"] == (None, 2)
