@@ -102,7 +102,7 @@ def _most(flags: Iterable[bool]) -> bool:
 
 def _fit(observed: list[TalkHabits]) -> dict[str, Any]:
     at_risk = Counter(run for one in observed for run in one.runs)
-    left = Counter(one.left_after for one in observed if one.left_after)
+    departures = Counter(one.left_after for one in observed if one.left_after)
     by_slot: dict[str, list[tuple[str, bool]]] = defaultdict(list)
     for one in observed:
         for slot, unasked in one.volunteered.items():
@@ -112,7 +112,7 @@ def _fit(observed: list[TalkHabits]) -> dict[str, Any]:
     words = sum((one.words for one in observed), Counter[str]())
     n_typos = sum(n for word, n in words.items() if word in _SLIPS and n <= RARE * words[_SLIPS[word]])
     return {
-        "leaves": [[n, _share(left[n], at_risk[n])] for n in sorted(at_risk) if at_risk[n] >= LEAST_AT_RISK and left[n]],
+        "leaves": [[n, _share(departures[n], at_risk[n])] for n in sorted(departures) if at_risk[n] >= LEAST_AT_RISK],
         "volunteers": {slot: _share(sum(unasked for _, unasked in own), len(own)) for slot, own in sorted(by_slot.items())
                        if len(own) >= LEAST_SESSIONS and len({person for person, _ in own}) >= LEAST_PEOPLE},
         "aside": {words: _share(answers[ASIDE], answers[ASIDE] + answers[words]) for words in (NO, UNSURE)},

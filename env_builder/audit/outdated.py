@@ -129,7 +129,7 @@ def _otherwise(
     now = _answered(program, arguments, state)
     if now is None:
         return _reworded(program, then, content) if is_error else None
-    if now.is_error == is_error and _said(program, arguments, now.content) == _said(then, arguments, content):
+    if now.is_error == is_error and _stated(program, arguments, now.content) == _stated(then, arguments, content):
         return None
     ruled = _answered(then, arguments, state)
     if ruled is None:
@@ -164,7 +164,7 @@ def _answered(program: Ready, arguments: dict[str, Any], state: EpisodeState) ->
     return answer(rules, canonical(arguments), arguments, state.fork())
 
 
-def _said(program: Ready, arguments: dict[str, Any], content: str) -> Any:
+def _stated(program: Ready, arguments: dict[str, Any], content: str) -> Any:
     """Return what an answer says: the record that it shows, another value, or its words."""
     shown = shown_by(program, arguments, content)
     value = parse(shown[0][1] if shown else content)
@@ -173,5 +173,5 @@ def _said(program: Ready, arguments: dict[str, Any], content: str) -> Any:
 
 def _meant(program: Ready, arguments: dict[str, Any], reply: ToolAnswer) -> Any:
     """Return what an answer says, and what it leaves behind."""
-    return (reply.is_error, _said(program, arguments, reply.content),
+    return (reply.is_error, _stated(program, arguments, reply.content),
             sorted((name, canonical(parse(text) or text)) for name, text in reply.documents))
