@@ -103,6 +103,29 @@ class Store:
                 for batch in rows:
                     file.write_batch(batch)
 
+    def write_parts(self, folder: Path, sql: str, n_parts: int, by: str, **parameters: object) -> list[list[Path]]:
+        """Write the rows of a query as Parquet files of `n_parts` parts, in no order; gives the files of each part. A row is
+        in the part that the first bytes of the SHA-256 of its column `by` say."""
+        part = f"('0x' || left(sha256({by}), 8))::ubigint % {n_parts}"
+        with _errors_as_ours(self._place):
+            self._connection.execute(
+                f"copy (select *, {part} as part from ({sql})) to '{folder}' (format parquet, compression lz4, "
+                "partition_by (part), overwrite_or_ignore)", parameters)
+        return [sorted(folder.glob(f"part={number}/*.parquet")) for number in range(n_parts)]
+
+    def replace_from(self, table: str, files: list[Path], order: str) -> int:
+        """Put the rows of Parquet files in the place of all rows of a table, in some order; gives how many they are."""
+        names = ", ".join(schema.layout().names(table))
+        with self.transaction(), _errors_as_ours(self._place, table):
+            self._connection.execute(f"delete from {table}")
+            if not files:
+                return 0
+            self._n_bytes += 2 * sum(file.stat().st_size for file in files)
+            done = self._connection.execute(
+                f"insert into {table} ({names}) select {names} from read_parquet($files) order by {order}",
+                {"files": [str(file) for file in files]}).fetchone()
+        return int(done[0]) if done else 0
+
     def table(self, table: str, where: str = "true", **parameters: object) -> pl.DataFrame:
         """All rows of a table (those `where`), in the order of its key, so that equal tables are equal frames."""
         order = ", ".join(self.key(table)) or "all"

@@ -1,0 +1,43 @@
+"""Parts: how a stage takes more rows than it should hold, in pieces that are each a pure function of their rows.
+
+A row's part is given by the first bytes of the SHA-256 of an id in it, of a session as a rule. How many parts there are follows
+from the bytes of all rows alone, and changes no result.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from warehouse.store import Store
+
+PART_BYTES = 64_000_000
+"""Rows of a part, as they are in memory."""
+HELD_MB = 256
+"""What DuckDB holds meanwhile; the rest goes to a folder next to the warehouse."""
+_ROW = 300
+"""Bytes of a row besides its longest texts: ids, names, instants."""
+
+
+def n_parts(store: Store, table: str, texts: tuple[str, ...], where: str = "true") -> int:
+    """How many parts the rows of a table make. `texts`: its columns with texts of any length."""
+    lengths = " + ".join(f"coalesce(strlen({name}), 0)" for name in texts)
+    n_bytes = store.read(f"select coalesce(sum({_ROW} + {lengths}), 0)::bigint as n from {table} where {where}").item()
+    return max(1, -(-int(n_bytes) // PART_BYTES))
+
+
+@contextmanager
+def scratch(store: Store) -> Iterator[Path]:
+    """Yield a folder next to the warehouse that is there until the block ends."""
+    with tempfile.TemporaryDirectory(prefix=".parts-", dir=store.path.parent) as folder:
+        yield Path(folder)
+
+
+def read_parts(files: list[list[Path]]) -> list[Callable[[], pl.DataFrame]]:
+    """Return what reads the rows of each part that has any."""
+    return [partial(pl.read_parquet, own, hive_partitioning=False) for own in files if own]
