@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
+from sys import intern
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -185,7 +186,7 @@ def sightings(parts: Iterable[pl.DataFrame]) -> dict[Key, Sighting]:
     for part in parts:
         dated = part.sort("event_id")
         for key, day, unit, features in chain(_columns(dated), _tools(dated), _payloads(dated)):
-            by_context[key].see(day, unit, features)
+            by_context[key].see(intern(day), intern(unit), features)   # each is held once, whatever was seen of it
     return by_context
 
 

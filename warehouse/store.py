@@ -21,7 +21,7 @@ from typing import Self, TypeVar
 
 import duckdb
 import polars as pl
-from pyarrow import parquet
+from pyarrow import compute, parquet
 
 from warehouse import schema
 from warehouse.catalogs import ROOM_HINT, Catalog, catalog_of, published_path
@@ -103,15 +103,21 @@ class Store:
                 for batch in rows:
                     file.write_batch(batch)
 
-    def write_parts(self, folder: Path, sql: str, n_parts: int, by: str, **parameters: object) -> list[list[Path]]:
-        """Write the rows of a query as Parquet files of `n_parts` parts, in no order; gives the files of each part. A row is
-        in the part that the first bytes of the SHA-256 of its column `by` say."""
+    def write_parts(self, folder: Path, sql: str, n_parts: int, by: str, **parameters: object) -> list[Path]:
+        """Write the rows of a query as Parquet files, one for each part; what is in memory is a group of rows. A row is in the
+        part that the first bytes of the SHA-256 of its column `by` say."""
         part = f"('0x' || left(sha256({by}), 8))::ubigint % {n_parts}"
-        with _errors_as_ours(self._place):
-            self._connection.execute(
-                f"copy (select *, {part} as part from ({sql})) to '{folder}' (format parquet, compression lz4, "
-                "partition_by (part), overwrite_or_ignore)", parameters)
-        return [sorted(folder.glob(f"part={number}/*.parquet")) for number in range(n_parts)]
+        files = [folder / f"{number}.parquet" for number in range(n_parts)]
+        folder.mkdir()
+        with _errors_as_ours(self._place), contextlib.ExitStack() as stack:
+            rows = self._connection.execute(f"select {part} as part, * from ({sql})", parameters).to_arrow_reader(_ROW_GROUP)
+            schema = rows.schema.remove(0)
+            writers = [stack.enter_context(parquet.ParquetWriter(file, schema, compression="lz4")) for file in files]
+            for batch in rows:
+                own = batch.drop_columns(["part"])
+                for number, writer in enumerate(writers):
+                    writer.write_batch(own.filter(compute.equal(batch["part"], number)))
+        return files
 
     def replace_from(self, table: str, files: list[Path], order: str) -> int:
         """Put the rows of Parquet files in the place of all rows of a table, in some order; gives how many they are."""
@@ -231,8 +237,11 @@ class Store:
         self._limit(memory, n_threads)
         try:
             yield
-        finally:
-            self._limit(*before)
+        except BaseException:
+            with contextlib.suppress(StoreError):   # a transaction that failed refuses it, and is what went wrong
+                self._limit(*before)
+            raise
+        self._limit(*before)
 
     def _limit(self, memory: str, n_threads: int | None) -> None:
         with _errors_as_ours(self._place):

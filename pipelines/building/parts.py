@@ -14,12 +14,14 @@ from pathlib import Path
 
 import polars as pl
 
+from pipelines.running.memory import of_duckdb
 from warehouse.store import Store
 
 PART_BYTES = 64_000_000
 """Rows of a part, as they are in memory."""
-HELD_MB = 256
-"""What DuckDB holds meanwhile; the rest goes to a folder next to the warehouse."""
+_HELD_MB, _HELD_SHARE = (128, 2048), 0.4
+"""What DuckDB holds while it reads and sorts, at least and at most, and the share of all rows beyond the least: below it, sorts
+of many rows fail (128 MB sort 1.3 million turns, and do not sort 5.3). The rest goes to a folder next to the warehouse."""
 _ROW = 300
 """Bytes of a row besides its longest texts: ids, names, instants."""
 
@@ -32,12 +34,20 @@ def n_parts(store: Store, table: str, texts: tuple[str, ...], where: str = "true
 
 
 @contextmanager
+def held(store: Store, n: int) -> Iterator[None]:
+    """Let DuckDB hold little while it reads the rows of `n` parts. To write it may need more: a table's keys are in memory."""
+    least, most = _HELD_MB
+    with store.holding(of_duckdb(min(most, least + int(_HELD_SHARE * n * PART_BYTES / 1e6))), 1):
+        yield
+
+
+@contextmanager
 def scratch(store: Store) -> Iterator[Path]:
     """Yield a folder next to the warehouse that is there until the block ends."""
     with tempfile.TemporaryDirectory(prefix=".parts-", dir=store.path.parent) as folder:
         yield Path(folder)
 
 
-def read_parts(files: list[list[Path]]) -> list[Callable[[], pl.DataFrame]]:
-    """Return what reads the rows of each part that has any."""
-    return [partial(pl.read_parquet, own, hive_partitioning=False) for own in files if own]
+def read_parts(files: list[Path]) -> list[Callable[[], pl.DataFrame]]:
+    """Return what reads the rows of each part."""
+    return [partial(pl.read_parquet, file) for file in files]

@@ -35,9 +35,9 @@ from extractors.sessions import (
 from extractors.site_events import of_sites
 from extractors.tools import tools_of
 from pipelines.building.decisions import replace_decisions
-from pipelines.building.parts import HELD_MB, n_parts, read_parts, scratch
+from pipelines.building.parts import held, n_parts, read_parts, scratch
 from pipelines.building.sealing import seal_epoch
-from pipelines.running.memory import of_duckdb, release
+from pipelines.running.memory import release
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
 from warehouse.errors import InputError, Missing
@@ -106,9 +106,10 @@ def _by_parts(store: Store, settings: Settings, n: int) -> Counts:
     others = store.table("core.events", f"not ({_SPOKEN}) and kind != 'row_change'").unique("event_id")
     names, conflicts = names_by_alias(others)
     others = renamed_by_links(others, names)
-    with store.holding(of_duckdb(HELD_MB), 1), scratch(store) as folder:
+    with scratch(store) as folder:
         turns = _TurnFiles(folder / "turns")
-        files = store.write_parts(folder / "events", f"select * from core.events where {_SPOKEN}", n, "session_id")
+        with held(store, n):
+            files = store.write_parts(folder / "events", f"select * from core.events where {_SPOKEN}", n, "session_id")
         parts = [partial(_linked, read, names) for read in read_parts(files)]
         woven = assemble_parts(
             parts, aliases_in(others), settings.configured.sessions.gap_minutes, turns.add, turns.drop)
@@ -122,16 +123,18 @@ def _by_parts(store: Store, settings: Settings, n: int) -> Counts:
         made = completed(every, more.clear(), tools, others, decided)
         n_turns = store.replace_from("core.turns", turns.files, "session_id, position")
         counts = _record(store, settings, made, frame(Decision, []))
-        n_row_changes = _append_row_changes(store, folder / "changes.parquet")
+        n_row_changes = _append_row_changes(store, folder / "changes.parquet", n)
         release()
-        days = read_parts(store.write_parts(folder / "days", _DATED, n, "day"))
+        with held(store, n):
+            days = read_parts(store.write_parts(folder / "days", _DATED, n, "day"))
         changes = drift_of(read() for read in days)
     return counts | {"n_turns": n_turns, "n_row_changes": n_row_changes} | _record_drift(store, changes)
 
 
-def _append_row_changes(store: Store, file: Path) -> int:
-    store.write_parquet(file, "select * from core.events where kind = 'row_change' "
-                        "order by happened_at nulls first, position nulls first, event_id")
+def _append_row_changes(store: Store, file: Path, n: int) -> int:
+    with held(store, n):
+        store.write_parquet(file, "select * from core.events where kind = 'row_change' "
+                            "order by happened_at nulls first, position nulls first, event_id")
     rows = pl.scan_parquet(file)
     starts = range(0, rows.select(pl.len()).collect().item(), _ROWS)
     return sum(store.append("core.row_changes", row_changes(rows.slice(start, _ROWS).collect())) for start in starts)
