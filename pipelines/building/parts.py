@@ -6,7 +6,7 @@ from the bytes of all rows alone, and changes no result.
 
 from __future__ import annotations
 
-import tempfile
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -43,9 +43,14 @@ def held(store: Store, n: int) -> Iterator[None]:
 
 @contextmanager
 def scratch(store: Store) -> Iterator[Path]:
-    """Yield a folder next to the warehouse that is there until the block ends."""
-    with tempfile.TemporaryDirectory(prefix=".parts-", dir=store.path.parent) as folder:
-        yield Path(folder)
+    """Yield a folder next to the warehouse that is there until the block ends; what a killed run had in it is gone."""
+    folder = store.path.parent / ".parts"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def read_parts(files: list[Path]) -> list[Callable[[], pl.DataFrame]]:

@@ -27,6 +27,7 @@ def rows_by_parts(events: pl.DataFrame, declarations: pl.DataFrame, folder: Path
                   ) -> list[dict[str, list[Any]]]:
     """Assemble events in so many parts; gives the rows of each table as they lie in it."""
     made = []
+    (folder / ".parts" / "events").mkdir(parents=True)   # of a killed run
     with Store.open(folder / "warehouse.duckdb") as store:
         store.append("core.events", events)
         store.append_new("raw.declarations", declarations)
@@ -36,7 +37,7 @@ def rows_by_parts(events: pl.DataFrame, declarations: pl.DataFrame, folder: Path
             rows = {table: store.read(f"select * from {table}").rows() for table in TABLES}
             decisions = store.read("select * from mart.decisions order by all").rows()
             made.append(rows | {"decisions": decisions, "counts": sorted(counts.items())})
-    assert not list(folder.glob(".parts-*"))
+    assert not (folder / ".parts").exists()
     return made
 
 
