@@ -2,15 +2,18 @@
 """How time and memory of each stage grow with the logs, and what a thousand million events would take.
 
     [TRACEROOM_MEMORY=2GB] benchmarks/scale.py ../shared/data/retail_desk [--copies 1,4,16] [--days 14] [--services 1] \
-        [--folder DIR] [--ray PYTHON]
+        [--stages extract,sessions] [--part-mb 18] [--folder DIR] [--ray PYTHON]
 
 The set's logs, and copies of them (benchmarks/scale_data.py), which `--services N` deals to N services, each taken from an
 empty folder through all stages, without images and with privacy off. Each stage is a process of its own. Its seconds are
 processor time of it and its children, without imports (and `wall` seconds): a machine that does other work shows the same.
 `slope_<stage>` is the exponent of its growth: the line through the logarithms of seconds over those of copies; 1 doubles when
 the logs double. `peak_memory_mb` is the largest sum of resident sets of any stage's processes at the largest size;
-`memory_bound_mb` is TRACEROOM_MEMORY where that is set. `ray_speedup` (benchmarks/scale_ray.py, on the last size) needs --ray,
-or this interpreter, to have the extra `ray`. Tables go to stderr after every size; the last line on stdout is one JSON object.
+`memory_bound_mb` is TRACEROOM_MEMORY where that is set. `partition_memory_growth_<n>x` is the most that any stage's memory is
+at n copies, as a multiple of that at the smallest size, and `partition_memory_growth_<n>x_<stage>` that of each, those that
+do not work by parts among them; parts are of `--part-mb` at every size (18: the set in one part). `ray_speedup`
+(benchmarks/scale_ray.py, on the last size) needs --ray, or this interpreter, to have the extra `ray`. Tables go to stderr after
+every size; the last line on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import scale_data  # noqa: E402 (a script of its own, from anywhere)
 from benchmarks.memory import Memory  # noqa: E402
+from pipelines.building import parts  # noqa: E402
 from pipelines.running.memory import limit  # noqa: E402
 from pipelines.stages import STAGES  # noqa: E402
 
@@ -52,11 +56,14 @@ def main() -> int:
     parser.add_argument("--copies", default="1,4,16")
     parser.add_argument("--days", type=int, default=scale_data.DAYS)
     parser.add_argument("--services", type=int, default=1)
+    parser.add_argument("--stages", help="the first ones, where not all are of interest")
+    parser.add_argument("--part-mb", type=float, default=parts.PART_BYTES / 1e6)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--ray", default=sys.executable if find_spec("ray") else None)
     parser.add_argument("--measure", nargs=2, metavar=("STAGE", "OUT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
+        parts.PART_BYTES = int(arguments.part_mb * 1e6)
         print(json.dumps(_stage(arguments.measure[0], arguments.data, Path(arguments.measure[1]))))
         return 0
     measured: dict[int, dict[str, Figures]] = {}
@@ -65,7 +72,8 @@ def main() -> int:
     for n in sizes:
         with tempfile.TemporaryDirectory(dir=arguments.folder) as scratch:
             logs = scale_data.write(arguments.data.resolve(), Path(scratch, "logs"), n, arguments.days, arguments.services)
-            measured[n] = {stage.name: _measured(stage.name, logs, Path(scratch, "out"), n) for stage in STAGES}
+            measured[n] = {stage.name: _measured(stage.name, logs, Path(scratch, "out"), n, arguments.part_mb)
+                           for stage in STAGES if not arguments.stages or stage.name in arguments.stages.split(",")}
             print(_table(measured), _sizing(measured), sep="\n\n", end="\n\n", file=sys.stderr, flush=True)
             if arguments.ray and n == sizes[-1]:
                 speedup = _on_ray(arguments.ray, logs)
@@ -83,9 +91,9 @@ def _on_ray(python: str, logs: Path) -> Figures:
     return {"ray_speedup": json.loads(done.stdout.splitlines()[-1])["ray_speedup"]}
 
 
-def _measured(stage: str, logs: Path, out: Path, n: int) -> Figures:
-    """Return A stage in a process of its own."""
-    command = [sys.executable, __file__, str(logs), "--measure", stage, str(out)]
+def _measured(stage: str, logs: Path, out: Path, n: int, part_mb: float) -> Figures:
+    """Carry out a stage in a process of its own; gives its figures."""
+    command = [sys.executable, __file__, str(logs), "--measure", stage, str(out), "--part-mb", str(part_mb)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     watch = Memory(process.pid)
     watch.start()
@@ -134,7 +142,18 @@ def figures(measured: dict[int, dict[str, Figures]]) -> Figures:
         "peak_memory_mb": max(each["memory_mb"] for each in measured[most].values()),
         "seconds_per_million_events": round(total[most] / measured[most]["extract"]["n_events"] * 1e6, 1),
         "n_events": measured[most]["extract"]["n_events"], "copies": most,
-        **({} if bound is None else {"memory_bound_mb": bound / 1e6})}
+        **({} if bound is None else {"memory_bound_mb": bound / 1e6}), **_growth(measured)}
+
+
+def _growth(measured: dict[int, dict[str, Figures]]) -> Figures:
+    """Return what each stage's memory grew to, and the most of any, as a multiple of that at the smallest size."""
+    least, *larger = sorted(measured)
+    grown: Figures = {}
+    for n in larger:
+        by_stage = {stage: round(at["memory_mb"] / measured[least][stage]["memory_mb"], 2) for stage, at in measured[n].items()}
+        grown[f"partition_memory_growth_{n}x"] = max(by_stage.values())
+        grown |= {f"partition_memory_growth_{n}x_{stage}": each for stage, each in by_stage.items()}
+    return grown
 
 
 def _slope(seconds: dict[int, float]) -> float:

@@ -9,12 +9,14 @@ snapshots."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
+from sys import intern
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -32,7 +34,12 @@ _Company = dict[str, frozenset[str]]
 
 def drift(events: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
     """Detect changes in what the logs are made of: decisions, sorted by subject."""
-    contexts = sightings(events, turns)
+    return drift_of([dated_events(events, turns)])
+
+
+def drift_of(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Detect the same in parts of `dated_events`, each with all rows of its days."""
+    contexts = sightings(parts)
     tools_by_unit: dict[tuple[str, str], defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for (source, log_format, context), each in contexts.items():
         for tool, days in each.features.items() if context.startswith("tools of ") else ():
@@ -99,7 +106,7 @@ class _Context:
         one = self._sighting.shapes[gone.feature]
 
         def likeness(other: Counter[str]) -> float:
-            return sum(min(one[shape] / one.total(), other[shape] / other.total()) for shape in one)
+            return math.fsum(min(one[shape] / one.total(), other[shape] / other.total()) for shape in one)   # in any order
         alike = [(likeness(self._sighting.shapes[each.feature]), each) for each in come
                  if gone.last_day <= each.day <= gone.day]
         share, best = max(alike, key=lambda pair: pair[0], default=(0.0, None))
@@ -158,17 +165,28 @@ class Sighting:
             self.shapes[name][shape] += 1
 
 
-def sightings(events: pl.DataFrame, turns: pl.DataFrame) -> dict[Key, Sighting]:
-    """All contexts of all sources and formats. What has no day, its session's neither, is not seen."""
+def dated_events(events: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """Return the events that are looked at, with `day`, `unit`, and the tool that turns say of each. What has no day, its
+    session's neither, is not seen."""
     day = pl.coalesce(pl.col("happened_at").min().over("source", "session_id"), "happened_at").dt.strftime("%Y-%m-%d")
     own = pl.coalesce(pl.when(pl.col("session_id").is_not_null()).then(day), pl.col("happened_at").dt.strftime("%Y-%m-%d"))
     snapshot = (pl.col("kind") == "row_change") & (pl.col("name") == "snapshot").fill_null(False)
     observed = events.filter(~snapshot, ~pl.col("kind").is_in(["correction", "review", "answer"]))   # which no log is made of
     dated = observed.with_columns(own.alias("day"), pl.coalesce("session_id", "record_id").alias("unit")).filter(
-        pl.col("day").is_not_null()).sort("event_id")
+        pl.col("day").is_not_null())
+    templates = turns.select(pl.col("turn_id").alias("event_id"), pl.col("tool").alias("_tool"))
+    answered = turns.select(pl.col("result_id").alias("event_id"), pl.col("tool").alias("_answered")).drop_nulls().unique(
+        "event_id")
+    return dated.join(templates, on="event_id", how="left").join(answered, on="event_id", how="left")
+
+
+def sightings(parts: Iterable[pl.DataFrame]) -> dict[Key, Sighting]:
+    """All contexts of all sources and formats, of parts of `dated_events`."""
     by_context: dict[Key, Sighting] = defaultdict(Sighting)
-    for key, day_, unit, features in chain(_columns(dated), _tools(dated), _payloads(dated, turns)):
-        by_context[key].see(day_, unit, features)
+    for part in parts:
+        dated = part.sort("event_id")
+        for key, day, unit, features in chain(_columns(dated), _tools(dated), _payloads(dated)):
+            by_context[key].see(intern(day), intern(unit), features)   # each is held once, whatever was seen of it
     return by_context
 
 
@@ -194,12 +212,9 @@ def _tools(dated: pl.DataFrame) -> Iterator[_Observed]:
         yield (source, log_format, f"tools of {kind}"), day, unit, dict.fromkeys(names, "")
 
 
-def _payloads(dated: pl.DataFrame, turns: pl.DataFrame) -> Iterator[_Observed]:
-    templates = turns.select(pl.col("turn_id").alias("event_id"), pl.col("tool").alias("_tool"))
-    answered = turns.select(pl.col("result_id").alias("event_id"), pl.col("tool").alias("_answered")).drop_nulls().unique(
-        "event_id")
-    named = dated.filter(pl.col("kind").is_in(list(_OF_KIND))).join(templates, on="event_id", how="left").join(
-        answered, on="event_id", how="left").with_columns(pl.coalesce("_tool", "tool", "_answered").alias("tool"))
+def _payloads(dated: pl.DataFrame) -> Iterator[_Observed]:
+    named = dated.filter(pl.col("kind").is_in(list(_OF_KIND))).with_columns(
+        pl.coalesce("_tool", "tool", "_answered").alias("tool"))
     payload = pl.when(pl.col("kind") == "result").then("content").when(pl.col("kind") == "row_change").then("value").otherwise(
         "arguments")
     looked = named.select("source", "format", "kind", "tool", "day", "unit", payload.alias("held"), "value").group_by(

@@ -19,14 +19,15 @@ _SURE = 3
 _USUAL = 0.8
 
 
-def chains(tellings: list[LoggedTalk], gap: int) -> list[list[LoggedTalk]]:
-    """Return chains of two or more, first request first. `gap`: microseconds between requests, at most."""
+def chains(tellings: list[LoggedTalk], gap: int, n_apart: int = 0) -> list[list[LoggedTalk]]:
+    """Return chains of two or more, first request first. `gap`: microseconds between requests, at most. `n_apart`:
+    conversations of the log besides these that are in no chain, and no single request."""
     whole: dict[int, list[LoggedTalk]] = defaultdict(list)
     for telling in tellings:
-        whole[_marks(telling.parts)[-1]].append(telling)
+        whole[marks_of(telling.parts)[-1]].append(telling)
     claimed: set[LoggedTalk] = set()
     complete: list[list[LoggedTalk]] = []
-    n_broken = 0
+    n_broken = n_apart
     for telling in sorted(tellings, key=lambda each: (-len(each.parts), each.name)):
         if telling in claimed:
             continue
@@ -34,14 +35,14 @@ def chains(tellings: list[LoggedTalk], gap: int) -> list[list[LoggedTalk]]:
         if chain is not None:
             complete.append(chain)
             claimed.update(chain)
-        elif not _is_request(telling.parts):
+        elif not is_request(telling.parts):
             n_broken += 1
     n_long = sum(len(chain) >= _SURE for chain in complete)
     is_usual = n_long >= _SURE and n_long >= _USUAL * (n_long + n_broken)
     return [chain for chain in complete if len(chain) >= _SURE or is_usual]
 
 
-def _marks(parts: list[SpokenPart]) -> list[int]:
+def marks_of(parts: list[SpokenPart]) -> list[int]:
     """Return a hash of all parts up to each."""
     marks, before = [], 0
     for part in parts:
@@ -53,7 +54,7 @@ def _marks(parts: list[SpokenPart]) -> list[int]:
 def _chain(last: LoggedTalk, whole: dict[int, list[LoggedTalk]], claimed: set[LoggedTalk], gap: int) -> list[LoggedTalk] | None:
     """Return the requests up to this one; None where one is missing or not sure, or there is but one."""
     chain = [last]
-    marks = _marks(last.parts)
+    marks = marks_of(last.parts)
     for length in range(len(last.parts) - 1, 0, -1):
         after = chain[0]
         earlier = [each for each in whole.get(marks[length - 1], ()) if each not in claimed and _precedes(each, after, gap)]
@@ -63,10 +64,10 @@ def _chain(last: LoggedTalk, whole: dict[int, list[LoggedTalk]], claimed: set[Lo
             chain.insert(0, earlier[0])
     lengths = [0, *(len(each.parts) for each in chain)]
     pieces = [last.parts[begin:end] for begin, end in pairwise(lengths)]
-    return chain if len(chain) > 1 and all(map(_is_request, pieces)) else None
+    return chain if len(chain) > 1 and all(map(is_request, pieces)) else None
 
 
-def _is_request(parts: list[SpokenPart]) -> bool:
+def is_request(parts: list[SpokenPart]) -> bool:
     """Whether these are what one request adds: what the user says, then an answer."""
     answers = [part.side != "user" for part in parts]
     return bool(answers) and answers == sorted(answers) and answers[-1]

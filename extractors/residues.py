@@ -30,10 +30,18 @@ LINE_WORDS = 5
 _FIRST, _LAST = 0, -1
 
 
+_OWN = (pl.col("kind") == "message") & (pl.col("role") == "user") & (pl.col("content").fill_null("") != "")
+
+
 def without_residues(turns: pl.DataFrame) -> pl.DataFrame:
     """Return turns whose user messages lack the text that a harness added; order and number of turns stay."""
-    own = (pl.col("kind") == "message") & (pl.col("role") == "user") & (pl.col("content").fill_null("") != "")
-    messages = turns.filter(own).sort("service", "session_id", "position").select("service", "session_id", "turn_id", "content")
+    return without(residues(turns.lazy()), turns)
+
+
+def residues(turns: pl.LazyFrame) -> pl.DataFrame:
+    """Return the messages that have such text, without it: columns turn_id, bare, changed."""
+    columns = "service", "session_id", "position", "turn_id", "content"
+    messages = turns.filter(_OWN).select(columns).sort("service", "session_id", "position").collect()
     cleaned: dict[str, str | None] = {}
     for _, rows in messages.group_by("service", maintain_order=True):
         sessions, ids, texts = (rows[name].to_list() for name in ("session_id", "turn_id", "content"))
@@ -41,12 +49,16 @@ def without_residues(turns: pl.DataFrame) -> pl.DataFrame:
         worded = {session for session, text in zip(sessions, bare, strict=True) if text.strip()}
         bare = [text if session in worded else old for session, text, old in zip(sessions, bare, texts, strict=True)]
         cleaned |= {name: text.strip() or None for name, text, old in zip(ids, bare, texts, strict=True) if text != old}
-    if not cleaned:
+    return pl.DataFrame({"turn_id": list(cleaned), "bare": list(cleaned.values()), "changed": [True] * len(cleaned)},
+                        schema={"turn_id": pl.String, "bare": pl.String, "changed": pl.Boolean})
+
+
+def without(changed: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
+    """Put the texts of `residues` in the place of those that the turns have."""
+    if changed.is_empty():
         return turns
-    changed = pl.DataFrame({"turn_id": list(cleaned), "bare": list(cleaned.values()), "changed": True},
-                           schema={"turn_id": pl.String, "bare": pl.String, "changed": pl.Boolean})
     joined = turns.join(changed, on="turn_id", how="left", maintain_order="left")
-    content = pl.when(pl.col("changed").fill_null(False) & own).then("bare").otherwise("content")
+    content = pl.when(pl.col("changed").fill_null(False) & _OWN).then("bare").otherwise("content")
     return joined.with_columns(content.alias("content")).drop("bare", "changed")
 
 

@@ -62,8 +62,9 @@ class Sameness:
     undecided: list[LikePair] = field(default_factory=list)
 
 
-def same_conversations(tellings: Iterable[LoggedTalk], gap_minutes: float) -> Sameness:
-    """Group what is one conversation. Does not depend on the order of `tellings`."""
+def same_conversations(tellings: Iterable[LoggedTalk], gap_minutes: float, n_apart: int = 0) -> Sameness:
+    """Group what is one conversation. Does not depend on the order of `tellings`. `n_apart`: conversations besides these that
+    are no part of a chain (`may_be_same`), and no single request."""
     by_store: dict[tuple[str, str], list[LoggedTalk]] = defaultdict(list)
     for telling in sorted(tellings, key=lambda each: (each.store, each.name)):
         if telling.parts:
@@ -73,7 +74,7 @@ def same_conversations(tellings: Iterable[LoggedTalk], gap_minutes: float) -> Sa
     wholes: dict[tuple[str, str], list[LoggedTalk]] = {}
     for store, of_store in by_store.items():
         covered: set[LoggedTalk] = set()
-        for chain in chains(of_store, gap):
+        for chain in chains(of_store, gap, n_apart):
             for part in chain[:-1]:
                 groups.join(LikePair(chain[-1], part, "each request of it is a conversation with the history so far"))
             covered.update(chain[:-1])

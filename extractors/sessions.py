@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,7 +39,8 @@ from extractors.united import richest, unite
 from warehouse.records import Correction, Decision, Declaration, Feedback, RowChange, Session, Turn, empty, frame, frame_schema
 
 _NO_SERVICE = "main"
-_OF_SPANS = ("spans", "traces")
+OF_SPANS = ("spans", "traces")
+"""Histories of formats in which a session is told by spans, of which another file may hold more."""
 _SPOKEN = ("message", "call", "result")
 _INSTANTS = {"happened_at", "answered_at", "started_at", "ended_at"}
 
@@ -60,43 +62,66 @@ class AssembledSessions:
 def assemble(events: pl.DataFrame, declarations: pl.DataFrame | None = None, gap_minutes: float = 30.0) -> AssembledSessions:
     """Assemble sessions from events in any order. `gap_minutes`: a longer pause of an identity cuts, where no id does."""
     events, conflicts = resolve_aliases(events.unique("event_id", maintain_order=False))
-    woven = _Woven()
-    woven.decisions += conflicts
-    _conversations(events, gap_minutes, woven)
-    events = _renamed(events, woven.names)
-    requests = routes.assemble(events.filter(pl.col("kind") == "request"), gap_minutes)
-    taken = requests.sessions.filter(pl.col("session_id").is_in([each["session_id"] for each in woven.sessions]))
-    names = {session_id: f"{session_id}~requests" for session_id in taken["session_id"].sort()}
-    for session_id, name in names.items():
-        woven.decisions.append(Decision(
-            stage="sessions", subject=name, kept=True, reason="shared_session_id",
-            detail=f"session id {session_id} stands for a conversation and for requests to an application; the requests are "
-            f"kept as {name}; no action needed."))
-    named = pl.col("session_id").replace(names)
-    requests = routes.Requests(requests.sessions.with_columns(named), requests.turns.with_columns(named))
-    actions = routes.sessions_of_actions(events)
-    sessions = pl.concat([_frame(Session, woven.sessions), requests.sessions, actions.sessions]).sort("session_id")
-    turns = pl.concat([_frame(Turn, woven.turns), requests.turns, actions.turns]).sort("session_id", "position")
-    turns = without_residues(turns)
+    woven = Woven()
+    woven.decide(None, conflicts)
+    columns = weave(events, gap_minutes, woven)
+    woven.unite(columns, aliases_in(events), gap_minutes)
+    events = renamed_events(events, woven.names)
+    every, others, decisions = with_requests(woven.sessions_frame, events, gap_minutes)
+    turns = without_residues(pl.concat([woven.turns_frame, others]).sort("session_id", "position"))
     tools, uncalled = tools_of(turns, empty(Declaration) if declarations is None else declarations)
+    decisions = [*(each for _, each in woven.decided), *decisions]
+    return completed(every, turns, tools, events, [frame(Decision, decisions), uncalled])
+
+
+def with_requests(
+    sessions: pl.DataFrame, events: pl.DataFrame, gap_minutes: float,
+) -> tuple[pl.DataFrame, pl.DataFrame, list[Decision]]:
+    """Return the sessions of conversations with those of requests and actions, the turns of these, and decisions on ids that
+    both have."""
+    requests = routes.assemble(events.filter(pl.col("kind") == "request"), gap_minutes)
+    taken = requests.sessions.join(sessions, on="session_id", how="semi")
+    names = {session_id: f"{session_id}~requests" for session_id in taken["session_id"].sort()}
+    decisions = [Decision(
+        stage="sessions", subject=name, kept=True, reason="shared_session_id",
+        detail=f"session id {session_id} stands for a conversation and for requests to an application; the requests are "
+        f"kept as {name}; no action needed.") for session_id, name in names.items()]
+    named = pl.col("session_id").replace(names)
+    actions = routes.sessions_of_actions(events)
+    every = pl.concat([sessions, requests.sessions.with_columns(named), actions.sessions]).sort("session_id")
+    return every, pl.concat([requests.turns.with_columns(named), actions.turns]), decisions
+
+
+def completed(sessions: pl.DataFrame, turns: pl.DataFrame, tools: pl.DataFrame, events: pl.DataFrame,
+              decided: list[pl.DataFrame]) -> AssembledSessions:
+    """Return all tables, with what `events` say of the sessions: feedback, corrections, reviews and changes of rows."""
     feedback, lost = opinions(events, sessions)
     corrected, gone = corrections(events, sessions)
     reviewed, unsettled = reviews(events, sessions)
     detail = pl.format("session {} of service {}: {} messages, {} calls.", "session_id", "service", "n_messages", "n_calls")
     kept = _decided(sessions, "session_id", True, pl.lit("assembled"), detail)
-    decisions = pl.concat([frame(Decision, woven.decisions), uncalled, lost, gone, unsettled, kept])
+    decisions = pl.concat([*decided, lost, gone, unsettled, kept])
     decisions = decisions.unique(["stage", "subject", "reason"], keep="first").sort("subject", "reason")
+    return AssembledSessions(sessions, turns, feedback, row_changes(events), corrected, reviewed, tools, decisions)
+
+
+def row_changes(events: pl.DataFrame) -> pl.DataFrame:
+    """Return the changes of rows among events, by time: a frame of `RowChange`."""
     changes = events.filter(pl.col("kind") == "row_change").sort("happened_at", "position", "event_id")
-    images = [object_of(value) for value in changes.get_column("value")]
-    sides = {side: pl.Series([None if (row := image.get(side)) is None else orjson.dumps(row).decode() for image in images],
-                             dtype=pl.String()) for side in ("before", "after")}
+    images = [_images(value) for value in changes.get_column("value")]
+    sides = {side: pl.Series([image[place] for image in images], dtype=pl.String)
+             for place, side in enumerate(("before", "after"))}
     changes = changes.with_columns(change_id="event_id", table_name="tool", operation="name", key="arguments", **sides)
-    return AssembledSessions(
-        sessions, turns, feedback, changes.select(list(frame_schema(RowChange))), corrected, reviewed,
-        tools, decisions)
+    return changes.select(list(frame_schema(RowChange)))
 
 
-def _renamed(events: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+def _images(value: str | None) -> list[str | None]:
+    """Return the row before and after a change, as JSON texts."""
+    image = object_of(value)
+    return [None if (row := image.get(side)) is None else orjson.dumps(row).decode() for side in ("before", "after")]
+
+
+def renamed_events(events: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
     """Events that are on a session which is another one, such as feedback, as events on that one."""
     if not names:
         return events
@@ -113,11 +138,14 @@ def _decided(rows: pl.DataFrame, subject: str, kept: bool, reason: pl.Expr, deta
         reason.alias("reason"), detail.alias("detail"), file_id.alias("file_id"), pl.lit(None, pl.Int64()).alias("line"))
 
 
-class _Woven:
+class Woven:
+    """Conversations as they are woven, and the sessions made of them."""
+
     def __init__(self) -> None:
         self.sessions: list[dict[str, Any]] = []
         self.turns: list[dict[str, Any]] = []
-        self.decisions: list[Decision] = []
+        self.decided: list[tuple[str | None, Decision]] = []
+        """Decisions, with the session id of the events that they are on; None: not of one session."""
         self.conversations: list[tuple[str, list[int]]] = []
         """Id and rows of each, as one log or several under one id tell it."""
         self._turn_ids: set[str] = set()
@@ -126,17 +154,41 @@ class _Woven:
         self.traces: dict[str, list[str]] = {}
         """Session id -> ids of the traces of other files that go on from it."""
 
-    def unite(self, columns: Columns, aliases: dict[str, list[str]], gap_minutes: float) -> None:
-        """Make one session of what several logs tell under several ids, and sessions of all others."""
-        tellings = [telling_of(name, rows, columns, aliases.get(name, ())) for name, rows in self.conversations]
-        sameness = same_conversations(tellings, gap_minutes)
+    def decide(self, session_id: str | None, decisions: Iterable[Decision]) -> None:
+        """Add decisions on what the events of a session say."""
+        self.decided += [(session_id, each) for each in decisions]
+
+    @property
+    def sessions_frame(self) -> pl.DataFrame:
+        """Frame of `Session`."""
+        return _frame(Session, self.sessions)
+
+    @property
+    def turns_frame(self) -> pl.DataFrame:
+        """Frame of `Turn`."""
+        return _frame(Turn, self.turns)
+
+    def tell(self, columns: Columns, aliases: dict[str, list[str]]) -> list[LoggedTalk]:
+        """Return what each conversation tells."""
+        return [telling_of(name, rows, columns, aliases.get(name, ())) for name, rows in self.conversations]
+
+    def add_apart(self, columns: Columns) -> None:
+        """Make a session of each conversation, none of which is another one."""
+        for name, rows in self.conversations:
+            self._add(name, rows, columns, alike=None, other_session_ids=[])
+
+    def unite(self, columns: Columns, aliases: dict[str, list[str]], gap_minutes: float, n_apart: int = 0) -> None:
+        """Make one session of what several logs tell under several ids, and sessions of all others. `n_apart`: conversations
+        that are none of these, and no single request."""
+        tellings = self.tell(columns, aliases)
+        sameness = same_conversations(tellings, gap_minutes, n_apart)
         alike = _alike(sameness)
         others_of: dict[LoggedTalk, list[LoggedTalk]] = {}
         for group in sameness.groups:
             taken = richest(group)
             others_of[taken] = [each for each in group if each is not taken]
             self.names.update((each.name, taken.name) for each in others_of[taken])
-        self.decisions += _same(sameness, self.names, columns)
+        self.decide(None, _same(sameness, self.names, columns))
         for telling in tellings:
             if telling.name not in self.names:
                 others = others_of.get(telling, [])
@@ -163,15 +215,17 @@ class _Woven:
             "identity": next((name for row in rows if (name := columns["name"][row]) is not None), None),
             "format": columns["format"][rows[0]], **more})
         self.turns += turns
-        self.decisions += decisions
+        self.decide(columns["session_id"][rows[0]], decisions)
 
 
-def _conversations(events: pl.DataFrame, gap_minutes: float, woven: _Woven) -> None:
+def weave(events: pl.DataFrame, gap_minutes: float, woven: Woven) -> Columns:
+    """Weave events to the conversations of `woven`; gives the events that these are rows of, by column."""
     spoken, again = _spoken(events, gap_minutes)
     spoken = spoken.with_row_index("row")
-    woven.decisions += [Decision(
-        stage="sessions", subject=f"{session_id}@{record_id[:16]}", kept=False, reason="repeated_history", file_id=file_id,
-        detail=f"session {session_id}: a record that was delivered twice.") for record_id, session_id, file_id in again]
+    for record_id, session_id, file_id in again:
+        woven.decide(session_id, [Decision(
+            stage="sessions", subject=f"{session_id}@{record_id[:16]}", kept=False, reason="repeated_history", file_id=file_id,
+            detail=f"session {session_id}: a record that was delivered twice.")])
     columns: Columns = spoken.to_dict(as_series=False)
     around = _enclosing(events)
     runs_by_session: dict[str, dict[str, list[Run]]] = {}
@@ -185,33 +239,38 @@ def _conversations(events: pl.DataFrame, gap_minutes: float, woven: _Woven) -> N
         for log_format, runs in sorted(versions.items()):
             weaver = Weaver(columns)
             enclosing = around.get((session_id, log_format))
-            if enclosing is not None or (len(runs) > 1 and history_of(log_format) in _OF_SPANS):
+            if enclosing is not None or (len(runs) > 1 and history_of(log_format) in OF_SPANS):
                 weaver.threads, weaver.repeated = merge_spans(runs, columns, enclosing)
             else:
                 weaver.weave(runs)
             threads_by_format.append((log_format, weaver.threads))
-            woven.decisions += [Decision(
+            woven.decide(session_id, (Decision(
                 stage="sessions", subject=f"{session_id}@{run.run_id[:16]}", kept=False, reason="repeated_history",
                 detail=f"session {session_id}: a record that tells nothing beyond what others tell of it.", file_id=run.file_id,
-            ) for run in weaver.repeated]
-            woven.decisions += [Decision(
+            ) for run in weaver.repeated))
+            woven.decide(session_id, (Decision(
                 stage="sessions", subject=columns["event_id"][row], kept=False, reason="replaced_answer",
                 detail=f"session {session_id}: an answer that the later history does not hold; another one was taken.",
-                file_id=columns["file_id"][row]) for row in weaver.replaced]
+                file_id=columns["file_id"][row]) for row in weaver.replaced))
         _choose(session_id, threads_by_format, columns, woven)
+    return columns
+
+
+def aliases_in(events: pl.DataFrame) -> dict[str, list[str]]:
+    """Return the other names that links give each session."""
     links = events.filter(pl.col("kind") == "link").select("session_id", "value").drop_nulls().unique().sort(pl.all())
     aliases: dict[str, list[str]] = {}
     for session_id, alias in links.iter_rows():
         aliases.setdefault(session_id, []).append(alias)
-    woven.unite(columns, aliases, gap_minutes)
+    return aliases
 
 
-def _join_traces(runs_by_session: dict[str, dict[str, list[Run]]], columns: Columns, woven: _Woven) -> None:
+def _join_traces(runs_by_session: dict[str, dict[str, list[Run]]], columns: Columns, woven: Woven) -> None:
     """Put traces without a session that go on from a trace of another file with it."""
     nameless: dict[tuple[str, str], dict[str, Thread]] = {}
     for session_id, versions in runs_by_session.items():
         log_format, runs = next(iter(versions.items()))
-        if session_id.startswith("trace:") and len(versions) == 1 and history_of(log_format) in _OF_SPANS:
+        if session_id.startswith("trace:") and len(versions) == 1 and history_of(log_format) in OF_SPANS:
             thread = merge_spans(runs, columns)[0][0]
             nameless.setdefault((columns["source"][thread.rows[0]], log_format), {})[session_id] = thread
     for (_, log_format), threads in nameless.items():
@@ -335,7 +394,7 @@ def _in_order(nameless: pl.DataFrame) -> pl.DataFrame:
         pl.when("steps").then(pl.int_range(pl.len()).over(group)).otherwise("position").alias("position")).select(marked.columns)
 
 
-def _choose(session_id: str, threads_by_format: list[tuple[str, list[Thread]]], columns: Columns, woven: _Woven) -> None:
+def _choose(session_id: str, threads_by_format: list[tuple[str, list[Thread]]], columns: Columns, woven: Woven) -> None:
     """Take the richest format of a session, filled in from the others; its longest thread keeps the session's id."""
     ranked = sorted(threads_by_format, key=lambda each: _riches(each[1], each[0], columns), reverse=True)
     chosen, threads = ranked[0]
@@ -348,10 +407,10 @@ def _choose(session_id: str, threads_by_format: list[tuple[str, list[Thread]]], 
         if same:
             alone = sum(columns["kind"][row] != "result" and row not in same for thread in again for row in thread.rows)
             beyond = f"; {alone} turns that {log_format} alone tells stay in the events" if alone else ""
-            woven.decisions.append(Decision(
+            woven.decide(session_id, [Decision(
                 stage="sessions", subject=f"{session_id}@{log_format}", kept=False, reason="duplicate_session",
                 detail=f"session {session_id} is in the logs as {chosen} and as {log_format}; the richer one, {chosen}, is "
-                f"taken, with the times and errors that the other adds{beyond}."))
+                f"taken, with the times and errors that the other adds{beyond}.")])
         else:
             others += again
     threads = sorted(threads, key=lambda each: _riches([each], "", columns), reverse=True)
@@ -359,10 +418,10 @@ def _choose(session_id: str, threads_by_format: list[tuple[str, list[Thread]]], 
     for thread in [*threads[1:], *others]:
         name = f"{session_id}~{columns['event_id'][thread.rows[0]][:16]}"
         woven.conversations.append((name, thread.rows))
-        woven.decisions.append(Decision(
+        woven.decide(session_id, [Decision(
             stage="sessions", subject=name, kept=True, reason="shared_session_id",
             detail=f"session id {session_id} stands for two conversations that have no common end; this one is kept as "
-            f"{name}; give each its own id.", file_id=columns["file_id"][thread.rows[0]]))
+            f"{name}; give each its own id.", file_id=columns["file_id"][thread.rows[0]])])
 
 
 def _riches(threads: list[Thread], log_format: str, columns: Columns) -> tuple[int, int, str, str]:
@@ -389,6 +448,19 @@ _Key = tuple[str, str]
 
 def resolve_aliases(events: pl.DataFrame) -> tuple[pl.DataFrame, list[Decision]]:
     """Events with the session that links say in place of its alias; link events stay as they are."""
+    names, decisions = names_by_alias(events)
+    return (renamed_by_links(events, names), decisions) if names.height else (events, [])
+
+
+def renamed_by_links(events: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    """Put the session of `names_by_alias` in the place of its alias."""
+    joined = events.join(names, on=["source", "session_id"], how="left", maintain_order="left")
+    named = pl.when(pl.col("kind") == "link").then("session_id").otherwise(pl.coalesce("_session", "session_id"))
+    return joined.with_columns(named.alias("session_id")).drop("_session")
+
+
+def names_by_alias(events: pl.DataFrame) -> tuple[pl.DataFrame, list[Decision]]:
+    """Return the session of each alias (columns source, session_id, _session), and decisions on links that contradict."""
     links = events.filter(
         (pl.col("kind") == "link") & pl.col("session_id").is_not_null() & pl.col("value").is_not_null()
         & (pl.col("session_id") != pl.col("value")))
@@ -402,14 +474,9 @@ def resolve_aliases(events: pl.DataFrame) -> tuple[pl.DataFrame, list[Decision]]
                 stage="sessions", subject=event_id, kept=False, reason="conflicting_link", file_id=file_id,
                 detail=f"{alias} is said to belong to session {session} and to session {kept}; {kept} is taken; fix the log "
                 "that is wrong."))
-    if not aliases:
-        return events, []
     ends = _ends(aliases)
-    names = pl.DataFrame([(source, alias, session) for (source, alias), session in ends.items()],
-                         schema={"source": pl.String(), "session_id": pl.String(), "_session": pl.String()}, orient="row")
-    joined = events.join(names, on=["source", "session_id"], how="left", maintain_order="left")
-    named = pl.when(pl.col("kind") == "link").then("session_id").otherwise(pl.coalesce("_session", "session_id"))
-    return joined.with_columns(named.alias("session_id")).drop("_session"), decisions
+    return pl.DataFrame([(source, alias, session) for (source, alias), session in ends.items()], orient="row",
+                        schema={"source": pl.String(), "session_id": pl.String(), "_session": pl.String()}), decisions
 
 
 def _ends(aliases: dict[_Key, str]) -> dict[_Key, str]:

@@ -25,14 +25,15 @@ _METHODS = _SAFE | frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _ANY_OBJECT = '{"properties":{},"type":"object"}'
 
 
-def tools_of(turns: pl.DataFrame, declarations: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def tools_of(turns: pl.DataFrame | pl.LazyFrame, declarations: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Frame of `core.tools`, and decisions. `declarations`: frame of `raw.declarations`."""
-    calls = turns.filter((pl.col("kind") == "call") & pl.col("tool").is_not_null())
-    called = {(service, tool): n for service, tool, n in calls.group_by("service", "tool").len().iter_rows()}
+    calls = turns.lazy().filter((pl.col("kind") == "call") & pl.col("tool").is_not_null())
+    called = {(service, tool): n for service, tool, n in calls.group_by("service", "tool").len().collect().iter_rows()}
     rows, decisions = _declared(called, declarations)
     missing = pl.DataFrame([key for key in sorted(called) if key not in rows], schema=["service", "tool"], orient="row")
     if not missing.is_empty():
-        observed = calls.join(missing, on=["service", "tool"], how="semi").group_by("service", "tool").agg("arguments")
+        unnamed = calls.select("service", "tool", "arguments").join(missing.lazy(), on=["service", "tool"], how="semi")
+        observed = unnamed.collect().group_by("service", "tool").agg("arguments")
         for service, tool, arguments in observed.iter_rows():
             method, space, _ = tool.partition(" /")   # RFC 9110, 9.2.1: safe methods only read
             rows[service, tool] = {

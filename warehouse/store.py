@@ -21,7 +21,7 @@ from typing import Self, TypeVar
 
 import duckdb
 import polars as pl
-from pyarrow import parquet
+from pyarrow import compute, parquet
 
 from warehouse import schema
 from warehouse.catalogs import ROOM_HINT, Catalog, catalog_of, published_path
@@ -102,6 +102,35 @@ class Store:
             with parquet.ParquetWriter(path, rows.schema, compression="lz4") as file:
                 for batch in rows:
                     file.write_batch(batch)
+
+    def write_parts(self, folder: Path, sql: str, n_parts: int, by: str, **parameters: object) -> list[Path]:
+        """Write the rows of a query as Parquet files, one for each part; what is in memory is a group of rows. A row is in the
+        part that the first bytes of the SHA-256 of its column `by` say."""
+        part = f"('0x' || left(sha256({by}), 8))::ubigint % {n_parts}"
+        files = [folder / f"{number}.parquet" for number in range(n_parts)]
+        folder.mkdir()
+        with _errors_as_ours(self._place), contextlib.ExitStack() as stack:
+            rows = self._connection.execute(f"select {part} as part, * from ({sql})", parameters).to_arrow_reader(_ROW_GROUP)
+            schema = rows.schema.remove(0)
+            writers = [stack.enter_context(parquet.ParquetWriter(file, schema, compression="lz4")) for file in files]
+            for batch in rows:
+                own = batch.drop_columns(["part"])
+                for number, writer in enumerate(writers):
+                    writer.write_batch(own.filter(compute.equal(batch["part"], number)))
+        return files
+
+    def replace_from(self, table: str, files: list[Path], order: str) -> int:
+        """Put the rows of Parquet files in the place of all rows of a table, in some order; gives how many they are."""
+        names = ", ".join(schema.layout().names(table))
+        with self.transaction(), _errors_as_ours(self._place, table):
+            self._connection.execute(f"delete from {table}")
+            if not files:
+                return 0
+            self._n_bytes += 2 * sum(file.stat().st_size for file in files)
+            done = self._connection.execute(
+                f"insert into {table} ({names}) select {names} from read_parquet($files) order by {order}",
+                {"files": [str(file) for file in files]}).fetchone()
+        return int(done[0]) if done else 0
 
     def table(self, table: str, where: str = "true", **parameters: object) -> pl.DataFrame:
         """All rows of a table (those `where`), in the order of its key, so that equal tables are equal frames."""
@@ -208,8 +237,11 @@ class Store:
         self._limit(memory, n_threads)
         try:
             yield
-        finally:
-            self._limit(*before)
+        except BaseException:
+            with contextlib.suppress(StoreError):   # a transaction that failed refuses it, and is what went wrong
+                self._limit(*before)
+            raise
+        self._limit(*before)
 
     def _limit(self, memory: str, n_threads: int | None) -> None:
         with _errors_as_ours(self._place):

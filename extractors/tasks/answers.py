@@ -31,17 +31,27 @@ class AnswerValue(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The values of one answer; what is not asked for is not made."""
+    """The values of one answer; what is not asked for is not made, and what was made can be forgotten: it is many times as
+    large as the answer."""
 
     content: str
     """The answer itself."""
-    document: Any
-    """What it holds."""
+
+    @property
+    def document(self) -> Any:
+        """What it holds, read anew."""
+        return _document(self.content)
+
+    def forget(self) -> None:
+        """Hold no values until they are asked for again."""
+        for name in ("values", "places"):
+            self.__dict__.pop(name, None)
 
     @cached_property
     def names(self) -> frozenset[str]:
         """Its outermost single values, lower-cased: what it can be called by."""
-        outermost = _singles(self.document) if isinstance(self.document, dict) else []
+        document = self.document
+        outermost = _singles(document) if isinstance(document, dict) else []
         return frozenset(text.lower() for _, text in outermost)
 
     @cached_property
@@ -63,8 +73,7 @@ class Answer:
 @lru_cache(maxsize=512)
 def read(content: str) -> Answer | None:
     """Return the values in an answer, None where it is no JSON object or list."""
-    document = _document(content)
-    return None if document is None else Answer(content, document)
+    return None if _document(content) is None else Answer(content)
 
 
 @lru_cache(maxsize=512)

@@ -84,6 +84,8 @@ def goal_slots(goals: pl.DataFrame, turns: pl.DataFrame, calls: pl.DataFrame, va
             for goal in goals_of_kind]
         for goal, slots in zip(goals_of_kind, resolve(requests, given, memoize), strict=True):
             rows.append((goal.session_id, goal.place, slots_json(slots)))
+        for _, answer in chain.from_iterable(request.answers for request in requests):
+            answer.forget()
     return pl.DataFrame(rows, schema={"session_id": pl.String, "place": pl.Int64, "slots": pl.String}, orient="row")
 
 

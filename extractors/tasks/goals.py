@@ -191,6 +191,8 @@ _OFTEN, _TIMES = 0.01, (1.0, 8.0)
 """A word tells of kinds where so many of the clauses that teach hold it, within these bounds: rare words name things."""
 _SMOOTHING = 0.1
 """Added to every count (Lidstone): a word never seen with a kind speaks against it, but not for ever."""
+_AT_ONCE = 2_000
+"""Clauses that are held against all kinds at once."""
 _SCALE = 1000
 """Log likelihoods are kept as whole thousandths, so that sums do not depend on the order of threads."""
 
@@ -201,31 +203,43 @@ def read_openings(requests: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     silent = requests.filter(~pl.col("worded")).join(labels, on="session_id").select(
         "session_id", "service", pl.lit(0, pl.Int64).alias("place"), "label", pl.col("goal").alias("words"))
     requests = requests.filter("worded")
-    clauses = _clauses(requests)
-    words = document_words(clauses.with_columns(masked(pl.col("text")).alias("text")), document="clause").join(
-        clauses.select("clause", "session_id", "service"), on="clause")
+    clauses = _clauses(requests).with_row_index("number")   # a number takes a sixth of the memory of a clause's name
+    words = document_words(clauses.select("number", masked(pl.col("text")).alias("text")), document="number").drop("n")
     # clauses whose kind what was done tells: those of sessions of one clause and one tool or none
-    n_clauses = words.group_by("session_id").agg(pl.col("clause").n_unique().alias("n_clauses"), pl.col("clause").first())
+    worded = clauses.select("number", "session_id").join(words.select("number").unique(), on="number", how="semi")
+    n_clauses = worded.group_by("session_id").agg(pl.len().alias("n_clauses"), pl.col("number").first())
     plain = labels.join(n_clauses, on="session_id").filter((pl.col("n_tools") <= 1) & (pl.col("n_clauses") == 1))
-    taught = plain.filter(pl.len().over("service", "label") >= _MIN_SESSIONS).select("clause", "service", "label")
+    taught = plain.filter(pl.len().over("service", "label") >= _MIN_SESSIONS).select("number", "service", "label")
+    table = _worth_of_words(words, taught)
+    best = [_best_kinds(words.filter(pl.col("number").is_between(first, first + _AT_ONCE, closed="left")), clauses, table)
+            for first in range(0, clauses.height, _AT_ONCE)]
+    none = pl.DataFrame(schema={"number": pl.get_index_type(), "kind": pl.String})
+    read = clauses.join(pl.concat([none, *best]), on="number", how="left").join(
+        labels.select("session_id", "label"), on="session_id")
+    read = read.with_columns(pl.coalesce("kind", "label").alias("label")).sort("session_id", "clause").select(
+        "session_id", "service", pl.int_range(pl.len()).over("session_id").alias("place"), "label",
+        pl.col("text").alias("words"))
+    return pl.concat([read, silent]).sort("session_id", "place")
+
+
+def _worth_of_words(words: pl.DataFrame, taught: pl.DataFrame) -> pl.DataFrame:
+    """Columns service, label, word, score: of each word of the vocabulary for each kind. `taught`: number, service, label."""
     kinds = taught.group_by("service", "label").agg(pl.len().alias("n_taught"))
-    counted = (
-        words.join(taught.select("clause", "label"), on="clause").group_by("service", "label", "word").agg(pl.len().alias("n")))
+    counted = words.join(taught, on="number").group_by("service", "label", "word").agg(pl.len().alias("n"))
     n_taught = taught.group_by("service").agg((pl.len() * _OFTEN).clip(*_TIMES).alias("least"))
     vocabulary = counted.group_by("service", "word").agg(pl.col("n").sum()).join(n_taught, on="service").filter(
         pl.col("n") >= pl.col("least")).select("service", "word")
     table = vocabulary.join(kinds, on="service").join(counted, on=["service", "label", "word"], how="left")
     share = (pl.col("n").fill_null(0) + _SMOOTHING) / (pl.col("n_taught") + 2 * _SMOOTHING)
-    table = table.select("service", "label", "word", (share.log() * _SCALE).round().cast(pl.Int64).alias("score"))
-    scores = words.select("clause", "service", "word").join(table, on=["service", "word"]).group_by("clause", "label").agg(
-        pl.col("score").sum())
-    first = scores.sort("clause", "score", "label", descending=[False, True, False]).group_by("clause", maintain_order=True)
-    best = first.agg(pl.col("label").first().alias("kind"))
-    read = clauses.join(best, on="clause", how="left").join(labels.select("session_id", "label"), on="session_id")
-    read = read.with_columns(pl.coalesce("kind", "label").alias("label")).sort("session_id", "clause").select(
-        "session_id", "service", pl.int_range(pl.len()).over("session_id").alias("place"), "label",
-        pl.col("text").alias("words"))
-    return pl.concat([read, silent]).sort("session_id", "place")
+    return table.select("service", "label", "word", (share.log() * _SCALE).round().cast(pl.Int64).alias("score"))
+
+
+def _best_kinds(words: pl.DataFrame, clauses: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """Columns number, kind: the kind that the words of each clause speak for most."""
+    scores = words.join(clauses.select("number", "service"), on="number").join(table, on=["service", "word"]).group_by(
+        "number", "label").agg(pl.col("score").sum())
+    first = scores.sort("number", "score", "label", descending=[False, True, False]).group_by("number", maintain_order=True)
+    return first.agg(pl.col("label").first().alias("kind"))
 
 
 def _clauses(requests: pl.DataFrame) -> pl.DataFrame:
