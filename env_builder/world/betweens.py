@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from env_builder.runtime.answers import parse
-from env_builder.runtime.relevance import act_names, leaves, listed_in, names
+from env_builder.runtime.relevance import ids_in, leaves, listed_in, names
 from env_builder.world.calls import LoggedCall, order_of
 from env_builder.world.documents import Documents
 
@@ -44,17 +44,37 @@ class Between(NamedTuple):
     """Only calls of that tool came between."""
 
 
-class Sight(NamedTuple):
+class LookWords(NamedTuple):
+    """Words of a call that may name something."""
+
+    given: frozenset[str]
+    """Those of its arguments."""
+    named: frozenset[str]
+    """Those of its arguments and its answer."""
+
+
+class Sight:
     """Which calls are looks: those that show a document, and those of tools that tell something."""
 
-    documents: Documents
-    telling: frozenset[str]
+    def __init__(self, documents: Documents, telling: frozenset[str]) -> None:
+        self.documents, self.telling = documents, telling
+        self._words: dict[tuple[str, int], LookWords] = {}
+        self._shown: dict[tuple[str, int], tuple[str, str, str] | None] = {}
+
+    def words(self, call: LoggedCall) -> LookWords:
+        """Return the words of a call, which are taken from it once however often all calls are gone through."""
+        number = call.session_id, call.position
+        if number not in self._words:
+            given = names(call.arguments)
+            self._words[number] = LookWords(given, given | ids_in(call.content))
+        return self._words[number]
 
     def look(self, call: LoggedCall, scope: Place) -> tuple[Place | None, str]:
         """Return the place that the call looks at, and what it shows there."""
-        documents_shown = self.documents.seen_in(call)
-        if documents_shown:
-            return (*scope, documents_shown[0], documents_shown[1]), documents_shown[2]
+        number = call.session_id, call.position
+        shown = self._shown[number] if number in self._shown else self._shown.setdefault(number, self.documents.seen_in(call))
+        if shown:
+            return (*scope, shown[0], shown[1]), shown[2]
         if call.failed or call.tool in self.documents.tools or call.tool not in self.telling:
             return None, ""
         return (*scope, call.tool, call.key), call.content
@@ -96,8 +116,7 @@ def all_betweens(
         place, content = sight.look(call, scope)
         others.add(scope, call.tool)
         if call.tool in acting and not call.failed:
-            named = act_names(call.arguments, call.content)
-            given = names(call.arguments)
+            given, named = sight.words(call)
             shown = named.union(value for value in call.parsed.values() if isinstance(value, str)) if isinstance(
                 call.parsed, dict) else named
             for linked in {linked for word in (*sorted(named), "") for linked in places.get((*scope, word), ())}:
@@ -166,7 +185,7 @@ def _questions(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) ->
     whole: set[tuple[str, str]] = set()
     for call in calls:
         if call.tool in acting and not call.failed:
-            named = act_names(call.arguments, call.content)
+            named = sight.words(call).named
             whole.update((call.tool, tool) for word in named for tool, own in by_word.get(word, ())
                          if (call.tool, tool) not in whole and own <= named)
     return _Questions(words, parts, whole)
@@ -213,8 +232,8 @@ def against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[st
             else:
                 fresh[place][content] += 1
         if call.tool in acting and not call.failed:
-            given = names(call.arguments)
-            for word in act_names(call.arguments, call.content) | {""}:
+            given, words = sight.words(call)
+            for word in words | {""}:
                 before = named[call.session_id, word].get(call.tool, set[str]())
                 named[call.session_id, word] = {**named[call.session_id, word], call.tool: before | given}
     # what was also seen with no write call before is no sign of one (a wrapper or the clock altered it)

@@ -92,7 +92,7 @@ def unchanged(settings: Settings) -> Ran | None:
     settings.fetch_repositories(partial(progress.warn, "starts"))
     try:
         with Store.published(settings.warehouse) as store:
-            if not engine.up_to_date(store, STAGES, settings) or not all_read(store, settings):
+            if not all_read(store, settings) or not engine.up_to_date(store, STAGES, settings):   # the ledger is asked sooner
                 return None
             if privacy.held_policy(store) is not None:
                 privacy.agree(store, settings)
