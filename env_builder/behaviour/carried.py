@@ -22,7 +22,7 @@ from env_builder.behaviour import volatile
 from env_builder.behaviour.answers import constant
 from env_builder.behaviour.evidence import NOTHING, UNEXPLAINED, Induced, Rule, ToolEvidence
 from env_builder.behaviour.examples import WriteExample, same
-from env_builder.behaviour.synthesis import explain
+from env_builder.behaviour.synthesis import affixed, explain
 from env_builder.behaviour.templates import limits
 from env_builder.behaviour.trials import half_of
 from env_builder.runtime import clock
@@ -280,24 +280,9 @@ def _of_arguments(examples: list[SessionExample], values: list[Any]) -> Expressi
         return constant(values[0]) if n_questions >= MINIMUM_SESSIONS or n_sessions >= MINIMUM_CONSTANT else None
     if isinstance(values[0], dict):
         return None
-    affixed = next(_affixed(examples, values), None)
-    if affixed is not None:
-        return affixed
-    expression = explain([WriteExample({}, one.arguments, value) for one, value in zip(examples, values, strict=True)], [])
+    given = [WriteExample({}, one.arguments, value) for one, value in zip(examples, values, strict=True)]
+    expression = affixed(given, 1) or explain(given, [])
     return None if expression is None or volatile.paths(expression) else expression
-
-
-def _affixed(examples: list[SessionExample], values: list[Any]) -> Iterator[Expression]:
-    """Yield arguments with the same characters before and after them in all values."""
-    for name, text in sorted(examples[0].arguments.items()):
-        whole = values[0]
-        if not isinstance(text, str) or not isinstance(whole, str) or not text or text not in whole:
-            continue
-        before, _, after = whole.partition(text)
-        if (before or after) and all(value == f"{before}{one.arguments.get(name)}{after}"
-                                     for one, value in zip(examples, values, strict=True)):
-            pieces = [["constant", before] if before else None, ["argument", name], ["constant", after] if after else None]
-            yield ["text", *(piece for piece in pieces if piece)]
 
 
 class SourceChoice:

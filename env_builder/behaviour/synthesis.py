@@ -313,6 +313,21 @@ def removed(examples: list[WriteExample], hint: list[str]) -> Expression | None:
         examples)
 
 
+def affixed(examples: list[WriteExample], fewest: int = MINIMUM_VARIED) -> Expression | None:
+    """Return a text that is an argument with the same characters before and after it, in `fewest` different values at least."""
+    first = examples[0]
+    if len({one.after for one in examples if isinstance(one.after, str)}) < fewest:
+        return None
+    for name, text in sorted(first.arguments.items()):
+        if not isinstance(text, str) or not text or text not in first.after:
+            continue
+        before, _, after = first.after.partition(text)
+        if (before or after) and all(one.after == f"{before}{one.arguments.get(name)}{after}" for one in examples):
+            pieces = [["constant", before] if before else None, ["argument", name], ["constant", after] if after else None]
+            return ["text", *(piece for piece in pieces if piece)]
+    return None
+
+
 def worded(examples: list[WriteExample]) -> Expression | None:
     """Return a text of as many words in all examples, of which those that differ are explained one by one. What stands between
     words is the same in all."""
@@ -459,5 +474,5 @@ COMPOSED: tuple[Composed, ...] = (
     _object, lambda examples, hint: extended(examples, hint, explain), lambda examples, hint: replaced(examples, hint, explain),
     lambda examples, hint: best(_selected(examples), examples),
     *map(_unhinted, (computed, switched, counted, in_row, priced, balanced, scaled, volatile.now, defaulted, dated, shifted)),
-    _unhinted(worded), _unhinted(chosen), removed, _unhinted(gathered), volatile.explained)
+    _unhinted(affixed), _unhinted(worded), _unhinted(chosen), removed, _unhinted(gathered), volatile.explained)
 """What composes an expression of others, in the order in which they are tried."""

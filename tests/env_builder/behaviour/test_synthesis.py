@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from env_builder.behaviour import guards
-from env_builder.behaviour.synthesis import WriteExample, explain, fits, same
+from env_builder.behaviour.synthesis import WriteExample, affixed, explain, fits, same
 from env_builder.runtime.expressions import OPERATORS, NoValue, evaluate
 from env_builder.runtime.writing import allowed
 
@@ -79,6 +79,15 @@ def test_texts_of_many_separators_are_explained_or_not(texts: list[str]) -> None
     rows = examples(*(({}, {}, text) for text in texts))
     found = explain(rows, [])
     assert found is None or fits(found, rows)
+
+
+def test_a_text_with_the_same_characters_around_an_argument_is_explained_from_three_values_on() -> None:
+    texts = ["leave it at the gate", "ring twice", "mind the dog"]
+    rows = examples(*[({"note": ""}, {"text": text}, f"desk: {text}!") for text in texts])
+    found = explain(rows, ["note"])
+    assert found == ["text", ["constant", "desk: "], ["argument", "text"], ["constant", "!"]]
+    assert explain(rows[:2], ["note"]) != found and affixed(rows[:2], fewest=2) == found
+    assert explain([*rows, *examples(({"note": ""}, {"text": "call"}, "desk; call!"))], ["note"]) != found
 
 
 @given(JSON, JSON)
