@@ -38,7 +38,7 @@ def test_a_bound_tool_and_a_fault_are_played(room: Path) -> None:
 
 
 def test_a_switch_that_is_not_there_is_one_sentence(room: Path) -> None:
-    with pytest.raises(InputError, match="faults, fresh, latency"):
+    with pytest.raises(InputError, match="faults, fresh, habits, latency"):
         playing.begin(room, None, TASK, 0, ["weather"])
 
 

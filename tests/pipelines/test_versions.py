@@ -63,7 +63,7 @@ def test_what_gave_the_same_rows_lets_the_rest_be(run_once: tuple[Path, str], tm
     done = traceroom("run", "--no-image", "--json", again, "--out", out)
     assert done.returncode == 0, done.stderr
     computed = [stage["stage"] for stage in json.loads(done.stdout)["stages"] if stage["computed"]]
-    expected = ["extract", "sessions", "apps", "starts", "code_tasks", "site_rooms", "datasets", "funnel"]
+    expected = ["extract", "sessions", "apps", "starts", "code_tasks", "site_rooms", "environments", "datasets", "funnel"]
     assert computed == expected, "only these read what the ledger names"
     assert files(out) == before
     with Store.published(out / "warehouse.duckdb") as store:
