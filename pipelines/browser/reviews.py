@@ -18,6 +18,7 @@ from pipelines.quality.precision import published_precision, sentence_on
 from pipelines.reviewing.cases import case_of
 from pipelines.reviewing.files import append_reviews, stored_reviews
 from pipelines.reviewing.queue import QueueItem, queue, sample
+from pipelines.rollouts.standings import unsolved_of
 from warehouse.errors import InputError
 
 Row = dict[str, Any]
@@ -28,9 +29,10 @@ _ANSWERS = {"right": True, "wrong": False}
 
 
 def cases(library: Library, n_sampled: int, seed: int) -> list[QueueItem]:
-    """Return the queue, or a random sample of `n_sampled` if that is not 0; made once for a published build."""
-    return library.once(f"reviews {n_sampled} {seed}", lambda: library.with_store(
-        lambda store: sample(store, n_sampled, seed) if n_sampled else queue(store, MOST)))
+    """Return the queue, or a random sample of `n_sampled` if that is not 0; made once for a build and its rollouts."""
+    unsolved = unsolved_of(library.out)
+    return library.once(f"reviews {n_sampled} {seed} {sorted(unsolved.items())}", lambda: library.with_store(
+        lambda store: sample(store, n_sampled, seed) if n_sampled else queue(store, MOST, unsolved=unsolved)))
 
 
 def review_page(library: Library, target: Path, reviewer: str, at: int, n_sampled: int, seed: int) -> Row:

@@ -20,6 +20,7 @@ from pipelines.commands.options import (
     RolloutFolder,
     Seed,
     TaskSplit,
+    TaskStanding,
     Temperature,
 )
 from pipelines.commands.rolling import agent_of, job_of, play_orders, rollouts_of, select_tasks
@@ -48,7 +49,7 @@ def compare_policy(
     n: Annotated[int | None, typer.Option("--tasks", min=1, help="Number of tasks to play.", show_default="all")] = None,
     group: Annotated[int, typer.Option(min=1, help="Episodes per task.")] = 1,
     agent: AgentOption = None, adapter: Adapter = None, talk: AgentTalks = "auto", agent_timeout: AgentTimeout = 600.0,
-    split: TaskSplit = None, seed: Seed = 0,
+    split: TaskSplit = None, standing: TaskStanding = None, seed: Seed = 0,
     parallel: Annotated[int | None, typer.Option(min=1, help="Maximum concurrent episodes.", show_default="8")] = None,
     temperature: Temperature = None, rewards: Rewards = None, out: RolloutFolder = None, json: Json = False,
 ) -> None:
@@ -65,9 +66,13 @@ def compare_policy(
     job = job_of(environment, rewards, policy, temperature, agent_of(agent, adapter, talk, agent_timeout))
     named = policies.named(job)
     task_ids = [task_id for task_id in select_tasks(rows, (), split) if named.plays is None or task_id in named.plays]
+    if standing is not None:
+        from pipelines.rollouts.standings import of_standing
+
+        task_ids = of_standing(out or rollouts_of(environment), standing, task_ids)
     orders = ordered(job, named.name, task_ids, n, group, seed)
     if not orders:
-        raise InputError("there is no task to play", str(environment), "choose others with --split")
+        raise InputError("there is no task to play", str(environment), "choose others with --split or --standing")
     episodes: list[dict[str, Any]] = []
     play_orders(job, orders, out or rollouts_of(environment), parallel, None, lambda kept, _: episodes.extend(
         kept.episodes[order.episode_id] for order in orders if order.episode_id in kept.episodes))

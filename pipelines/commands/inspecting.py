@@ -217,19 +217,24 @@ def coverage(out: Out = "out", json: Json = False) -> None:
 def tasks(environment: Directory, json: Json = False) -> None:
     """List the tasks of an environment, with each policy's success rate if there are rollouts."""
     rows = task_rows(environment)
+    from pipelines.commands.rolling import rollouts_of
     from pipelines.rollouts.results import known_difficulty
+    from pipelines.rollouts.standings import known_standings
 
+    standing = known_standings(rollouts_of(environment))
     tried: dict[str, list[dict[str, Any]]] = {}
-    for each in known_difficulty(environment.absolute().parent.parent / "rollouts" / environment.name):
+    for each in known_difficulty(rollouts_of(environment)):
         tried.setdefault(each["task_id"], []).append(
             {name: each[name] for name in ("policy", "n", "n_succeeded", "rate", "difficulty_band")})
 
     def succeed(row: dict[str, Any]) -> dict[str, str]:
         rates = (f"{each['policy']}: {each['n_succeeded']} of {each['n']}" for each in tried.get(row["task_id"], ()))
-        return {"succeed": "\n".join(rates)} if tried else {}
+        name = standing[row["task_id"]].name if row["task_id"] in standing else "–"
+        return {"succeed": "\n".join(rates), "standing": name} if tried else {}
 
     if json:
-        data([{**row, "rollouts": tried[row["task_id"]]} if row["task_id"] in tried else row for row in rows])
+        data([{**row, "rollouts": tried[row["task_id"]], "standing": standing[row["task_id"]].name}
+              if row["task_id"] in tried else row for row in rows])
         return
     table(f"{len(rows):,} tasks", [
         {"task": row["task_id"][:16], "split": row["split"], "sessions": len(row["session_ids"]),

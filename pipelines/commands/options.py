@@ -43,6 +43,9 @@ AskModel = Annotated[bool, typer.Option(
 
 TaskSplit = Annotated[Literal["train", "validation", "held_out"] | None, typer.Option(
     "--split", help="Use only tasks of this split.", show_default=False)]
+TaskStanding = Annotated[Literal["open", "solved", "unsolved"] | None, typer.Option(
+    "--standing", help="Use only tasks that all policies solved in these rollouts (solved: the regression set), that none "
+                       "solved (unsolved), or all others (open).", show_default=False)]
 Temperature = Annotated[float | None, typer.Option(help="Sampling temperature of the model.", show_default="the endpoint's")]
 AgentOption = Annotated[str | None, typer.Option(
     "--agent", help="Your own agent: a command line, or the URL of a service. The policy is its model.", show_default=False)]

@@ -100,10 +100,12 @@ def _show(settings: Settings, limit: int, n_sampled: int | None, seed: int, serv
     from pipelines.reviewing.cases import case_of
     from pipelines.reviewing.files import export_queue
     from pipelines.reviewing.queue import conditions_to_settle, queue, sample
+    from pipelines.rollouts.standings import unsolved_of
     from warehouse.store import Store
 
     with Store.published(settings.warehouse) as store:
-        items = queue(store, limit, service) if n_sampled is None else sample(store, n_sampled, seed, service)
+        items = sample(store, n_sampled, seed, service) if n_sampled is not None else queue(
+            store, limit, service, unsolved_of(Path(settings.out)))
         conditions = [each._asdict() for each in conditions_to_settle(store, service)] if n_sampled is None else []
         paths = export_queue(
             export, form, ((item, case_of(StoreSource(store), item.session_id)) for item in items), reviewer) if export else []

@@ -27,6 +27,7 @@ from pipelines.commands.options import (
     RolloutFolder,
     Seed,
     TaskSplit,
+    TaskStanding,
     Temperature,
 )
 from pipelines.inspection.tasks import task_rows
@@ -50,7 +51,7 @@ def rollout(
     task: Annotated[list[str] | None, typer.Option(
         help="Play only this task (id or the beginning of it). May be repeated.", show_default=False,
         autocompletion=complete_task)] = None,
-    split: TaskSplit = None,
+    split: TaskSplit = None, standing: TaskStanding = None,
     band: Annotated[Literal["rarely", "sometimes", "often", "mostly"] | None, typer.Option(
         "--difficulty", help="Play only tasks at which this policy succeeds this often, and those that it has not tried.",
         show_default=False)] = None,
@@ -84,13 +85,18 @@ def rollout(
     named = policies.named(job)
     task_ids = [task_id for task_id in select_tasks(rows, task or (), split)
                 if named.plays is None or task_id in named.plays]
+    if standing is not None:
+        from pipelines.rollouts.standings import of_standing
+
+        task_ids = of_standing(folder, standing, task_ids)
     if band is not None:
         from pipelines.rollouts.results import in_band
 
         task_ids = in_band(folder, named.name, band, task_ids)
     orders = ordered(job, named.name, task_ids, n, group, seed)
     if not orders:
-        raise InputError("there is no task to play", str(environment), "choose others with --task, --split or --difficulty")
+        raise InputError("there is no task to play", str(environment),
+                         "choose others with --task, --split, --standing or --difficulty")
     play_orders(job, orders, folder, parallel, deadline,
                 lambda kept, played: _tell(kept, environment, orders, group, played, json))
 

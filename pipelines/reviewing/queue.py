@@ -1,18 +1,18 @@
 """Choose the sessions to review: those whose answer would make most tasks publishable, and a random sample of published ones.
 
-Input: the published warehouse. Output: `QueueItem`s. An answer "right" publishes a task that lacks a known success, or whose
-reward is not likely enough right; an answer of either kind also teaches the estimates of its family. After each choice the
-others of its tasks and family count less. The sample is drawn by hashes of a seed, and only among published tasks that no
-review settled yet, so that its share of right answers is that of all of these.
-Does not see: whether the audit will verify a task once its reward is known.
-"""
+Input: the published warehouse, and which tasks no policy solves. Output: `QueueItem`s. An answer "right" publishes a task that
+lacks a known success, or whose reward is not likely enough right; an answer of either kind also teaches the estimates of its
+family. After each choice the others of its tasks and family count less. The sample is drawn by hashes of a seed, and only among
+published tasks that no review settled yet, so that its share of right answers is that of all of these. Does not see: whether
+the audit will verify a task once its reward is known. """
 
 from __future__ import annotations
 
 import hashlib
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from extractors.reviews import settled_sessions
@@ -60,9 +60,32 @@ class _Warehouse(NamedTuple):
     """Sessions that somebody settled or reviewed without agreement; the latter need a third reviewer."""
 
 
-def queue(store: Store, limit: int, service: str | None = None) -> list[QueueItem]:
-    """Return at most `limit` sessions, the most useful first. Raises Missing for a service that is not there."""
+def queue(
+    store: Store, limit: int, service: str | None = None, unsolved: Mapping[str, str] = MappingProxyType({}),
+) -> list[QueueItem]:
+    """Return at most `limit` sessions, the most useful first. `unsolved`: task -> what says that no policy solves it; a session
+    of each such published task comes before all others. Raises Missing for a service that is not there."""
     stored = _read(store, service)
+    first = list(_of_unsolved(stored, unsolved))[:limit]
+    listed = {item.session_id for item in first}
+    return [*first, *(item for item in _opening(store, stored, limit) if item.session_id not in listed)][:limit]
+
+
+def _of_unsolved(stored: _Warehouse, unsolved: Mapping[str, str]) -> Iterator[QueueItem]:
+    """Yield the likeliest session behind the reward of each task that no policy solves, unless somebody settled one of them."""
+    for task_id, why in sorted(unsolved.items()):
+        supporting = stored.estimates[task_id].session_ids if task_id in stored.estimates else ()
+        task = stored.tasks.get(task_id)
+        if task is None or not task["is_published"] or not supporting or stored.known.intersection(supporting):
+            continue
+        session = max((stored.sessions[name] for name in supporting),
+                      key=lambda row: (row["probability"] or 0.0, row["session_id"]))
+        yield QueueItem(session["session_id"], session["service"], task_id, task["goal"], session["probability"], 0.0, why,
+                        False)
+
+
+def _opening(store: Store, stored: _Warehouse, limit: int) -> list[QueueItem]:
+    """Return the sessions whose answers open most tasks."""
     candidates = _candidates(stored)
     n_open = Counter(stored.tasks[name]["family"] for each in candidates.values() for name in each.task_ids[:1])
     n_taught = Counter(task["family"] for task in stored.tasks.values() if stored.known & set(task["session_ids"]))
