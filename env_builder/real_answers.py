@@ -2,9 +2,10 @@
 
 In: a service's rows, its tasks, and sequences of calls with the real answers, each from the state in which a session began.
 Out: the rows with an answer on record for what the environment does not know, each for that session alone and after just the
-write calls before it; decisions on the others. Neither facts nor programs follow from such a call: it was made on a copy of the
-state, so it is no part of what happened. Detects an earlier call of a sequence that the environment answers otherwise: what
-comes after it is not taken. Does not see: whether the real tool was in the state in which the session began; a person said so.
+write calls before it; decisions on the others. What a read shows after a write call never was so, and is not taken. Neither
+facts nor programs follow from such a call: it was made on a copy of the state, so it is no part of what happened. Detects an
+earlier call of a sequence that the environment answers otherwise: what comes after it is not taken. Does not see: whether the
+real tool was in the state in which the session began; a person said so.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def _taken(empty: EpisodeState, session_id: str, starts: dict[str, str | None], 
         return _Taken([], False, "no_task_of_session", f"No task begins together with session {session_id}; no action needed.")
     state = empty.fork(View(starts[session_id], frozenset((session_id,))))
     rows: list[Row] = []
+    n_unknown = 0
     for call in calls:
         after, before = state.after(call["tool"], call["arguments"]), state.changed()
         result = state.call(call["tool"], call["arguments"])
@@ -85,10 +87,15 @@ def _taken(empty: EpisodeState, session_id: str, starts: dict[str, str | None], 
                 "after it is not taken. Ask the real tool in the state in which the session began."))
         if result.tier == "unknown":
             state.learn(call["tool"], call["arguments"], call["content"])
-            rows += [] if after is None else [_row(call, session_id, after, list(_effects(before, state.changed())))]
-    if not rows:
+            n_unknown += 1
+            if after == [] or (after and state.may_write(call["tool"])):
+                rows.append(_row(call, session_id, after, list(_effects(before, state.changed()))))
+    if not n_unknown:
         detail = f"Session {session_id}: the environment answers these calls; no action needed."
         return _Taken(rows, False, "answer_known", detail)
+    if not rows:
+        detail = f"Session {session_id}: what a read shows after a write call on a copy never was so; no action needed."
+        return _Taken(rows, False, "answer_of_no_real_state", detail)
     return _Taken(rows, True, "answer_taken", f"Session {session_id}: what the real tool answered is on record for it.")
 
 

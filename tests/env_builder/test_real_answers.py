@@ -1,0 +1,68 @@
+"""Accepted answers of real tools become answers on record of one session, or have a reason why not."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import polars as pl
+import pytest
+
+from env_builder.real_answers import with_answers
+from env_builder.rooms import Rows
+
+DAY = datetime(2026, 3, 9, tzinfo=UTC)
+READ: dict[str, Any] = {"tool": "look", "effect": "read", "rules": [{"rule": "recorded"}], "relation": {}, "class": None}
+PUT = READ | {"tool": "put", "effect": "write", "relation": {"put": "acts"}}
+ON_RECORD: dict[str, Any] = {
+    "tool": "look", "arguments": '{"id":1}', "content": "8", "is_error": False, "from": None, "to": None, "session": None,
+    "after": [], "effects": [], "event": "e"}
+TASKS = pl.DataFrame({"session_ids": [["s1", "s2"]], "starts_at": [DAY]})
+
+
+def answers(*sequences: list[tuple[str, int, str]], session_id: str = "s1", accepted: bool = True) -> pl.DataFrame:
+    """Return events of sequences of (tool, id, content), each decided a second after the one before it."""
+    return pl.DataFrame([{
+        "event_id": f"{number}.{place}", "file_id": "f", "session_id": session_id, "call_id": f"c{number}", "position": place,
+        "happened_at": DAY.replace(second=number), "tool": tool, "arguments": json.dumps({"id": key}), "content": content,
+        "is_error": "error" in content, "name": "Ada", "value": json.dumps({"accepted": accepted, "as_of": "start"})}
+        for number, sequence in enumerate(sequences) for place, (tool, key, content) in enumerate(sequence)])
+
+
+def taken(decided: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
+    rows, decisions = with_answers(Rows([], [ON_RECORD], [READ, PUT]), TASKS, decided)
+    return [row for row in rows.recorded if row is not ON_RECORD], decisions["reason"].to_list()
+
+
+def test_an_answer_holds_for_its_session_after_the_write_calls_before_it() -> None:
+    rows, reasons = taken(answers([("put", 1, "done"), ("put", 2, "error: full")]))
+    assert reasons == ["answer_taken"]
+    assert [(row["session"], row["arguments"], row["content"], row["is_error"]) for row in rows] == [
+        ("s1", '{"id":1}', "done", False), ("s1", '{"id":2}', "error: full", True)]
+    assert rows[0]["after"] == []
+
+
+@pytest.mark.parametrize(("decided", "reason"), [
+    (answers([("look", 1, "8")]), "answer_known"), (answers([("look", 1, "9"), ("put", 1, "done")]), "answered_otherwise"),
+    (answers([("look", 2, "9")], session_id="s9"), "no_task_of_session"),
+    (answers([("look", 2, "9")], accepted=False), "answer_declined")])
+def test_what_is_not_taken_has_a_reason(decided: pl.DataFrame, reason: str) -> None:
+    assert taken(decided) == ([], [reason])
+
+
+def test_the_latest_decision_on_the_same_calls_counts() -> None:
+    first, later = answers([("look", 2, "9")]), answers([("look", 2, "7")], [("look", 2, "7")])
+    rows, _ = taken(pl.concat([first, later.filter(pl.col("call_id") == "c1")]))
+    assert [row["content"] for row in rows] == ["7"]
+
+
+def test_nothing_changes_without_answers() -> None:
+    rows = Rows([], [ON_RECORD], [READ, PUT])
+    same, decisions = with_answers(rows, TASKS, answers().clear())
+    assert same is rows and decisions.is_empty()
+
+
+def test_a_read_after_a_write_call_shows_what_never_was() -> None:
+    rows, reasons = taken(answers([("put", 3, "done"), ("look", 3, "9")]))
+    assert [row["tool"] for row in rows] == ["put"] and reasons == ["answer_taken"]
