@@ -12,6 +12,7 @@ session exists, which the stage `environments` sees.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import orjson
@@ -36,11 +37,14 @@ def read(record: LogRecord, emit: Emit) -> None:
     problem = problem_of(value)
     if problem is not None:
         raise RejectedRecord("malformed_answer", f"{problem}; ask the real tool again, or repair the line")
+    calls = [[call["tool"], call["arguments"]] for call in value["tool_calls"]]
+    named = [value["session_id"].strip(), calls, value.get("reviewed_at"), value["accepted"]]
+    sequence = hashlib.sha256(orjson.dumps(named, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
     decided = {"accepted": value["accepted"], "as_of": value.get("as_of") or AS_OF[0]}
     for position, call in enumerate(value["tool_calls"]):
         emit.event(
             record, "answer", happened_at=microseconds(value.get("reviewed_at")), session_id=value["session_id"].strip(),
-            service=value["service"].strip(), call_id=record.record_id, name=value["reviewer"].strip(), position=position,
+            service=value["service"].strip(), call_id=sequence, name=value["reviewer"].strip(), position=position,
             tool=call["tool"], arguments=orjson.dumps(call["arguments"], option=orjson.OPT_SORT_KEYS).decode(),
             content=call["content"], is_error=call["is_error"],
             value=orjson.dumps(decided, option=orjson.OPT_SORT_KEYS).decode())
