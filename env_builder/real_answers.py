@@ -3,15 +3,15 @@
 In: a service's rows, its tasks, and sequences of calls with the real answers, each from the state in which a session began.
 Out: the rows with an answer on record for what the environment does not know, each for that session alone and after just the
 write calls before it; decisions on the others. What a read shows after a write call never was so, and is not taken. Neither
-facts nor programs follow from such a call: it was made on a copy of the state, so it is no part of what happened. Detects an
-earlier call of a sequence that the environment answers otherwise: what comes after it is not taken. Does not see: whether the
-real tool was in the state in which the session began; a person said so.
+facts nor programs follow from such a call: it was made on a copy of the state, so it is no part of what happened. Detects a
+write call that worked, of which nothing shows what it changed, and an earlier call of a sequence that the environment answers
+otherwise: neither is what comes after it taken. Does not see: whether the real tool was in the state in which the session
+began; a person said so.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -48,12 +48,13 @@ def with_answers(rows: Rows, tasks: pl.DataFrame, answers: pl.DataFrame) -> tupl
     starts = {session_id: instant for sessions, instant in tasks.select("session_ids", _instant()).iter_rows()
               for session_id in sessions}
     recorded, decisions = dict[str, Row](), []
+    reads = frozenset(tool for tool, row in programs.items() if row.get("presumed") == "read")
     for calls in _latest(answers):
         first = calls[0]
         named = [{**call, "arguments": joined(orjson.loads(call["arguments"]), programs.get(call["tool"], {}).get("joint", ()))}
                  for call in calls]
         is_accepted = orjson.loads(first["value"])["accepted"]
-        taken = _taken(state, first["session_id"], starts, named) if is_accepted else _Taken(
+        taken = _taken(state, first["session_id"], starts, named, reads) if is_accepted else _Taken(
             [], False, "answer_declined", f"{first['name']} declined what was answered for session {first['session_id']}.")
         recorded |= {canonical([row[name] for name in ("tool", "arguments", "after", "session")]): row for row in taken.rows}
         decisions.append(Decision(stage=STAGE, subject=first["call_id"], kept=taken.kept, reason=taken.reason,
@@ -71,25 +72,31 @@ def _latest(answers: pl.DataFrame) -> list[list[Row]]:
     return [by_calls[name] for name in sorted(by_calls)]
 
 
-def _taken(empty: EpisodeState, session_id: str, starts: dict[str, str | None], calls: list[Row]) -> _Taken:
-    """Make the calls in the environment, and take each answer that it does not know."""
+def _taken(
+    empty: EpisodeState, session_id: str, starts: dict[str, str | None], calls: list[Row], reads: frozenset[str]
+) -> _Taken:
+    """Make the calls in the environment, and take each answer that it does not know. `reads`: tools presumed to be reads."""
     if session_id not in starts:
         return _Taken([], False, "no_task_of_session", f"No task begins together with session {session_id}; no action needed.")
     state = empty.fork(View(starts[session_id], frozenset((session_id,))))
     rows: list[Row] = []
     n_unknown = 0
     for call in calls:
-        after, before = state.after(call["tool"], call["arguments"]), state.changed()
+        after, may_write = state.after(call["tool"], call["arguments"]), state.may_write(call["tool"])
         result = state.call(call["tool"], call["arguments"])
         if result.tier != "unknown" and (result.content, result.is_error) != (call["content"], call["is_error"]):
             return _Taken(rows, bool(rows), "answered_otherwise", (
                 f"Session {session_id}: the environment answers {call['tool']} otherwise than the real tool did; what comes "
                 "after it is not taken. Ask the real tool in the state in which the session began."))
+        if result.tier == "unknown" and may_write and not call["is_error"] and call["tool"] not in reads:
+            return _Taken(rows, bool(rows), "answer_changes_unseen", (
+                f"Session {session_id}: the real {call['tool']} worked, and nothing shows what it changed; this and what comes "
+                "after it is not taken."))
         if result.tier == "unknown":
             state.learn(call["tool"], call["arguments"], call["content"])
             n_unknown += 1
-            if after == [] or (after and state.may_write(call["tool"])):
-                rows.append(_row(call, session_id, after, list(_effects(before, state.changed()))))
+            if after == [] or (after and may_write):
+                rows.append(_row(call, session_id, after))
     if not n_unknown:
         detail = f"Session {session_id}: the environment answers these calls; no action needed."
         return _Taken(rows, False, "answer_known", detail)
@@ -99,18 +106,11 @@ def _taken(empty: EpisodeState, session_id: str, starts: dict[str, str | None], 
     return _Taken(rows, True, "answer_taken", f"Session {session_id}: what the real tool answered is on record for it.")
 
 
-def _row(call: Row, session_id: str, after: list[list[str]], effects: list[Row]) -> Row:
+def _row(call: Row, session_id: str, after: list[list[str]]) -> Row:
     """Return a row of recorded.jsonl."""
     return {"tool": call["tool"], "arguments": canonical(call["arguments"]), "content": call["content"],
-            "is_error": call["is_error"], "from": None, "to": None, "session": session_id, "after": after, "effects": effects,
+            "is_error": call["is_error"], "from": None, "to": None, "session": session_id, "after": after, "effects": [],
             "event": call["event_id"]}
-
-
-def _effects(before: dict[Any, Any], after: dict[Any, Any]) -> Iterator[Row]:
-    """Yield the documents that a call left behind."""
-    for (kind, key), (text, _) in sorted(after.items()):
-        if text is not None and before.get((kind, key), (None, 0))[0] != text:
-            yield {"class": kind, "key": key, "value": text}
 
 
 def _place(row: Row) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ LEFT_OUT = pytest.StashKey[int]()
 
 # Machines are noisy: a slow example is no failure.
 settings.register_profile("some", deadline=None, max_examples=15)
-settings.register_profile("all", deadline=None, max_examples=60)
+settings.register_profile("all", deadline=None, max_examples=40)
 settings.load_profile("some")
 
 ROOT = Path(__file__).resolve().parent.parent

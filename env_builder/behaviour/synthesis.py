@@ -316,7 +316,7 @@ def removed(examples: list[WriteExample], hint: list[str]) -> Expression | None:
 def affixed(examples: list[WriteExample], fewest: int = MINIMUM_VARIED) -> Expression | None:
     """Return a text that is an argument with the same characters before and after it, in `fewest` different values at least."""
     first = examples[0]
-    if len({one.after for one in examples if isinstance(one.after, str)}) < fewest:
+    if not all(isinstance(one.after, str) for one in examples) or len({one.after for one in examples}) < fewest:
         return None
     for name, text in sorted(first.arguments.items()):
         if not isinstance(text, str) or not text or text not in first.after:

@@ -47,7 +47,8 @@ def answers_of(items: Iterable[Row], tools: RealTools, sleep: Callable[[float], 
             reply = binding(Ask(tool, arguments, lambda _class, _key: None, (), instant))
         except OSError as error:
             raise Unavailable(f"the real tool cannot be reached ({error})", tool, "start the service, and ask again") from error
-        return Reply(reply, failed(reply, parse(reply))) if isinstance(reply, str) else reply
+        reply = Reply(reply) if isinstance(reply, str) else reply
+        return reply and reply._replace(is_error=reply.is_error or failed(reply.content, parse(reply.content)))
 
     for item in items:
         problem = _problem(item, tools)

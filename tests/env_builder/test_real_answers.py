@@ -36,15 +36,20 @@ def taken(decided: pl.DataFrame) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def test_an_answer_holds_for_its_session_after_the_write_calls_before_it() -> None:
-    rows, reasons = taken(answers([("put", 1, "done"), ("put", 2, "error: full")]))
+    rows, reasons = taken(answers([("look", 2, "9"), ("put", 2, "error: full")]))
     assert reasons == ["answer_taken"]
-    assert [(row["session"], row["arguments"], row["content"], row["is_error"]) for row in rows] == [
-        ("s1", '{"id":1}', "done", False), ("s1", '{"id":2}', "error: full", True)]
-    assert rows[0]["after"] == []
+    assert [(row["session"], row["tool"], row["content"], row["is_error"], row["after"]) for row in rows] == [
+        ("s1", "look", "9", False, []), ("s1", "put", "error: full", True, [])]
+
+
+def test_what_worked_and_may_have_changed_something_is_not_taken() -> None:
+    rows, reasons = taken(answers([("look", 2, "9"), ("put", 1, "done"), ("put", 2, "error: full")]))
+    assert [row["tool"] for row in rows] == ["look"] and reasons == ["answer_changes_unseen"]
 
 
 @pytest.mark.parametrize(("decided", "reason"), [
     (answers([("look", 1, "8")]), "answer_known"), (answers([("look", 1, "9"), ("put", 1, "done")]), "answered_otherwise"),
+    (answers([("put", 1, "done")]), "answer_changes_unseen"),
     (answers([("look", 2, "9")], session_id="s9"), "no_task_of_session"),
     (answers([("look", 2, "9")], accepted=False), "answer_declined")])
 def test_what_is_not_taken_has_a_reason(decided: pl.DataFrame, reason: str) -> None:
@@ -64,5 +69,7 @@ def test_nothing_changes_without_answers() -> None:
 
 
 def test_a_read_after_a_write_call_shows_what_never_was() -> None:
-    rows, reasons = taken(answers([("put", 3, "done"), ("look", 3, "9")]))
-    assert [row["tool"] for row in rows] == ["put"] and reasons == ["answer_taken"]
+    on_record = ON_RECORD | {"tool": "put", "arguments": '{"id":3}', "content": "done"}
+    rows, decisions = with_answers(
+        Rows([], [ON_RECORD, on_record], [READ, PUT]), TASKS, answers([("put", 3, "done"), ("look", 3, "9")]))
+    assert len(rows.recorded) == 2 and decisions["reason"].to_list() == ["answer_of_no_real_state"]

@@ -39,11 +39,8 @@ def begin(session_id, task_id, starts_at):
 
 
 def refund(order_id, reason):
-    done = json.loads(DONE.read_text())
-    if order_id in done:
-        return json.dumps({"error": f"order {order_id} was refunded before"})
-    DONE.write_text(json.dumps([*done, order_id]))
-    return json.dumps({"ok": True})
+    assert json.loads(DONE.read_text()) == [], "nothing was refunded since the session began"
+    return json.dumps({"error": f"order {order_id} was refunded before"})
 '''
 
 
@@ -141,7 +138,7 @@ def test_the_whole_way_from_unknown_to_scored(tmp_path: Path, traceroom: Tracero
     assert dict(taken.iter_rows()) == {"answer_taken": len(listed["items"])}
     today = Environment.load(path)
     graded = [today.grade_journal(row["extra"]["traceroom"]["task_id"], journal(row)) for row in episodes]
-    assert [grade.reward for grade in graded] == [0.0] * len(episodes), "an order was refunded that nobody wanted refunded"
+    assert [grade.reward for grade in graded] == [1.0] * len(episodes), "what was refused changed nothing"
     same = {name for name, content in files(out).items() if before.get(name) == content}
     wanted = {f"environments/{path.name}/tasks.jsonl", f"datasets/{path.name}/sft.train.jsonl"}
     assert wanted <= same, "an answer is no session"

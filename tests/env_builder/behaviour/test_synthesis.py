@@ -88,6 +88,8 @@ def test_a_text_with_the_same_characters_around_an_argument_is_explained_from_th
     assert found == ["text", ["constant", "desk: "], ["argument", "text"], ["constant", "!"]]
     assert explain(rows[:2], ["note"]) != found and affixed(rows[:2], fewest=2) == found
     assert explain([*rows, *examples(({"note": ""}, {"text": "call"}, "desk; call!"))], ["note"]) != found
+    for other in (None, 3, ["desk: call!"]):
+        assert affixed(examples(({}, {"text": "call"}, other), *[({}, {"text": text}, f"{text}!") for text in texts])) is None
 
 
 @given(JSON, JSON)
