@@ -5,9 +5,9 @@
      "tool_calls": [{"tool": "cancel", "arguments": {"number": 7}, "content": "…", "is_error": false}]}
 
 `service`, `session_id`, `accepted`, `reviewer` and `tool_calls` are required. The calls were made in this order, from the state
-in which the session began; the last one is what was unknown. The latest decision on the same calls counts. `as_of`: `start`
-where the service was in that state, `now` where it was not. Does not see: whether the service answers so again; whether the
-session exists, which the stage `environments` sees.
+in which the session began; the last one is what was unknown. `looks` are reads after them, which show what they changed. The
+latest decision on the same calls counts. `as_of`: `start` where the service was in that state, `now` where it was not. Does not
+see: whether the service answers so again; whether the session exists, which the stage `environments` sees.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ def read(record: LogRecord, emit: Emit) -> None:
     named = [value["session_id"].strip(), calls, value.get("reviewed_at"), value["accepted"]]
     sequence = hashlib.sha256(orjson.dumps(named, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
     decided = {"accepted": value["accepted"], "as_of": value.get("as_of") or AS_OF[0]}
-    for position, call in enumerate(value["tool_calls"]):
+    made = [*((call, False) for call in value["tool_calls"]), *((look, True) for look in value.get("looks") or ())]
+    for position, (call, is_look) in enumerate(made):
         emit.event(
             record, "answer", happened_at=microseconds(value.get("reviewed_at")), session_id=value["session_id"].strip(),
             service=value["service"].strip(), call_id=sequence, name=value["reviewer"].strip(), position=position,
             tool=call["tool"], arguments=orjson.dumps(call["arguments"], option=orjson.OPT_SORT_KEYS).decode(),
             content=call["content"], is_error=call["is_error"],
-            value=orjson.dumps(decided, option=orjson.OPT_SORT_KEYS).decode())
+            value=orjson.dumps(decided | {"look": True} if is_look else decided, option=orjson.OPT_SORT_KEYS).decode())
 
 
 def problem_of(line: Row) -> str | None:
@@ -65,7 +66,10 @@ def problem_of(line: Row) -> str | None:
     calls = line.get("tool_calls")
     if not isinstance(calls, list) or not calls:
         return "'tool_calls' is no list of calls"
-    return next(filter(None, map(_problem_of_call, calls)), None)
+    looks = line.get("looks") or []
+    if not isinstance(looks, list):
+        return "'looks' is no list of calls"
+    return next(filter(None, map(_problem_of_call, [*calls, *looks])), None)
 
 
 def _problem_of_call(call: Any) -> str | None:

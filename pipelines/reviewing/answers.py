@@ -20,7 +20,7 @@ from pipelines.durable_files import append_durably
 from warehouse.errors import InputError
 
 Row = dict[str, Any]
-FIELDS = ("service", "session_id", "task_id", "tool_calls", "as_of", "asked_at", "accepted", "reviewer")
+FIELDS = ("service", "session_id", "task_id", "tool_calls", "looks", "as_of", "asked_at", "accepted", "reviewer")
 
 
 class Accepted(NamedTuple):

@@ -3,7 +3,8 @@
 In: items (shopping.py), a binding for each tool, and maybe one that begins: it brings the service into the state in which a
 session began. Out: rows for a person to accept: the calls with the real answers. A sequence with a tool that may write is not
 asked unless that is allowed. Detects an earlier call that the real tool answers otherwise than the environment: `differs` names
-it. Does not see: whether the service is in the state in which the session began, where nothing begins; then `as_of` is `now`.
+it. After a call that may write and worked, the reads before it are made again (`looks`): they show what it changed. Does not
+see: whether the service is in the state in which the session began, where nothing begins; then `as_of` is `now`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import failed, parse
 from env_builder.runtime.bindings import Ask, Binding, Reply
+from env_builder.runtime.canonical import canonical
 from warehouse.errors import Unavailable
 
 BEGIN = "begin"
@@ -65,6 +67,12 @@ def _problem(item: Row, tools: RealTools) -> str | None:
     return f"nothing is bound to {', '.join(unbound)} (--bind)" if unbound else None
 
 
+def _reads(calls: list[Row]) -> list[Row]:
+    """Return the calls that may not write, each once."""
+    reads = {canonical([each["tool"], each["arguments"]]): each for each in calls if each.get("may_write") is False}
+    return list(reads.values())
+
+
 def _answered(item: Row, begins: bool, call: Callable[[str, Row, str | None], Reply | None]) -> Row:
     """Make an item's calls and return its row."""
     instant = item["starts_at"]
@@ -78,7 +86,12 @@ def _answered(item: Row, begins: bool, call: Callable[[str, Row, str | None], Re
         if differs is None and wanted["content"] is not None and wanted["content"] != reply.content:
             differs = wanted["tool"]
         calls.append({**wanted, "content": reply.content, "is_error": reply.is_error})
+    looks = []
+    for wanted in _reads(calls) if calls[-1].get("may_write") and not calls[-1]["is_error"] else ():
+        reply = call(wanted["tool"], wanted["arguments"], instant)
+        looks += [{**wanted, "content": reply.content, "is_error": reply.is_error}] if reply else []
     return {
-        **{name: item[name] for name in ("service", "session_id", "task_id")}, "tool_calls": calls, "differs": differs,
+        **{name: item[name] for name in ("service", "session_id", "task_id")}, "tool_calls": calls, "looks": looks,
+        "differs": differs,
         "as_of": "start" if begins else "now", "asked_at": datetime.now(UTC).isoformat(timespec="seconds"), "accepted": None,
         "reviewer": ""}

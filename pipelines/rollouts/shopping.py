@@ -29,7 +29,8 @@ class ShoppingItem(NamedTuple):
     """One of the tasks that begin together with the session."""
     starts_at: str | None
     tool_calls: tuple[Row, ...]
-    """{"tool", "arguments", "content", "is_error"}: what the environment answered, content null where it is unknown."""
+    """{"tool", "arguments", "content", "is_error", "may_write"}: what the environment answered, content null where it is
+    unknown."""
     writes: bool
     """Whether one of the calls may write."""
     n_episodes: int
@@ -101,14 +102,14 @@ def _needed(environment: Environment, about: Row, rows: Iterable[Row]) -> Iterat
     writing = [place for place, row in enumerate(made) if any(row is each for each in may_have_worked)]
     for place in writing or [place for place, row in enumerate(made) if row["tier"] == "unknown"]:
         before = [row for row in made[:place] if row["tier"] != "unknown" or row["tool"] in environment.writes]
-        calls = tuple(_call(row) for row in (*before, made[place]))
-        acts = [[call["tool"], call["arguments"]] for call in calls[:-1] if call["tool"] in environment.writes]
+        calls = tuple(_call(row, row["tool"] in environment.writes) for row in (*before, made[place]))
+        acts = [[call["tool"], call["arguments"]] for call in calls[:-1] if call["may_write"]]
         name = canonical([task.session_ids[0], acts, calls[-1]["tool"], calls[-1]["arguments"]])
         yield name, ShoppingItem(environment.manifest["service"], task.session_ids[0], task.task_id, task.starts_at, calls,
-                         bool(acts) or calls[-1]["tool"] in environment.writes, 0, 0)
+                           any(call["may_write"] for call in calls), 0, 0)
 
 
-def _call(row: Mapping[str, Any]) -> Row:
+def _call(row: Mapping[str, Any], may_write: bool) -> Row:
     is_known = row["tier"] != "unknown"
     return {"tool": row["tool"], "arguments": row["arguments"], "content": row["content"] if is_known else None,
-            "is_error": row["is_error"] if is_known else None}
+            "is_error": row["is_error"] if is_known else None, "may_write": may_write}

@@ -21,12 +21,20 @@ ON_RECORD: dict[str, Any] = {
 TASKS = pl.DataFrame({"session_ids": [["s1", "s2"]], "starts_at": [DAY]})
 
 
-def answers(*sequences: list[tuple[str, int, str]], session_id: str = "s1", accepted: bool = True) -> pl.DataFrame:
-    """Return events of sequences of (tool, id, content), each decided a second after the one before it."""
+SHOWS = READ | {"rules": [{"rule": "document", "argument": "id", "class": "look", "before": "", "after": ""}]}
+FACT = {"class": "look", "key": "1", "value": '{"a": 1}', "from": None, "to": None, "session": None}
+
+
+def answers(
+    *sequences: list[tuple[str, int, str]], session_id: str = "s1", accepted: bool = True, n_looks: int = 0
+) -> pl.DataFrame:
+    """Return events of sequences of (tool, id, content), each decided a second after the one before it; `n_looks`: how many at
+    the end of each are looks."""
     return pl.DataFrame([{
         "event_id": f"{number}.{place}", "file_id": "f", "session_id": session_id, "call_id": f"c{number}", "position": place,
         "happened_at": DAY.replace(second=number), "tool": tool, "arguments": json.dumps({"id": key}), "content": content,
-        "is_error": "error" in content, "name": "Ada", "value": json.dumps({"accepted": accepted, "as_of": "start"})}
+        "is_error": "error" in content, "name": "Ada", "value": json.dumps({
+            "accepted": accepted, "as_of": "start", **({"look": True} if place >= len(sequence) - n_looks else {})})}
         for number, sequence in enumerate(sequences) for place, (tool, key, content) in enumerate(sequence)])
 
 
@@ -54,6 +62,25 @@ def test_what_worked_and_may_have_changed_something_is_not_taken() -> None:
     (answers([("look", 2, "9")], accepted=False), "answer_declined")])
 def test_what_is_not_taken_has_a_reason(decided: pl.DataFrame, reason: str) -> None:
     assert taken(decided) == ([], [reason])
+
+
+@pytest.mark.parametrize(("relation", "shown", "effects"), [
+    ("changes", '{"a": 2}', [{"class": "look", "key": "1", "value": '{"a": 2}'}]), ("changes", '{"a": 1}', None),
+    ("keeps", '{"a": 1}', None), ("changes", "error: gone", None)])
+def test_what_looks_show_is_what_a_call_that_worked_changed(relation: str, shown: str, effects: Any) -> None:
+    """A call that changed nothing of what was looked at changed something else."""
+    put = PUT | {"relation": {"look": relation}}
+    decided = answers([("put", 1, "done"), ("look", 1, shown)], n_looks=1)
+    rows, decisions = with_answers(Rows([FACT], [], [SHOWS, put]), TASKS, decided)
+    assert [row["effects"] for row in rows.recorded] == ([] if effects is None else [effects])
+    assert decisions["reason"].to_list() == ["answer_changes_unseen" if effects is None else "answer_taken"]
+
+
+def test_looks_show_what_the_last_call_changed_alone() -> None:
+    put = PUT | {"relation": {"look": "changes"}}
+    decided = answers([("put", 1, "done"), ("put", 2, "done"), ("look", 1, '{"a": 2}')], n_looks=1)
+    rows, decisions = with_answers(Rows([FACT], [], [SHOWS, put]), TASKS, decided)
+    assert rows.recorded == [] and decisions["reason"].to_list() == ["answer_changes_unseen"]
 
 
 def test_the_latest_decision_on_the_same_calls_counts() -> None:
