@@ -122,10 +122,10 @@ def _changes(state: EpisodeState, tools: dict[str, Ready], call: Row, looks: lis
     relation = tools[call["tool"]].get("relation", {})
     shown = dict(document for look in looks if not look["is_error"] and look["tool"] in tools
                  for document in _shown(tools[look["tool"]], look, state.view.instant))
-    seen = {kind for kind, _ in shown}
+    of_looks = {kind for kind, _ in shown}
     for tool, program in tools.items():
         kinds = {rule["class"] for rule in program["rules"] if rule["rule"] == "document"}
-        if kinds and relation.get(tool) != "keeps" and not kinds <= seen:
+        if kinds and relation.get(tool) != "keeps" and not kinds <= of_looks:
             return None
     before = {name: state.document(name) for name in shown}
     if all(text is None or parse(text) == parse(shown[name]) for name, text in before.items()):
