@@ -85,15 +85,15 @@ class Recorded:
 
 
 class Service:
-    """The real service as a source of answers: `begin` brings it into the state of a session."""
+    """The real service as a source of answers: `reset` brings it into the state of a session."""
 
     def __init__(self, starts: dict[str, Start]) -> None:
         self._starts = starts
         self._service: Any = None
 
-    def begin(self, ask: Ask) -> Reply:
+    def reset(self, ask: Ask) -> Reply:
         """Take a copy of the service as it was when the session began."""
-        self._service = self._starts[ask.arguments["session_id"]].service.fork()
+        self._service = self._starts[ask.arguments["session_ids"][0]].service.fork()
         return Reply("")
 
     def call(self, ask: Ask) -> str:
@@ -134,7 +134,7 @@ def measured(name: str, options: argparse.Namespace) -> Row:
         wanted = [{**item._asdict(), "tool_calls": list(item.tool_calls)} for item in listed.items]
         service = Service(starts)
         bound = {call["tool"]: service.call for item in wanted for call in item["tool_calls"]}
-        answers = [row for row in answers_of(wanted, RealTools(bound, service.begin, True, 1.0), lambda _: None)
+        answers = [row for row in answers_of(wanted, RealTools(bound, service.reset, True, 1.0), lambda _: None)
                    if "problem" not in row]
         file = Path(scratch) / "answers.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in answers), "utf-8")

@@ -2,11 +2,11 @@
 
 In: the users' scripts of the tasks (`users.scripts`), and whose each task is. Out: act -> [text, people who used it] pairs, for
 the perturbation `wordings` (`runtime/wordings.py`); an act in answer to one question has a key of its own. A wording counts if
-every run of two words of it, its ends included, is used by `LEAST_PEOPLE` people or more, so that nobody's own phrase is passed
-on; words around a value, and answers to two ways, count as a whole. Sees: short turns that tell nothing of their own, by where
-they come (after a question for a yes, after an open question, unasked, at the end) and by their English yes, no or no idea. A
-turn may repeat the question's words; then it is a wording for that question alone. Does not see: words that mean a yes only in
-their place, other languages' yes, no and "else"; that sessions without an identity are of one person.
+every run of two words of it, its ends included, is used by `LEAST_PEOPLE` people or more, so that no person's own phrase is
+passed on; words around a value, and answers to two ways, count as a whole. Sees: short turns that tell nothing of their own, by
+where they come (after a question for a yes, after an open question, unasked, at the end) and by their English yes, no or no
+idea. A turn may repeat the question's words; then it is a wording for that question alone. Does not see: words that mean a yes
+only in their place, other languages' yes, no and "else"; that sessions without an identity are of one person.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ COMMANDS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("evaluate", rolling.evaluate, f"{_ENVIRONMENT} --policy script:policy.py --log out/rollouts/main"),
     ("transfer", transferring.transfer_results, f"{_ENVIRONMENT} --matrix real.jsonl"),
     ("shopping", asking.shopping, f"{_ENVIRONMENT} --limit 20 --export items.jsonl"),
-    ("ask-real", asking.ask_real, "items.jsonl --bind '*=http:http://127.0.0.1:9000/call' --to answers.jsonl"),
+    ("ask-real", asking.ask_real, "items.jsonl --bind http:http://127.0.0.1:9000/call --to answers.jsonl"),
     ("export", building.export, f"datasets {_ENVIRONMENT} --to data --form dpo --split train"),
     ("release", releasing.release, "--out out --why 'more feedback'"),
     ("releases", releasing.releases, "--out out --pin paper=3f0c"),

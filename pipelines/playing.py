@@ -28,8 +28,20 @@ from warehouse.errors import EnvironmentBroken, InputError, Missing, Unavailable
 def bindings(environment: Path, options: Iterable[str], config: str | None) -> dict[str, str]:
     """Tool -> source: those of the configuration whose tool is in this environment; `options` (TOOL=SOURCE) override them.
     Raises InputError (no source, an unknown kind) and Missing (no such tool)."""
-    tools = tool_names(environment)
-    configured = configuration.load(config).bindings if config else {}
+    return _sources(tool_names(environment), options, configuration.load(config).bindings if config else {}, str(config))
+
+
+def bindings_of_all(tools: set[str], options: Sequence[str]) -> dict[str, str]:
+    """Tool -> source, where an option may name the source of all tools (SOURCE) next to those of one (TOOL=SOURCE). Raises
+    InputError and Missing."""
+    wide = [option for option in options if option.partition("=")[0] not in tools]
+    if len(wide) > 1:
+        raise InputError(f"two sources for all tools: {', '.join(wide)}", "--bind", "name one of them, others with TOOL=SOURCE")
+    every = [f"{tool}={source}" for source in wide for tool in sorted(tools)]
+    return _sources(tools, [*every, *(option for option in options if option not in wide)], {}, "")
+
+
+def _sources(tools: set[str], options: Iterable[str], configured: Mapping[str, str], config: str) -> dict[str, str]:
     sources = {tool: source for tool, source in configured.items() if tool in tools}
     for option in options:
         tool, _, source = option.partition("=")
@@ -37,7 +49,7 @@ def bindings(environment: Path, options: Iterable[str], config: str | None) -> d
             raise Missing.named("tool", tool, tools, "write --bind TOOL=SOURCE")
         sources[tool] = source
     for tool, source in sources.items():
-        where = str(config) if configured.get(tool) == source else f"--bind {tool}={source}"
+        where = config if configured.get(tool) == source else f"--bind {tool}={source}"
         check_source(source, where, f" for the tool {tool!r}")
     return dict(sorted(sources.items()))
 

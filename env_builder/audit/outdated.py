@@ -4,7 +4,7 @@ In: an environment, tasks, and their known solutions. Out: by task, the first ca
 when. A task's tools answer by the rules that were in force at its start. Where a tool has later versions (`behaviour`), each
 call of the solution is also put to the rules of the last one, in the state before the call: the answer counts as another one if
 it is a refusal where there was none (or none where there was one), says other words, or shows or leaves other values. Names and
-times that nobody could foretell are drawn alike for both. A tool that works no more (`gone`) answers every call otherwise.
+times that no one could foretell are drawn alike for both. A tool that works no more (`gone`) answers every call otherwise.
 Does not see: a rule that the agent kept without asking a tool; calls that the rules of today do not answer;
 another order of fields or other words around a record, which say the same.
 """

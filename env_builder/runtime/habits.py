@@ -22,7 +22,7 @@ from .canonical import canonical
 ALL = ""
 """The row of all families."""
 LEAST_PATIENCE = 2
-"""Answers in a row that tell nothing new, before which nobody leaves."""
+"""Answers in a row that tell nothing new, before which no user leaves."""
 LONGEST = 20_000
 COMMON = frozenset((
     "about", "after", "again", "also", "anything", "because", "been", "before", "could", "does", "from", "have", "help", "here",

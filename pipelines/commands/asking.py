@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _LONGEST_CALL = 70
 FIELDS = ("service", "session_id", "task_id", "starts_at", "tool_calls", "writes")
 """Of an item, what asking needs."""
-EVERY = "*"
-"""In the place of a tool: all tools of the environment."""
 
 
 def shopping(
@@ -68,11 +66,11 @@ def ask_real(
     items: Annotated[Path, typer.Argument(help="File of `shopping --export`.")],
     to: Annotated[Path, typer.Option("--to", help="File of the answers, for a person to accept.")],
     bind: Annotated[list[str] | None, typer.Option(
-        "--bind", help="TOOL=SOURCE: the real tool (docs/environment.md); * stands for all tools. May be repeated.",
+        "--bind", help="SOURCE of all tools, or TOOL=SOURCE of one (docs/environment.md). May be repeated.",
         show_default=False)] = None,
-    begin: Annotated[str | None, typer.Option(
-        help="Source that brings the service into the state in which a session began; called before each item with session_id, "
-             "task_id and starts_at.", show_default=False)] = None,
+    reset: Annotated[str | None, typer.Option(
+        help="Source that brings the service to the state in which a session began; asked before each item, as by transfer.",
+        show_default=False)] = None,
     allow_writes: Annotated[bool, typer.Option(
         "--allow-writes", help="Make calls of tools that may write, too: on a copy of the service only.")] = False,
     per_second: Annotated[float, typer.Option(help="Maximum calls per second.", min=0.001)] = 1.0,
@@ -85,7 +83,7 @@ def ask_real(
     from pipelines.rollouts.asking import answers_of
 
     wanted = list(_items(items))
-    answers = list(answers_of(wanted, _tools(wanted, bind or (), begin, allow_writes, per_second)))
+    answers = list(answers_of(wanted, _tools(wanted, bind or [], reset, allow_writes, per_second)))
     made = [row for row in answers if "problem" not in row]
     to.parent.mkdir(parents=True, exist_ok=True)
     to.write_text(_lines(made), "utf-8")
@@ -118,23 +116,19 @@ def _items(path: Path) -> list[dict[str, Any]]:
 
 
 def _tools(
-    items: list[dict[str, Any]], options: list[str] | tuple[()], begin: str | None, may_write: bool, per_second: float
+    items: list[dict[str, Any]], options: list[str], reset: str | None, may_write: bool, per_second: float
 ) -> RealTools:
     """Bind what the options name. Raises InputError."""
     from env_builder.runtime.bindings import binding
+    from pipelines.playing import bindings_of_all, check_source
     from pipelines.rollouts.asking import RealTools
 
-    names = sorted({call["tool"] for item in items for call in item["tool_calls"]})
-    sources: dict[str, str] = {}
-    for option in options:
-        tool, equals, source = option.partition("=")
-        if not equals or (tool != EVERY and tool not in names):
-            raise InputError(f"no item calls the tool {tool!r}" if equals else "there is no source", f"--bind {option}",
-                             f"write TOOL=SOURCE; the tools are: {', '.join(names)}, or {EVERY} for all")
-        sources |= dict.fromkeys(names if tool == EVERY else [tool], source)
+    sources = bindings_of_all({call["tool"] for item in items for call in item["tool_calls"]}, options)
+    if reset is not None:
+        check_source(reset, f"--reset {reset}")
     try:
         bound = {tool: binding(source) for tool, source in sources.items()}
-        return RealTools(bound, binding(begin) if begin else None, may_write, per_second)
+        return RealTools(bound, binding(reset) if reset else None, may_write, per_second)
     except (ValueError, ImportError, AttributeError, OSError) as error:
         raise InputError(f"cannot bind: {error}", "--bind", "see docs/howto/asking.md") from error
 

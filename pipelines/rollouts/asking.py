@@ -1,10 +1,10 @@
 """Ask real tools what an environment did not know: the items of a shopping list, one after the other, at a bounded rate.
 
-In: items (shopping.py), a binding for each tool, and maybe one that begins: it brings the service into the state in which a
+In: items (shopping.py), a binding for each tool, and maybe a reset, which brings the service into the state in which a
 session began. Out: rows for a person to accept: the calls with the real answers. A sequence with a tool that may write is not
 asked unless that is allowed. Detects an earlier call that the real tool answers otherwise than the environment: `differs` names
 it. After a call that may write and worked, the reads before it are made again (`looks`): they show what it changed. Does not
-see: whether the service is in the state in which the session began, where nothing begins; then `as_of` is `now`.
+see: whether the service is in the state in which the session began, without a reset; then `as_of` is `now`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from env_builder.runtime.answers import failed, parse
-from env_builder.runtime.bindings import Ask, Binding, Reply
+from env_builder.runtime.bindings import Ask, Binding, Reply, reply_of
 from env_builder.runtime.canonical import canonical
+from pipelines.rollouts.real import RESET
 from warehouse.errors import Unavailable
 
-BEGIN = "begin"
-"""What the binding that begins is called as: with session_id, task_id and starts_at as arguments."""
 Row = dict[str, Any]
 
 
@@ -29,7 +28,8 @@ class RealTools(NamedTuple):
 
     bound: Mapping[str, Binding]
     """By the tool's name."""
-    begin: Binding | None
+    reset: Binding | None
+    """Asked before each item, as by `pipelines.rollouts.real`."""
     may_write: bool
     per_second: float
     """Calls per second at most."""
@@ -44,25 +44,24 @@ def answers_of(items: Iterable[Row], tools: RealTools, sleep: Callable[[float], 
         if n_calls:
             sleep(pause)
         n_calls += 1
-        binding = tools.begin if tool == BEGIN and tools.begin is not None else tools.bound[tool]
+        binding = tools.reset if tool == RESET and tools.reset is not None else tools.bound[tool]
         try:
-            reply = binding(Ask(tool, arguments, lambda _class, _key: None, (), instant))
+            reply = reply_of(binding(Ask(tool, arguments, lambda _class, _key: None, (), instant)))
         except OSError as error:
             raise Unavailable(f"the real tool cannot be reached ({error})", tool, "start the service, and ask again") from error
-        reply = Reply(reply) if isinstance(reply, str) else reply
         return reply and reply._replace(is_error=reply.is_error or failed(reply.content, parse(reply.content)))
 
     for item in items:
         problem = _problem(item, tools)
-        yield {**item, "problem": problem} if problem else _answered(item, tools.begin is not None, call)
+        yield {**item, "problem": problem} if problem else _answered(item, tools.reset is not None, call)
 
 
 def _problem(item: Row, tools: RealTools) -> str | None:
     """Return why an item is not asked."""
     if item["writes"] and not tools.may_write:
         return "one of its calls may write (--allow-writes)"
-    if item["writes"] and tools.begin is None:
-        return "one of its calls may write, and nothing brings the service into the state before it (--begin)"
+    if item["writes"] and tools.reset is None:
+        return "one of its calls may write, and nothing brings the service into the state before it (--reset)"
     unbound = sorted({call["tool"] for call in item["tool_calls"]} - {*tools.bound})
     return f"nothing is bound to {', '.join(unbound)} (--bind)" if unbound else None
 
@@ -73,11 +72,12 @@ def _reads(calls: list[Row]) -> list[Row]:
     return list(reads.values())
 
 
-def _answered(item: Row, begins: bool, call: Callable[[str, Row, str | None], Reply | None]) -> Row:
+def _answered(item: Row, resets: bool, call: Callable[[str, Row, str | None], Reply | None]) -> Row:
     """Make an item's calls and return its row."""
     instant = item["starts_at"]
-    if begins:
-        call(BEGIN, {"session_id": item["session_id"], "task_id": item["task_id"], "starts_at": instant}, instant)
+    if resets:
+        call(RESET, {"task_id": item["task_id"], "session_ids": [item["session_id"]], "starts_at": instant, "seed": 0,
+                     "attempt": 0}, instant)
     calls, differs = [], None
     for wanted in item["tool_calls"]:
         reply = call(wanted["tool"], wanted["arguments"], instant)
@@ -93,5 +93,5 @@ def _answered(item: Row, begins: bool, call: Callable[[str, Row, str | None], Re
     return {
         **{name: item[name] for name in ("service", "session_id", "task_id")}, "tool_calls": calls, "looks": looks,
         "differs": differs,
-        "as_of": "start" if begins else "now", "asked_at": datetime.now(UTC).isoformat(timespec="seconds"), "accepted": None,
+        "as_of": "start" if resets else "now", "asked_at": datetime.now(UTC).isoformat(timespec="seconds"), "accepted": None,
         "reviewer": ""}

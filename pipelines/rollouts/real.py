@@ -248,11 +248,7 @@ def real_results(episodes: list[Row]) -> list[PlacedResult]:
 def service_of(environment: Path, options: list[str], reset: str | None, verdict: str | None) -> RealService:
     """Return the service of a command's options: SOURCE for all tools, TOOL=SOURCE for one. Raises InputError, Missing."""
     names = playing.tool_names(environment)
-    wide = [option for option in options if option.partition("=")[0] not in names]
-    if len(wide) > 1:
-        raise InputError(f"two sources for all tools: {', '.join(wide)}", "--bind", "name one of them, others with TOOL=SOURCE")
-    single = [option for option in options if option not in wide]
-    tools = playing.bindings(environment, [*(f"{name}={source}" for source in wide for name in sorted(names)), *single], None)
+    tools = playing.bindings_of_all(names, options)
     if missing := sorted(names - tools.keys()):
         raise InputError(f"tools without a real service: {', '.join(missing)}", str(environment),
                          "bind every tool: --bind SOURCE for all, --bind TOOL=SOURCE for one")

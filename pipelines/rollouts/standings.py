@@ -61,6 +61,6 @@ def unsolved_of(out: Path) -> dict[str, str]:
 
 
 def of_standing(folder: Path, name: StandingName, task_ids: Iterable[str]) -> list[str]:
-    """Return the tasks of this standing; those that nobody tried are open."""
+    """Return the tasks of this standing; those without a try are open."""
     names = {task_id: one.name for task_id, one in known_standings(folder).items()}
     return [task_id for task_id in task_ids if names.get(task_id, "open") == name]

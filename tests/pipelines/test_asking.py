@@ -24,7 +24,7 @@ Row = dict[str, Any]
 NOW = datetime(2026, 3, 9, tzinfo=UTC)
 REFUND = "refund_order"
 SHOP = '''
-"""A shop that keeps what was done to it in this folder: begun anew with each session."""
+"""A shop that keeps what was done to it in this folder: begun again with each session."""
 
 import json
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ from pathlib import Path
 DONE = Path(__file__).with_name("done.json")
 
 
-def begin(session_id, task_id, starts_at):
+def reset(task_id, session_ids, starts_at, seed, attempt):
     DONE.write_text("[]")
     return ""
 
@@ -92,8 +92,8 @@ def item(tool: str = "look", writes: bool = False, **more: Any) -> Row:
             **more}
 
 
-def asking(*items: Row, begin: bool = True, may_write: bool = True, **bound: Any) -> list[Row]:
-    tools = RealTools(bound, (lambda ask: "") if begin else None, may_write, 2.0)
+def asking(*items: Row, reset: bool = True, may_write: bool = True, **bound: Any) -> list[Row]:
+    tools = RealTools(bound, (lambda ask: "") if reset else None, may_write, 2.0)
     return list(answers_of(items, tools, lambda _: None))
 
 
@@ -123,7 +123,7 @@ def test_the_whole_way_from_unknown_to_scored(tmp_path: Path, traceroom: Tracero
     done = traceroom(
         "ask-real", items, "--bind", f"{REFUND}=python:{tmp_path / 'all.py'}:refund",
         *(part for tool in looks for part in ("--bind", f"{tool}=python:{tmp_path / 'all.py'}:look")),
-        "--begin", f"python:{tmp_path / 'all.py'}:begin", "--allow-writes", "--per-second", "10000", "--to", answers)
+        "--reset", f"python:{tmp_path / 'all.py'}:reset", "--allow-writes", "--per-second", "10000", "--to", answers)
     assert done.returncode == 0 and "0 after a call" in done.stderr, done.stderr
     done = traceroom("review", out, "--answers", answers, "--reviewer", "Ada")
     assert "undecided" in done.stderr and not (out / "answers.jsonl").read_text("utf-8")
@@ -170,11 +170,11 @@ def test_what_is_needed_more_often_comes_first(lamp_run: Path) -> None:
 def test_calls_that_may_write_are_asked_where_that_is_allowed_and_can_be_undone() -> None:
     answers: dict[str, Any] = {"look": lambda ask: "7", "put": lambda ask: Reply("no", True)}
     assert "--allow-writes" in asking(item("put", True), may_write=False, **answers)[0]["problem"]
-    assert "--begin" in asking(item("put", True), begin=False, **answers)[0]["problem"]
+    assert "--reset" in asking(item("put", True), reset=False, **answers)[0]["problem"]
     assert "nothing is bound to put" in asking(item("put", True), look=answers["look"])[0]["problem"]
     row, = asking(item("put", True), **answers)
     assert row["tool_calls"][0]["is_error"] and row["as_of"] == "start" and row["accepted"] is None
-    assert asking(item(), begin=False, **answers)[0]["as_of"] == "now"
+    assert asking(item(), reset=False, **answers)[0]["as_of"] == "now"
     assert "does not know" in asking(item(), look=lambda ask: None)[0]["problem"]
 
 
