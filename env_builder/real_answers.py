@@ -24,6 +24,7 @@ from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.joints import joined
 from env_builder.runtime.notations import read_in
 from env_builder.runtime.programs import Ready, shown_by
+from env_builder.runtime.relevance import names
 from env_builder.runtime.world import View, World
 from warehouse.records import Decision, frame
 
@@ -117,15 +118,19 @@ def _taken(
 
 def _changes(state: EpisodeState, tools: dict[str, Ready], call: Row, looks: list[Row]) -> list[Row] | None:
     """Return the documents that the looks after a call show, changed or not: the program would guess. None where a read that
-    shows documents, and that the tool is not known to leave alone, was not made again, or where none of them changed: what the
-    call changed is elsewhere. `state`: before the call."""
+    shows documents, and that the tool is not known to leave alone, was not made again, or not of all that the call names; or
+    where none of them changed: what the call changed is elsewhere. `state`: before the call."""
     relation = tools[call["tool"]].get("relation", {})
     shown = dict(document for look in looks if not look["is_error"] and look["tool"] in tools
                  for document in _shown(tools[look["tool"]], look, state.view.instant))
     of_looks = {kind for kind, _ in shown}
     for tool, program in tools.items():
         kinds = {rule["class"] for rule in program["rules"] if rule["rule"] == "document"}
-        if kinds and relation.get(tool) != "keeps" and not kinds <= of_looks:
+        if relation.get(tool) == "keeps":
+            continue
+        every = {(kind, name) for kind in kinds for name in names(call["arguments"])}
+        there = {name for name in every if state.document(name) is not None}
+        if not kinds <= of_looks or not there <= shown.keys():
             return None
     before = {name: state.document(name) for name in shown}
     if all(text is None or parse(text) == parse(shown[name]) for name, text in before.items()):

@@ -76,6 +76,16 @@ def test_what_looks_show_is_what_a_call_that_worked_changed(relation: str, shown
     assert decisions["reason"].to_list() == ["answer_changes_unseen" if effects is None else "answer_taken"]
 
 
+def test_all_that_a_call_names_is_looked_at() -> None:
+    put = PUT | {"relation": {"look": "changes"}}
+    decided = answers([("put", 1, "done"), ("look", 1, '{"a": 2}')], n_looks=1).with_columns(
+        pl.when(pl.col("tool") == "put").then(pl.lit('{"id": 1, "to": "two"}')).otherwise("arguments").alias("arguments"))
+    other = FACT | {"key": "two"}
+    for facts, n_taken in (([FACT], 1), ([FACT, other], 0)):
+        rows, _ = with_answers(Rows(facts, [], [SHOWS, put]), TASKS, decided)
+        assert len(rows.recorded) == n_taken, "it may have changed the other one, too"
+
+
 def test_looks_show_what_the_last_call_changed_alone() -> None:
     put = PUT | {"relation": {"look": "changes"}}
     decided = answers([("put", 1, "done"), ("put", 2, "done"), ("look", 1, '{"a": 2}')], n_looks=1)
