@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import compress
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ class EndedAnswers(NamedTuple):
     """What tools of a service answer no more, each with the instant of the last call that was answered so."""
 
     tools: Mapping[str, str]
-    """Tools that have another name now, or refuse every call."""
+    """Tools that have another name now, or refuse every call while others of the service work."""
     refusals: Mapping[tuple[str, str], str]
     """(tool, words) of refusals."""
 
@@ -51,17 +51,22 @@ def ended_answers(store: Store, service: str) -> EndedAnswers:
     """Return the tools of a service that work no more, and the refusals in whose place there are others now."""
     tools: dict[str, datetime] = dict(store.read(_GONE, service=service).iter_rows())
     refusals: dict[tuple[str, str], datetime] = {}
+    refusing: list[tuple[str, datetime, datetime]] = []
+    """Tools that refuse every call since one, with its instant and that of the first refusals since."""
+    worked = datetime.min.replace(tzinfo=UTC)
     for (tool,), rows in store.read(_LATEST, service=service, latest=LATEST).group_by("tool", maintain_order=True):
         contents, times = rows["content"].to_list(), rows["happened_at"].to_list()
         refused = [failed(content, parse(content), flag) for content, flag in zip(contents, rows["is_error"], strict=True)]
         last = _last(list(map(operator.not_, refused)), FEWEST)
+        worked = max([worked, *(at for at, is_refused in zip(times, refused, strict=True) if not is_refused)])
         if last is not None:
-            tools[str(tool)] = times[last]
+            refusing.append((str(tool), times[last], times[last + FEWEST]))
         words = list(compress(contents, refused))
         for text in dict.fromkeys(words):
             last = _last([other == text for other in words], 1)
             if last is not None and not set(words[last + 1:]) <= set(words[:last]):
                 refusals[str(tool), text] = list(compress(times, refused))[last]
+    tools |= {tool: at for tool, at, since in refusing if since < worked}   # where no tool works since, the service is down
     return EndedAnswers({tool: str(instant(at)) for tool, at in tools.items()},
                         {refusal: str(instant(at)) for refusal, at in refusals.items()})
 

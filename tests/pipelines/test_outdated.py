@@ -96,6 +96,13 @@ def test_tools_work_no_more_where_chance_does_not_explain_their_refusals(store: 
     assert set(ended_answers(store, "hall").tools) == {"gone", "old"}
 
 
+def test_a_service_that_is_down_has_lost_no_tool(store: Store) -> None:
+    store.append("core.turns", frame(Turn, [*called("one", "w" * 30 + "r" * 12), *called("two", "w" * 30 + "r" * 12)]))
+    assert ended_answers(store, "hall").tools == {}
+    store.append("core.turns", frame(Turn, called("three", "w" * 45)))
+    assert set(ended_answers(store, "hall").tools) == {"one", "two"}
+
+
 def test_a_refusal_ends_where_the_tool_refuses_in_new_words_since(store: Store) -> None:
     def refused(tool: str, texts: str) -> list[dict[str, Any]]:
         return [row | {"content": f"Error: {text}"} for text, row in zip(texts, called(tool, texts), strict=True)]
