@@ -144,6 +144,10 @@ class Catalog(ABC):
     def insert_new(self, table: str, columns: tuple[str, ...], key: tuple[str, ...]) -> str:
         """Write a statement that adds those rows of `incoming` whose key is not there."""
 
+    def n_log_bytes(self) -> int:
+        """Bytes of what was committed and is not in its place yet."""
+        return 0
+
     def require_room(self, n_bytes: int) -> None:  # noqa: B027  a bucket or a server has its own rules
         """Check that so many bytes can be written. Raises StoreError."""
 
@@ -178,15 +182,23 @@ class DuckDBFile(Catalog):
     def __str__(self) -> str:
         return str(self._path)
 
+    @property
+    def _log(self) -> Path:
+        """DuckDB's log of writes."""
+        return self._path.with_name(f"{self._path.name}.wal")
+
     def is_there(self) -> bool:
         return self._path.is_file()
+
+    def n_log_bytes(self) -> int:
+        return self._log.stat().st_size if self._log.exists() else 0
 
     def is_published(self) -> bool:
         """Whether no run was killed: it leaves a warehouse that is newer, a log of writes beside it, or half a copy."""
         published = published_path(self._path)
         return (
             not _drafts(published) and self._path.is_file() and published.is_file()
-            and not self._path.with_name(f"{self._path.name}.wal").exists()
+            and not self._log.exists()
             and self._path.stat().st_mtime_ns <= published.stat().st_mtime_ns)
 
     def _database(self, write: bool) -> duckdb.DuckDBPyConnection:
@@ -265,7 +277,7 @@ class DuckDBFile(Catalog):
             finally:
                 made.close(connection)
             draft.replace(self._path)
-            self._path.with_name(f"{self._path.name}.wal").unlink(missing_ok=True)
+            self._log.unlink(missing_ok=True)
         finally:
             draft.unlink(missing_ok=True)
 

@@ -254,6 +254,10 @@ class Store:
         with _errors_as_ours(self._place):
             self.again(lambda: self._catalog.publish(self._connection), in_transaction=False)
 
+    def n_log_bytes(self) -> int:
+        """Bytes that were committed and are not in the file of the tables yet; 0 for a lake."""
+        return self._catalog.n_log_bytes()
+
     def compact(self) -> None:
         """Rewrite the warehouse, so that nothing is left of rows that were deleted: not within a transaction."""
         with _errors_as_ours(self._place):

@@ -1,6 +1,7 @@
 """A run: every stage in order in this process, the rules on its tables after each, then the published copy of the warehouse.
 
 There is one way to run a stage, `carry_out` with retries on faults that may pass; Dagster's assets call the same function.
+Stages of a run share one connection to the warehouse: opening and closing it costs more than a stage without news.
 Where DAGSTER_HOME is set, each stage's tables and checks are recorded on that instance as well.
 
 `unchanged` answers a second run over the same logs from the published copy, without a lock. It says so only where every file is
@@ -10,10 +11,11 @@ would read and compute, and why; it sees names, sizes and times of logs, and not
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +27,7 @@ from pipelines.ingestion.listing import discovered
 from pipelines.privacy import guard as privacy
 from pipelines.quality import rules
 from pipelines.quality.rules import RULES, offenders
+from pipelines.running import memory
 from pipelines.running import stage as engine
 from pipelines.running.faults import retried
 from pipelines.running.stage import Report, Stage, carry_out
@@ -36,6 +39,8 @@ from warehouse.lock import is_described, writing
 from warehouse.store import Store
 
 _SHOWN = 5
+_LONG_LOG = 1 << 26
+"""Bytes of the log of writes from which on it is folded into the file between two stages."""
 
 
 class Ran(NamedTuple):
@@ -48,6 +53,33 @@ class Ran(NamedTuple):
     """Names of the checks that do not hold."""
 
 
+class _LastingStore:
+    """A warehouse that stays open from stage to stage. After a stage that failed, and where its log of writes has grown, it is
+    closed, which folds the log into the file and gives memory back; so it is after every stage where memory is limited."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._store: Store | None = None
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Store]:
+        """Yield the store for a stage."""
+        self._store = self._store or Store.open(self._path)
+        is_lasting = False
+        try:
+            yield self._store
+            is_lasting = memory.limit() is None and self._store.n_log_bytes() < _LONG_LOG
+        finally:
+            if not is_lasting:
+                self.close()
+
+    def close(self) -> None:
+        """Close it, if it is open."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+
 def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran:
     """Carry out every stage that is not up to date. Holds the writer's lock from beginning to end; while another run has it,
     `waiting` gets its name. Raises TraceroomError; what was committed before stays, and the next run continues."""
@@ -57,12 +89,14 @@ def run(settings: Settings, waiting: Callable[[str], None] | None = None) -> Ran
         from pipelines.dagster_assets.assets import record  # Dagster takes a second to load
 
         records.append(record)
-    with writing(settings.warehouse, f"a run over {', '.join(settings.logs) or settings.configuration}", waiting):
+    with (writing(settings.warehouse, f"a run over {', '.join(settings.logs) or settings.configuration}", waiting),
+          contextlib.closing(_LastingStore(settings.warehouse)) as warehouse):
         settings.withdraw_access()
         rows = []
         for stage in STAGES:
             report = retried(
-                partial(carry_out, stage, settings, check=partial(_check, stage), with_samples=bool(records)),
+                partial(carry_out, stage, settings, check=partial(_check, stage), with_samples=bool(records),
+                        opened=warehouse.opened),
                 partial(progress.warn, stage.name), f"{settings.out} (stage {stage.name})")
             for record_stage in records:
                 record_stage(report)

@@ -17,6 +17,7 @@ import pkgutil
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -115,9 +116,11 @@ _FROM = ("the code", "what it stands on", "what was configured")
 def carry_out(
     stage: Stage, settings: Settings, waiting: Callable[[str], None] | None = None,
     check: Callable[[Store], None] = lambda store: None, with_samples: bool = True,
+    opened: Callable[[], AbstractContextManager[Store]] | None = None,
 ) -> Report:
     """Bring a stage up to date, and report on it. `check`: called with what is committed, before any of it is published;
-    `with_samples`: report the tables too, which takes several queries for each."""
+    `with_samples`: report the tables too, which takes several queries for each; `opened`: gives the warehouse, which is opened
+    for this stage alone where it is None."""
     from pipelines.running import engines, memory
     from warehouse.lock import writing
     from warehouse.store import Store
@@ -126,7 +129,7 @@ def carry_out(
     engines.refuse_unknown()
     settings.record_warehouse_url()
     with (_faults_of_the_system(), _unhindered(), writing(settings.warehouse, f"the stage {stage.name!r} of a run", waiting),
-          Store.open(settings.warehouse) as store, memory.bounded(stage.name, store)):
+          opened() if opened else Store.open(settings.warehouse) as store, memory.bounded(stage.name, store)):
         settings.rename_old_folders()
         began = time.perf_counter()
         fresh = stage.always or why_computed(store, stage, settings) is not None
