@@ -133,7 +133,7 @@ def carry_out(
         settings.rename_old_folders()
         began = time.perf_counter()
         fresh = stage.always or why_computed(store, stage, settings) is not None
-        counts = _compute(store, stage, settings, began) if fresh else json.loads(_recorded(store, stage.name)["counts"])
+        counts = _compute(store, stage, settings, began) if fresh else json.loads(_recorded(store)[stage.name]["counts"])
         seconds = time.perf_counter() - began
         tables = {table: TableSample(store.count(table), store.read(f"select * from {table} limit {SAMPLE_ROWS}"),
                                      content_version(store, table)) for table in stage.table_names if with_samples}
@@ -178,16 +178,16 @@ def _unhindered() -> Iterator[None]:
 
 def up_to_date(store: Store, stages: tuple[Stage, ...], settings: Settings) -> bool:
     """Whether running these stages would be a no-op; of a stage that always runs: whether it ran before."""
-    return all(_recorded(store, stage.name) if stage.always else why_computed(store, stage, settings) is None
-               for stage in stages)
+    recorded = _recorded(store)
+    return all(stage.name in recorded if stage.always else why_computed(store, stage, settings) is None for stage in stages)
 
 
 def why_computed(store: Store, stage: Stage, settings: Settings) -> str | None:
     """Say why a stage is stale, None if it is up to date."""
-    before = _recorded(store, stage.name)
-    if not before:
+    recorded = _recorded(store)
+    if stage.name not in recorded:
         return "it was not computed yet"
-    was, wanted = before["digest"].split(), _wanted(store, stage, settings).split()
+    was, wanted = recorded[stage.name]["digest"].split(), _wanted(recorded, stage, settings).split()
     if was != wanted:
         other = [name for name, one, two in zip_longest(_FROM, was, wanted) if one != two and name]
         return f"{' and '.join(other)} changed"
@@ -203,7 +203,7 @@ def _compute(store: Store, stage: Stage, settings: Settings, began: float) -> Co
     with contextlib.nullcontext() if stage.always else store.transaction():
         counts = stage.run(store, settings)
         digest = (digest_of({"files": store.version("raw.files"), "code": stage.code}) if stage.always
-                  else _wanted(store, stage, settings))
+                  else _wanted(_recorded(store), stage, settings))
         versions = {table: store.version(table) for table in stage.table_names}
         row = {"stage": stage.name, "digest": digest, "versions": json.dumps(versions, sort_keys=True),
                "counts": json.dumps(counts, sort_keys=True), "seconds": time.perf_counter() - began,
@@ -218,17 +218,17 @@ def content_version(store: Store, table: str) -> str:
     return str(json.loads(rows.item())[table]) if rows.height else store.version(table)
 
 
-def _wanted(store: Store, stage: Stage, settings: Settings) -> str:
+def _wanted(recorded: dict[str, dict[str, Any]], stage: Stage, settings: Settings) -> str:
     """Digests of what it is computed from, as `_FROM` calls them."""
-    before = {name: _recorded(store, name).get("versions") for name in stage.after}
+    before = {name: recorded.get(name, {}).get("versions") for name in stage.after}
     values = {name: settings.value_of(name) for name in stage.reads}
     return " ".join([stage.code, digest_of(before), digest_of(values)])
 
 
-def _recorded(store: Store, stage: str) -> dict[str, Any]:
-    """Row of a stage when it was computed last; {} if it never was."""
-    rows = store.read("select digest, versions, counts from raw.stages where stage = $stage", stage=stage)
-    return rows.row(0, named=True) if rows.height else {}
+def _recorded(store: Store) -> dict[str, dict[str, Any]]:
+    """Row of each stage when it was computed last, by its name."""
+    rows = store.read("select stage, digest, versions, counts from raw.stages order by stage").to_dicts()
+    return {row["stage"]: row for row in rows}
 
 
 def digest_of(value: object) -> str:
