@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from pipelines.commands.completing import complete_policy, complete_task
-from pipelines.commands.options import Directory, Json, Perturbations, RolloutFolder, Seed, TaskSplit, Temperature
+from pipelines.commands.options import (
+    Adapter,
+    AgentOption,
+    AgentTalks,
+    AgentTimeout,
+    Directory,
+    Json,
+    Perturbations,
+    RolloutFolder,
+    Seed,
+    TaskSplit,
+    Temperature,
+)
 from pipelines.inspection.tasks import task_rows
 from pipelines.screen import data, many, say, table
 from warehouse.errors import GateFailed, InputError
@@ -36,8 +48,9 @@ def transfer_results(
     verdict: Annotated[str | None, typer.Option(
         help="SOURCE that judges an episode on the real service.", show_default="the environment's reward")] = None,
     policy: Annotated[list[str] | None, typer.Option(
-        help="With --bind: policy to play in both places, as for rollout. May be repeated.", show_default=False,
-        autocompletion=complete_policy)] = None,
+        help="With --bind: policy to play in both places, as for rollout; with --agent, the agent's model. May be repeated.",
+        show_default=False, autocompletion=complete_policy)] = None,
+    agent: AgentOption = None, adapter: Adapter = None, talk: AgentTalks = "auto", agent_timeout: AgentTimeout = 600.0,
     n: Annotated[int | None, typer.Option("--tasks", min=1, help="With --bind: number of tasks to play.",
                                           show_default="all")] = None,
     group: Annotated[int, typer.Option(min=1, help="With --bind: episodes per task in each place.")] = 1,
@@ -52,7 +65,7 @@ def transfer_results(
     With --bind the policies play in both places; results of the real service may also be recorded ones. The environment's own
     rollouts count too. The comparison is kept in OUT/transfer, where the browser shows it. Exits 1 if no result has a partner.
     """
-    from pipelines.commands.rolling import job_of, rollouts_of
+    from pipelines.commands.rolling import agent_of, job_of, rollouts_of
     from pipelines.rollouts import measured
     from pipelines.rollouts.matrix import read_matrix
     from pipelines.rollouts.real import service_of
@@ -61,15 +74,17 @@ def transfer_results(
     digests = measured.digests_of(root, name)
     if digests["content_digest"] is None:
         raise InputError("this is no environment", str(environment), "name a folder OUT/environments/NAME")
-    if not matrix and not (bind and policy):
+    if not matrix and not (bind and (policy or agent)):
         raise InputError("there is nothing to compare with", "--matrix, --bind",
-                         "name recorded results with --matrix, or a service with --bind and what plays on it with --policy")
+                         "name recorded results with --matrix, or a service with --bind and --policy or --agent to play on it")
     results, switches = [result for path in matrix or () for result in read_matrix(path)], None
     if bind:
         service, switches = service_of(environment, bind, reset, verdict), sorted(perturbation or ())
         if reset is None:
             say("[yellow]![/] Without --reset each episode begins in the state that the one before left at the service.")
-        jobs = [job_of(environment, None, each, temperature)._replace(perturbations=tuple(switches)) for each in policy or ()]
+        command = agent_of(agent, adapter, talk, agent_timeout)
+        jobs = [job_of(environment, None, each, temperature, command)._replace(perturbations=tuple(switches))
+                for each in policy or (["none"] if command else [])]
         for job in jobs:
             _play(job, service, _Played(n, group, tuple(task or ()), split, seed), folder, root / measured.FOLDER / name)
         results += _real(root / measured.FOLDER / name, digests, service.service_id)

@@ -22,6 +22,9 @@ from env_builder.runtime.bindings import Ask, Binding, FirstBinding, Reply, bind
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.records import Result, Task
 from pipelines import playing
+from pipelines.rollouts import policies
+from pipelines.rollouts.agents.agent_player import AgentPlayer
+from pipelines.rollouts.agents.server import SeatServer
 from pipelines.rollouts.orders import Job, Order
 from pipelines.rollouts.player import Conversation, Grader, Player, Seat
 from pipelines.rollouts.results import is_good
@@ -160,8 +163,9 @@ class RealEnvironment(Environment):
 class RealPlayer(Player):
     """Plays one order at a time, at the real service."""
 
-    def __init__(self, job: Job, service: RealService) -> None:
-        super().__init__(job, Grader(job, RealEnvironment))
+    def __init__(self, service: RealService, job: Job, *further: Any) -> None:
+        """`further`: as the player takes it after its grader."""
+        super().__init__(job, Grader(job, RealEnvironment), *further)
         self._service = service
         self._session = RealSession(service)
         self._verdict: bool | None = None
@@ -193,12 +197,17 @@ class RealPlayer(Player):
     def _further(self) -> Row:
         """Return what the service says of the episode."""
         judged = {} if self._service.verdict is None else {"verdict": self._verdict}
-        return {"service_id": self._service.service_id, "n_unseen_writes": self._session.n_unseen_writes, **judged}
+        seen = {"service_id": self._service.service_id, "n_unseen_writes": self._session.n_unseen_writes}
+        return {**super()._further(), **seen, **judged}
 
     def _about(self, order: Order) -> Row:
         task: Task = self._grader.tasks[order.task_id]
         return {"task_id": task.task_id, "session_ids": list(task.session_ids), "starts_at": task.starts_at, "seed": order.seed,
                 "attempt": order.attempt}
+
+
+class RealAgentPlayer(RealPlayer, AgentPlayer):
+    """Lets an agent play one order at a time, at the real service."""
 
 
 class RealSeats:
@@ -207,7 +216,9 @@ class RealSeats:
     n_seats = 1
 
     def __init__(self, job: Job, service: RealService) -> None:
-        self._player = RealPlayer(job, service)
+        self._server = SeatServer() if job.agent is not None else None
+        self._player = (RealPlayer(service, job) if self._server is None
+                        else RealAgentPlayer(service, job, policies.named(job), None, True, self._server))
         self._thread = ThreadPoolExecutor(1, "real")
 
     async def play(self, order: Order) -> Row:
@@ -218,6 +229,8 @@ class RealSeats:
         """Stop at the end of the turn."""
         self._player.stop()
         self._thread.shutdown(cancel_futures=True)
+        if self._server is not None:
+            self._server.close()
 
 
 def parse_verdict(content: str, source: str) -> bool | None:

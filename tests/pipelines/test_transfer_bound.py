@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 from pipelines.cli import app
 from pipelines.rollouts.real import parse_verdict
 from tests.conftest import ROOT
+from tests.endpoint import chatting
 from tests.manual import blocks
 from tests.rooms import TASK, write_rewards, write_room
 from warehouse.errors import EpisodeFailed
@@ -32,6 +33,18 @@ def policy(observation):
     if observation.n_turns == 1 and "gap" in last["content"]:
         return [{"tool": "open_door", "arguments": {"door": "7"}}]
     return "It is open." if observation.n_turns == 2 else None
+"""
+AGENT = """
+import json, os, urllib.request
+def rpc(method, **params):
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    request = urllib.request.Request(os.environ["TRACEROOM_MCP_URL"], json.dumps(body).encode())
+    return json.load(urllib.request.urlopen(request))["result"]
+rpc("initialize", protocolVersion="2025-06-18")
+rpc("tools/call", name="read_sign", arguments={"at": "gate"})
+rpc("tools/call", name="open_door", arguments={"door": "7"})
+rpc("tools/call", name="say", arguments={"text": "It is open."})
+rpc("tools/call", name="finish", arguments={})
 """
 TOOLS = """
 state = {"door": "7", "state": "closed"}
@@ -154,6 +167,21 @@ def test_the_reward_judges_by_the_answers_of_a_service_over_mcp(room: Path, door
     assert found["causes"] == {"answer_wrong": 1}, "the second attempt finds the door open"
     fresh = json.loads(_transfer(room, "--bind", f"mcp:{url}/mcp", "--reset", f"http:{url}/", "--group", "2").stdout)
     assert fresh["causes"] == {} and fresh["policies"][0]["real"] == 1
+
+
+def test_an_agent_plays_in_both_places(room: Path, door: Door) -> None:
+    folder, url = room.parent.parent, f"http:http://127.0.0.1:{door.server_port}/"
+    (folder / "agent.py").write_text(AGENT)
+    agent = f"{sys.executable} {folder / 'agent.py'}"
+    options = ("--bind", url, "--reset", url, "--verdict", url, "--agent", agent, "--group", "2")
+    found = json.loads(_transfer(room, *options, policies=()).stdout)
+    assert [(row["policy"], row["n"], row["environment"], row["real"]) for row in found["policies"]] == [
+        (f"none by {agent}", 2, 1, 1)]
+    assert [tool for tool, _ in door.asked] == ["reset", "read_sign", "open_door", "verdict"] * 2
+    with chatting(lambda asked: {"content": "No."}) as endpoint:
+        talking = f"{sys.executable} {ROOT / 'tests' / 'pipelines' / 'agents' / 'loop.py'} chat"
+        done = _transfer(room, *options[:6], "--agent", talking, "--policy", f"openai:m@{endpoint.url}", policies=())
+    assert [(row["environment"], row["real"]) for row in json.loads(done.stdout)["policies"]] == [(1, 1), (0, 0)]
 
 
 def test_a_service_that_a_command_starts_is_fresh_in_each_episode(room: Path, tmp_path: Path) -> None:
