@@ -381,6 +381,8 @@ def marked(text: str, slots: Slots, mark: Mark) -> str:
     """Return the text with `mark(slot, value)` in the place of each value that stands in it, longer values first."""
     of_value = {value.strip(): name for name, values in sorted(slots.items(), reverse=True)
                 for value in ([values] if isinstance(values, str) else values) if _tells(value.strip())}
+    if text.isascii():   # most values do not stand in a text, and a pattern takes longer to compile than to search for
+        of_value = {value: name for value, name in of_value.items() if not value.isascii() or value.lower() in text.lower()}
     if not of_value:
         return text
     longest_first = sorted(of_value, key=lambda value: (-len(value), value))
