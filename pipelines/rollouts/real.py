@@ -197,8 +197,8 @@ class RealPlayer(Player):
     def _further(self) -> Row:
         """Return what the service says of the episode."""
         judged = {} if self._service.verdict is None else {"verdict": self._verdict}
-        seen = {"service_id": self._service.service_id, "n_unseen_writes": self._session.n_unseen_writes}
-        return {**super()._further(), **seen, **judged}
+        return {**super()._further(), "service_id": self._service.service_id,
+                "n_unseen_writes": self._session.n_unseen_writes, **judged}
 
     def _about(self, order: Order) -> Row:
         task: Task = self._grader.tasks[order.task_id]
