@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from math import inf
 from pathlib import Path
@@ -76,13 +76,14 @@ class KnownNames:
         self._tools: set[str] = set()
         given_in: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         refused: list[tuple[str, Any, str]] = []
+        texts: dict[str, set[str]] = defaultdict(set)
         for (tool, arguments), rows in answers.items():
             for row in rows:
                 if row["is_error"]:
                     refused.append((tool, parse(arguments), row["content"]))
                     continue
                 self._tools.add(tool)
-                self._see(row["content"], tool)
+                texts[tool].add(row["content"])
                 given_arguments = parse(arguments)
                 self._arguments.update((tool, str(name)) for name in given_arguments)
                 for name, value in _scalars(given_arguments):
@@ -90,7 +91,7 @@ class KnownNames:
                     given_in[row["session"] or BEGUN, tool, name].add(value)
                     if len(given_arguments) == 1 and name in given_arguments:
                         self._asked_alone[value].add(tool)
-        self._see_documents(documents, given_in)
+        self._see_documents(documents, given_in, texts)
         self._refuses_foreign = sum(self._refuses(*each) for each in refused) >= REFUSED
         self._sort_arguments()
 
@@ -135,25 +136,27 @@ class KnownNames:
                       and not self._is_given((tool, name), value))
 
     def _see_documents(
-        self, documents: Iterable[tuple[str | None, str]], given_in: Mapping[tuple[str, str, str], set[str]]
+        self, documents: Iterable[tuple[str | None, str]], given_in: Mapping[tuple[str, str, str], set[str]],
+        texts: dict[str, set[str]],
     ) -> None:
-        """Note what the documents show. `given_in`: (session, tool, argument) -> values."""
-        seen_in: dict[str | None, set[str]] = defaultdict(set)
+        """Note what documents and answers show. `given_in`: (session, tool, argument) -> values; `texts`: tool -> answers."""
+        texts_of: dict[str | None, set[str]] = defaultdict(set)
         for session, document in documents:
             if session == BEGUN:
-                self._see(document, BEGUN)
+                texts[BEGUN].add(document)
             else:
-                seen_in[session].update(values_in(document))
+                texts_of[session].add(document)
+        values_of = cache(values_in)   # answers show what documents say
+        for tool, own in texts.items():
+            for value in set[str]().union(*map(values_of, own)):
+                self._shown_by[value].add(tool)
+        seen_in = {session: set[str]().union(*map(values_of, own)) for session, own in texts_of.items()}
         self._document_values = frozenset[str]().union(*seen_in.values())
         self._earlier_values: dict[tuple[str, str], set[str]] = defaultdict(set)
         """(tool, argument) -> values that a document had shown to the session."""
         for (session, tool, name), values in given_in.items():
-            self._earlier_values[tool, name].update(value for value in values & seen_in[session] if not _is_quantity(value))
-
-    def _see(self, text: str, tool: str) -> None:
-        """Note what a tool's answer shows."""
-        for value in values_in(text):
-            self._shown_by[value].add(tool)
+            shown = values & seen_in.get(session, set())
+            self._earlier_values[tool, name].update(value for value in shown if not _is_quantity(value))
 
     def _sort_arguments(self) -> None:
         """Sort the arguments into those that name, those with values to choose from, and those with new values."""
