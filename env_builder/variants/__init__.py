@@ -27,6 +27,7 @@ from env_builder.variants.failures import PROOFS, PROVEN, Derived, ServiceModel,
 from env_builder.variants.moves import ACTS, forms_of, moves_of, sources_of, turns_of, uses_of
 from env_builder.variants.rebinding import Donor, EntityPool, rebound, said_only
 from env_builder.variants.solutions import FailedTask, Solver
+from env_builder.world.calls import ReadCalls
 from warehouse.records import Decision, Memoize, Outcome, Session, Turn, Variant, frame, recompute
 
 STAGE = "variants"
@@ -77,9 +78,12 @@ class VariantTables(NamedTuple):
     behaviours: pl.DataFrame
 
 
-def make(tables: VariantTables, failures: bool = True, per_family: int = 0, memoize: Memoize = recompute) -> Variants:
+def make(
+    tables: VariantTables, failures: bool = True, per_family: int = 0, memoize: Memoize = recompute,
+    read: ReadCalls | None = None,
+) -> Variants:
     """Return new tasks of every service: `failures` as tasks, and at most `per_family` instances of a family about other
-    records.
+    records. `read`: as `calls_of`.
 
     Every task without a known success, and every new instance that was tried, is a variant or has a decision that is not kept.
     """
@@ -93,7 +97,7 @@ def make(tables: VariantTables, failures: bool = True, per_family: int = 0, memo
                 made.append(Made(task, made_from, outcome))
             else:
                 rejected.append(_decision(task["task_id"], False, outcome.reason, outcome.detail))
-    variants, unrewarded = _rewarded(made, tables, memoize)
+    variants, unrewarded = _rewarded(made, tables, memoize, read)
     solved = variants.select("task_id", "made_from", "derived_from").iter_rows()
     kept = [_decision(task_id, True, f"from_{made_from}", f"Solved as {lent} was.") for task_id, made_from, lent in solved]
     return Variants(variants, frame(Decision, [*rejected, *unrewarded, *kept]).sort("subject"))
@@ -198,7 +202,9 @@ def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple
     return by_family
 
 
-def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tuple[pl.DataFrame, list[Decision]]:
+def _rewarded(
+    made: list[Made], tables: VariantTables, memoize: Memoize, read: ReadCalls | None,
+) -> tuple[pl.DataFrame, list[Decision]]:
     """Variants with the rubrics that are mined from their sessions, and a decision on each that gives none."""
     if not made:
         return frame(Variant, []), []
@@ -216,7 +222,7 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     all_sessions = pl.concat([tables.sessions, played])
     mined = mine(
         tasks, all_sessions, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
-        _effects(tables.behaviours), memoize=memoize, goals=_goals_of(by_id, tables.goals))
+        _effects(tables.behaviours), memoize=memoize, goals=_goals_of(by_id, tables.goals), read=read)
     words = {row["task_id"]: row for row in scripts(tasks, turns, memoize).to_dicts()}
     rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
     task_of = dict(tables.tasks.explode("succeeded_session_ids").drop_nulls("succeeded_session_ids").select(
