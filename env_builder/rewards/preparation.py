@@ -56,8 +56,9 @@ class Preparation(NamedTuple):
         patterns: list[dict[str, Any]] = [{"say": True} if step == SAY else {"tool": step} for step in self.first]
         parameters = {"template": "precedence", "first": patterns, "second": [{"tool": self.tool}]}
         own, others = apart(good, self.places), islice((one for one in self.supporting if one not in good), NAMED)
+        tools = {*self.first, self.tool}
         made = check("order", "gate", f"{self.names} comes before {self.tool}.", parameters, [*own, *others][:NAMED], [],
-                     lambda one: [step.event_id for step in one.steps if step.tool in (*self.first, self.tool)])
+                     lambda one: [step.event_id for step in one.steps if step.tool in tools])
         return made.model_copy(update={"provenance": made.provenance | {"support": len(self.supporting)}})
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import groupby
 from math import inf
 from pathlib import Path
@@ -52,7 +52,7 @@ SHORT, MOST_PIECES = 200, 65536
 """Characters below which what stands in a row is kept with its values, and how many are."""
 _WORD = re.compile(r"[^\s,;:\"'()\[\]{}<>|=]+")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d+)?")
-_BREAK = re.compile(r"[\t\r\n,;:\"'()\[\]{}<>|=]+")
+_BREAKS = str.maketrans(dict.fromkeys("\t\r\n,;:\"'()[]{}<>|=", "\n"))
 """What words in a row have not between them."""
 _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 
@@ -146,17 +146,23 @@ class KnownNames:
                 texts[BEGUN].add(document)
             else:
                 texts_of[session].add(document)
-        values_of = cache(values_in)   # answers show what documents say
         for tool, own in texts.items():
-            for value in set[str]().union(*map(values_of, own)):
+            for value in set[str]().union(*map(_values_of, _pieces(own))):
                 self._shown_by[value].add(tool)
-        seen_in = {session: set[str]().union(*map(values_of, own)) for session, own in texts_of.items()}
-        self._document_values = frozenset[str]().union(*seen_in.values())
+        pieces_of = {session: _pieces(own) for session, own in texts_of.items()}
+        given = set[str]().union(*given_in.values())
+        places: dict[str, set[str]] = defaultdict(set)   # value that was given -> pieces of documents that it stands in
+        every = [(piece, _values_of(piece)) for piece in set[str]().union(*pieces_of.values())]
+        for piece, values in every:
+            for value in given & values:
+                places[value].add(piece)
+        self._document_values = frozenset[str]().union(*(values for _, values in every))
         self._earlier_values: dict[tuple[str, str], set[str]] = defaultdict(set)
         """(tool, argument) -> values that a document had shown to the session."""
-        for (session, tool, name), values in given_in.items():
-            shown = values & seen_in.get(session, set())
-            self._earlier_values[tool, name].update(value for value in shown if not _is_quantity(value))
+        for (session, tool, name), own in given_in.items():
+            pieces = pieces_of.get(session, set())
+            self._earlier_values[tool, name].update(
+                value for value in own if value in places and not _is_quantity(value) and not places[value].isdisjoint(pieces))
 
     def _sort_arguments(self) -> None:
         """Sort the arguments into those that name, those with values to choose from, and those with new values."""
@@ -265,8 +271,19 @@ def _shape(value: str) -> str:
 
 def values_in(text: str) -> set[str]:
     """Return the words of a text, and what several words in a row with a digit each make together."""
-    pieces = {*_BREAK.split(text)}
-    return set().union(*(_in_short(piece) if len(piece) < SHORT else _in_piece(piece) for piece in pieces))
+    return set().union(*map(_values_of, _pieces((text,))))
+
+
+def _pieces(texts: Iterable[str]) -> set[str]:
+    """Return what stands in the texts between breaks."""
+    pieces = set[str]()
+    for text in texts:
+        pieces.update(text.translate(_BREAKS).split("\n"))
+    return pieces
+
+
+def _values_of(piece: str) -> frozenset[str]:
+    return _in_short(piece) if len(piece) < SHORT else _in_piece(piece)
 
 
 def _in_piece(piece: str) -> frozenset[str]:
