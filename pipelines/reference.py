@@ -236,7 +236,7 @@ INTERNAL_TABLES: dict[str, tuple[str, dict[str, str]]] = {
     "raw.audits": ("What was played against each task, so that nothing is played again while what it depends on is unchanged", {
         "service": "Name of the service", "audit_id": "Digest of what was played", "code": "Digest of the code that played it",
         "audited": "Result, deflated JSON"}),
-    "raw.cache": ("Results of functions of their arguments alone", {
+    "raw.cache": ("Results of functions of their arguments alone, and solutions with what they read", {
         "stage": "Name of the stage", "cache_id": "Digest of the arguments", "code": "Digest of the code",
         "value": "Result, deflated JSON"})}
 """Tables that hold how far a run is, which have no record: (what they hold, column -> what it holds)."""

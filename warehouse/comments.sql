@@ -464,7 +464,7 @@ comment on column raw.audits.service is 'Name of the service';
 comment on column raw.audits.audit_id is 'Digest of what was played';
 comment on column raw.audits.code is 'Digest of the code that played it';
 comment on column raw.audits.audited is 'Result, deflated JSON';
-comment on table raw.cache is 'Results of functions of their arguments alone';
+comment on table raw.cache is 'Results of functions of their arguments alone, and solutions with what they read';
 comment on column raw.cache.stage is 'Name of the stage';
 comment on column raw.cache.cache_id is 'Digest of the arguments';
 comment on column raw.cache.code is 'Digest of the code';

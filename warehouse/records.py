@@ -11,16 +11,27 @@ import types
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin, get_type_hints
 
 import polars as pl
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-Memoize = Callable[[object, Callable[[], Any]], Any]
-"""(arguments, function of these alone) -> what it gives, or gave on another day. Both are JSON values: lists, no sets."""
+
+def always(value: Any) -> bool:
+    """Whether a value of another day counts, where the arguments are all that it follows from."""
+    return True
 
 
-def recompute(arguments: object, make: Callable[[], Any]) -> Any:
+class Memoize(Protocol):
+    """(arguments, function of these alone) -> what it gives, or gave on another day. Both are JSON values: lists, no sets.
+
+    `holds`: of a function that notes what else it reads, whether all of that is today as it was for such a value."""
+
+    def __call__(self, arguments: object, make: Callable[[], Any], holds: Callable[[Any], bool] = always) -> Any:
+        """Return the value."""
+
+
+def recompute(arguments: object, make: Callable[[], Any], holds: Callable[[Any], bool] = always) -> Any:
     """Where nothing is remembered (`Memoize`): what the function gives."""
     return make()
 

@@ -72,7 +72,7 @@ def written(audited: Audited, questions: Mapping[str, Any]) -> str:
 def again(text: str, sessions: Sequence[RecordedSession], sources: PlaySources) -> Audited | None:
     """Restore a kept audit with today's probabilities; None where its plays would be answered otherwise today."""
     kept = orjson.loads(zlib.decompress(b64decode(text)))
-    if _digest(kept["asked"], sources) != kept["asked"]["answers"]:
+    if not stands(kept["asked"], sources):
         return None
     failure, plays = kept["failure"], [GradedPlay(*play) for play in kept["plays"]]
     if failure is not None:
@@ -134,6 +134,11 @@ class Notes:
             "views": [[view.instant, sorted(view.session_ids)] for view in views], "shown": list(self.shown),
             "words": sorted(self.words), "questions": questions}
         return document | {"answers": _digest(document, sources)}
+
+
+def stands(written: Mapping[str, Any], sources: PlaySources) -> bool:
+    """Whether all questions of `Notes.written` are answered today as they were then."""
+    return _digest(written, sources) == str(written["answers"])
 
 
 def _digest(written: Mapping[str, Any], sources: PlaySources) -> str:

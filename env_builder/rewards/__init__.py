@@ -23,11 +23,11 @@ from env_builder.rewards.policies import Ask, Proposed, read_policies
 from env_builder.rewards.preparation import Preparation, preparation_checks, preparations, usual_tools
 from env_builder.rewards.questions import Questions
 from env_builder.rewards.reasons import Reasons, reasons_of
-from env_builder.rewards.witness import Witness, rubric_id, witnesses
+from env_builder.rewards.witness import Witness, id_of_rubric, witnesses
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.words import Fact
 from env_builder.users import solutions
-from env_builder.world.calls import read_call
+from env_builder.world.calls import ReadCalls, read_call
 from warehouse.records import Check, Decision, Memoize, Rubric, frame, recompute
 
 BAD_BELOW = 0.5
@@ -54,19 +54,19 @@ def mine(
     tasks: pl.DataFrame, sessions: pl.DataFrame, turns: pl.DataFrame, outcomes: pl.DataFrame,
     differences: pl.DataFrame, effects: pl.DataFrame, stated: Iterable[StatedCheck] = (), ask: Ask | None = None,
     corrections: Corrections | None = None, memoize: Memoize = recompute, goals: pl.DataFrame | None = None,
-    conditions: pl.DataFrame | None = None,
+    conditions: pl.DataFrame | None = None, read: ReadCalls | None = None,
 ) -> Rewards:
     """Return a rubric for every task of `tasks` that has a good session whose end state is known.
 
     `differences`: (session_id, difference: canonical JSON of {"documents", "write_calls"}, null where the room cannot tell);
     `effects`: (service, tool, effect, counted); `stated`: what persons add, by the family's id; `ask`: a model that reads
     policies; `corrections`: what persons say of the checks that come of it; `goals`: frame of `Goal`;
-    `conditions`: frame of `ConditionRow`, the reasons that checks name.
+    `conditions`: frame of `ConditionRow`, the reasons that checks name; `read`: as `calls_of`.
     Rows in = rubrics + decisions that are not kept (decisions on policies and persons' families are beside these).
     """
     named = tasks.select(pl.concat_list("session_ids", "succeeded_session_ids").alias("session_id")).explode("session_id")
     session_ids = sessions.join(named.unique(), on="session_id", how="semi")["session_id"]
-    read = cache(read_call)   # calls of all turns are read for witnesses and for free text, and equal ones once
+    read = read or cache(read_call)   # calls of all turns are read for witnesses and for free text, and equal ones once
     by_session = witnesses(session_ids, turns, outcomes, differences, effects, memoize, read)
     free = free_text(turns, tasks, effects, read)
     families = _families(tasks, by_session)
@@ -235,9 +235,9 @@ def _rubrics(
     steps = dict(solutions(tasks.with_columns(agreeing), turns).iter_rows())
     rubrics = []
     for task_id, (service, checks) in by_task.items():
-        written = canonical([check.model_dump(mode="json") for check in checks])
-        rubrics.append(Rubric(rubric_id=rubric_id(task_id, written, steps[task_id]), task_id=task_id, service=service,
-                              checks=written, solution=steps[task_id]))
+        rows = [check.model_dump(mode="json") for check in checks]
+        rubrics.append(Rubric(rubric_id=id_of_rubric(task_id, rows, steps[task_id]), task_id=task_id, service=service,
+                              checks=canonical(rows), solution=steps[task_id]))
     return rubrics
 
 

@@ -14,6 +14,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -48,7 +49,7 @@ def sessions_that_run_programs(turns: pl.DataFrame) -> dict[str, str]:
     sessions: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for service, session_id, tool, arguments in calls.iter_rows():
         n_calls[service, tool] += 1
-        n_programs[service, tool] += holds_program(json.loads(arguments))
+        n_programs[service, tool] += _is_given_program(arguments)
         sessions[service][session_id].add(tool)
     running: dict[str, str] = {}
     for service, tools_of in sessions.items():
@@ -59,6 +60,11 @@ def sessions_that_run_programs(turns: pl.DataFrame) -> dict[str, str]:
             using = dict.fromkeys(tools_of, min(tools)) | using
         running |= using
     return running
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_given_program(arguments: str) -> bool:
+    return holds_program(json.loads(arguments))
 
 
 def holds_program(arguments: Any) -> bool:

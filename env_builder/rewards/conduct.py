@@ -14,13 +14,13 @@ about, failed calls, what is claimed, and rules that bad sessions keep too.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice, permutations
 from typing import Any, NamedTuple
 
 from env_builder.rewards.goals import Due
-from env_builder.rewards.witness import SAY, Witness, WitnessStep, check
+from env_builder.rewards.witness import SAY, Witness, WitnessStep, apart, check, places_of
 from env_builder.runtime.canonical import canonical
 from warehouse.records import Check
 
@@ -50,6 +50,8 @@ class ConductRule(NamedTuple):
     """Good sessions that had occasion to break it."""
     broken_by: list[Witness]
     """Bad ones that did."""
+    places: Mapping[Witness, int]
+    """Where each good one stands among them."""
 
     def bears(self, one: Witness) -> list[str]:
         """Event ids of the steps of a session that the rule speaks of."""
@@ -87,7 +89,9 @@ def borne_out(
             return None
         if kept:
             supporting.append(one)
-    return ConductRule(kind, parameters, description, tools, holds, supporting, broken) if len(supporting) >= FEWEST else None
+    if len(supporting) < FEWEST:
+        return None
+    return ConductRule(kind, parameters, description, tools, holds, supporting, broken, places_of(supporting))
 
 
 def _proposed(good: list[Witness], bad: list[Witness]) -> Iterator[ConductRule]:
@@ -287,7 +291,7 @@ def habit_checks(case: RewardCase, family_habits: Habits) -> list[Check]:
     for rule in (*family_habits.families.get(case.family, ()), *family_habits.services.get(case.service, ())):
         if not any(rule.holds(one) for one in case.good):
             continue
-        own = [one for one in rule.supporting if one in case.good]
+        own = apart(case.good, rule.places)
         others = islice((one for one in rule.supporting if one not in case.good), NAMED)
         made = check(rule.kind, "diagnostic", rule.description, rule.parameters, [*own, *others][:NAMED], [], rule.bears)
         broken = sorted(one.session_id for one in rule.broken_by)

@@ -10,11 +10,11 @@ Sees: words, and which tools were called. Does not see: what was asked, and whet
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from env_builder.rewards.witness import SAY, Witness, check
+from env_builder.rewards.witness import SAY, Witness, apart, check, places_of
 from warehouse.records import Check
 
 FEWEST = 6
@@ -38,6 +38,8 @@ class Preparation(NamedTuple):
     first: tuple[str, ...]
     """Tools any of which comes before it; `SAY`: words of the agent."""
     supporting: list[Witness]
+    places: Mapping[Witness, int] = {}
+    """Where each of them stands among them."""
 
     @property
     def names(self) -> str:
@@ -53,10 +55,10 @@ class Preparation(NamedTuple):
         """Return the gate."""
         patterns: list[dict[str, Any]] = [{"say": True} if step == SAY else {"tool": step} for step in self.first]
         parameters = {"template": "precedence", "first": patterns, "second": [{"tool": self.tool}]}
-        own = [one for one in self.supporting if one in good]
-        others = islice((one for one in self.supporting if one not in good), NAMED)
+        own, others = apart(good, self.places), islice((one for one in self.supporting if one not in good), NAMED)
+        tools = {*self.first, self.tool}
         made = check("order", "gate", f"{self.names} comes before {self.tool}.", parameters, [*own, *others][:NAMED], [],
-                     lambda one: [step.event_id for step in one.steps if step.tool in (*self.first, self.tool)])
+                     lambda one: [step.event_id for step in one.steps if step.tool in tools])
         return made.model_copy(update={"provenance": made.provenance | {"support": len(self.supporting)}})
 
 
@@ -76,7 +78,7 @@ def preparations(
                       else bool(first) and _is_usual(sessions, others, tool, first))
             if enough:
                 supporting = [one for one in sessions if Preparation(tool, first, []).kept_by(one)]
-                steps.append(Preparation(tool, first, supporting))
+                steps.append(Preparation(tool, first, supporting, places_of(supporting)))
     return steps
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
@@ -259,6 +259,16 @@ def _forms(facts: frozenset[Fact]) -> frozenset[Fact]:
     return frozenset(forms)
 
 
+def places_of(witnesses: Iterable[Witness]) -> dict[Witness, int]:
+    """Return where each stands."""
+    return {one: place for place, one in enumerate(witnesses)}
+
+
+def apart(some: Iterable[Witness], places: Mapping[Witness, int]) -> list[Witness]:
+    """Return those of `some` that have a place, in its order."""
+    return sorted((one for one in some if one in places), key=places.__getitem__)
+
+
 Role = Literal["gate", "score", "penalty", "shaping", "diagnostic"]
 Bears = Callable[[Witness], Iterable[str]]
 """Event ids in a session that a check stands on."""
@@ -282,7 +292,12 @@ def check_id(kind: str, role: str, parameters: dict[str, Any]) -> str:
 
 def rubric_id(task_id: str, checks: str, solution: str) -> str:
     """Id of a rubric: of what it asks for and of its solution, whatever speaks for them. `checks`, `solution`: JSON texts."""
-    bare = [{name: value for name, value in check.items() if name != "provenance"} for check in json.loads(checks)]
+    return id_of_rubric(task_id, json.loads(checks), solution)
+
+
+def id_of_rubric(task_id: str, checks: Iterable[dict[str, Any]], solution: str) -> str:
+    """Return the same of checks that were read."""
+    bare = [{name: value for name, value in check.items() if name != "provenance"} for check in checks]
     return digest(canonical([task_id, bare, json.loads(solution)]))
 
 

@@ -52,7 +52,7 @@ SHORT, MOST_PIECES = 200, 65536
 """Characters below which what stands in a row is kept with its values, and how many are."""
 _WORD = re.compile(r"[^\s,;:\"'()\[\]{}<>|=]+")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d+)?")
-_BREAK = re.compile(r"[\t\r\n,;:\"'()\[\]{}<>|=]+")
+_BREAKS = str.maketrans(dict.fromkeys("\t\r\n,;:\"'()[]{}<>|=", "\n"))
 """What words in a row have not between them."""
 _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 
@@ -76,13 +76,14 @@ class KnownNames:
         self._tools: set[str] = set()
         given_in: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         refused: list[tuple[str, Any, str]] = []
+        texts: dict[str, set[str]] = defaultdict(set)
         for (tool, arguments), rows in answers.items():
             for row in rows:
                 if row["is_error"]:
                     refused.append((tool, parse(arguments), row["content"]))
                     continue
                 self._tools.add(tool)
-                self._see(row["content"], tool)
+                texts[tool].add(row["content"])
                 given_arguments = parse(arguments)
                 self._arguments.update((tool, str(name)) for name in given_arguments)
                 for name, value in _scalars(given_arguments):
@@ -90,7 +91,7 @@ class KnownNames:
                     given_in[row["session"] or BEGUN, tool, name].add(value)
                     if len(given_arguments) == 1 and name in given_arguments:
                         self._asked_alone[value].add(tool)
-        self._see_documents(documents, given_in)
+        self._see_documents(documents, given_in, texts)
         self._refuses_foreign = sum(self._refuses(*each) for each in refused) >= REFUSED
         self._sort_arguments()
 
@@ -135,25 +136,33 @@ class KnownNames:
                       and not self._is_given((tool, name), value))
 
     def _see_documents(
-        self, documents: Iterable[tuple[str | None, str]], given_in: Mapping[tuple[str, str, str], set[str]]
+        self, documents: Iterable[tuple[str | None, str]], given_in: Mapping[tuple[str, str, str], set[str]],
+        texts: dict[str, set[str]],
     ) -> None:
-        """Note what the documents show. `given_in`: (session, tool, argument) -> values."""
-        seen_in: dict[str | None, set[str]] = defaultdict(set)
+        """Note what documents and answers show. `given_in`: (session, tool, argument) -> values; `texts`: tool -> answers."""
+        texts_of: dict[str | None, set[str]] = defaultdict(set)
         for session, document in documents:
             if session == BEGUN:
-                self._see(document, BEGUN)
+                texts[BEGUN].add(document)
             else:
-                seen_in[session].update(values_in(document))
-        self._document_values = frozenset[str]().union(*seen_in.values())
+                texts_of[session].add(document)
+        for tool, own in texts.items():
+            for value in set[str]().union(*map(_values_of, _pieces(own))):
+                self._shown_by[value].add(tool)
+        pieces_of = {session: _pieces(own) for session, own in texts_of.items()}
+        given = set[str]().union(*given_in.values())
+        places: dict[str, set[str]] = defaultdict(set)   # value that was given -> pieces of documents that it stands in
+        every = [(piece, _values_of(piece)) for piece in set[str]().union(*pieces_of.values())]
+        for piece, values in every:
+            for value in given & values:
+                places[value].add(piece)
+        self._document_values = frozenset[str]().union(*(values for _, values in every))
         self._earlier_values: dict[tuple[str, str], set[str]] = defaultdict(set)
         """(tool, argument) -> values that a document had shown to the session."""
-        for (session, tool, name), values in given_in.items():
-            self._earlier_values[tool, name].update(value for value in values & seen_in[session] if not _is_quantity(value))
-
-    def _see(self, text: str, tool: str) -> None:
-        """Note what a tool's answer shows."""
-        for value in values_in(text):
-            self._shown_by[value].add(tool)
+        for (session, tool, name), own in given_in.items():
+            pieces = pieces_of.get(session, set())
+            self._earlier_values[tool, name].update(
+                value for value in own if value in places and not _is_quantity(value) and not places[value].isdisjoint(pieces))
 
     def _sort_arguments(self) -> None:
         """Sort the arguments into those that name, those with values to choose from, and those with new values."""
@@ -262,8 +271,19 @@ def _shape(value: str) -> str:
 
 def values_in(text: str) -> set[str]:
     """Return the words of a text, and what several words in a row with a digit each make together."""
-    pieces = {*_BREAK.split(text)}
-    return set().union(*(_in_short(piece) if len(piece) < SHORT else _in_piece(piece) for piece in pieces))
+    return set().union(*map(_values_of, _pieces((text,))))
+
+
+def _pieces(texts: Iterable[str]) -> set[str]:
+    """Return what stands in the texts between breaks."""
+    pieces = set[str]()
+    for text in texts:
+        pieces.update(text.translate(_BREAKS).split("\n"))
+    return pieces
+
+
+def _values_of(piece: str) -> frozenset[str]:
+    return _in_short(piece) if len(piece) < SHORT else _in_piece(piece)
 
 
 def _in_piece(piece: str) -> frozenset[str]:

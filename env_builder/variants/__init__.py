@@ -17,16 +17,17 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.rewards import mine
-from env_builder.rewards.witness import ends_alike, rubric_id
+from env_builder.rewards.witness import rubric_id
 from env_builder.rooms import INSTANT, rows_of
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.episode import EpisodeState
-from env_builder.runtime.programs import presumed_effect
-from env_builder.runtime.world import View, World
+from env_builder.runtime.programs import Programs, presumed_effect
+from env_builder.runtime.world import World
 from env_builder.users import scripts
-from env_builder.variants.failures import Derived, ServiceModel, SessionGoal, Unbound, derive, end_of, proofs
+from env_builder.variants.failures import PROOFS, PROVEN, Derived, ServiceModel, SessionGoal, Unbound, proofs
 from env_builder.variants.moves import ACTS, forms_of, moves_of, sources_of, turns_of, uses_of
 from env_builder.variants.rebinding import Donor, EntityPool, rebound, said_only
+from env_builder.variants.solutions import FailedTask, Solver
+from env_builder.world.calls import ReadCalls
 from warehouse.records import Decision, Memoize, Outcome, Session, Turn, Variant, frame, recompute
 
 STAGE = "variants"
@@ -77,9 +78,12 @@ class VariantTables(NamedTuple):
     behaviours: pl.DataFrame
 
 
-def make(tables: VariantTables, failures: bool = True, per_family: int = 0, memoize: Memoize = recompute) -> Variants:
+def make(
+    tables: VariantTables, failures: bool = True, per_family: int = 0, memoize: Memoize = recompute,
+    read: ReadCalls | None = None,
+) -> Variants:
     """Return new tasks of every service: `failures` as tasks, and at most `per_family` instances of a family about other
-    records.
+    records. `read`: as `calls_of`.
 
     Every task without a known success, and every new instance that was tried, is a variant or has a decision that is not kept.
     """
@@ -88,22 +92,24 @@ def make(tables: VariantTables, failures: bool = True, per_family: int = 0, memo
     for service in tables.tasks["service"].unique().sort():
         own = VariantTables(*(each.filter(pl.col("service") == service) if "service" in each.columns else each
                               for each in tables))
-        for made_from, task, outcome in _tried(own, str(service), failures, per_family):
+        for made_from, task, outcome in _tried(own, str(service), failures, per_family, memoize):
             if isinstance(outcome, Derived):
                 made.append(Made(task, made_from, outcome))
             else:
                 rejected.append(_decision(task["task_id"], False, outcome.reason, outcome.detail))
-    variants, unrewarded = _rewarded(made, tables, memoize)
+    variants, unrewarded = _rewarded(made, tables, memoize, read)
     solved = variants.select("task_id", "made_from", "derived_from").iter_rows()
     kept = [_decision(task_id, True, f"from_{made_from}", f"Solved as {lent} was.") for task_id, made_from, lent in solved]
     return Variants(variants, frame(Decision, [*rejected, *unrewarded, *kept]).sort("subject"))
 
 
-def _tried(own: VariantTables, service: str, failures: bool, per_family: int) -> list[tuple[str, Row, Derived | Unbound]]:
+def _tried(
+    own: VariantTables, service: str, failures: bool, per_family: int, memoize: Memoize = recompute,
+) -> list[tuple[str, Row, Derived | Unbound]]:
     """Try all new tasks of a service: what each is made from, the task, and its solution or why there is none. The world that
     they are played in is left when this returns."""
     service_model = _service_model(own, service)
-    of_failures = (("failure", *each) for each in _failures(own, service_model, failures))
+    of_failures = (("failure", *each) for each in _failures(own, service_model, failures, memoize))
     of_others = (("rebinding", *each) for each in _rebound(own, service_model, service, per_family))
     return [(origin, task, _without_frames(outcome)) for origin, task, outcome in chain(of_failures, of_others)]
 
@@ -113,7 +119,9 @@ def _without_frames(outcome: Derived | Unbound) -> Derived | Unbound:
     return outcome if isinstance(outcome, Derived) else Unbound(outcome.reason, outcome.detail)
 
 
-def _failures(own: VariantTables, service_model: ServiceModel, enabled: bool) -> Iterator[tuple[Row, Derived | Unbound]]:
+def _failures(
+    own: VariantTables, service_model: ServiceModel, enabled: bool, memoize: Memoize,
+) -> Iterator[tuple[Row, Derived | Unbound]]:
     """Each task that no known success gives a rubric, with the session that solves it or why there is none."""
     failed = own.tasks.join(own.rubrics, on="task_id", how="anti").sort("task_id")
     if not enabled:
@@ -121,24 +129,11 @@ def _failures(own: VariantTables, service_model: ServiceModel, enabled: bool) ->
         return
     starts_at = dict(failed.select("task_id", pl.col("starts_at").dt.strftime(INSTANT)).iter_rows())
     chance = dict(own.outcomes.select("session_id", "probability").iter_rows())
+    solver = Solver(service_model, memoize)
     for task in failed.to_dicts():
-        begun = service_model.begun(starts_at[task["task_id"]], frozenset(task["session_ids"]))
-        first: Unbound | None = None
-        for session_id in sorted(task["session_ids"], key=lambda name: (-(chance.get(name) or 0.0), name)):
-            try:
-                derived = derive(service_model, task["family"], session_id, begun)
-            except Unbound as unbound:
-                first = first or unbound
-                continue
-            bad = (name for name in task["session_ids"] if (chance.get(name) or 0.0) < _BAD)
-            ends = (end_of(service_model, service_model.moves.get(name, []), begun) for name in bad)
-            if any(ends_alike(derived.difference, end, {}) for end in ends):
-                first = first or Unbound("ends_as_it_failed", "A session that ended so is known to have failed.")
-                continue
-            yield task, derived
-            break
-        else:
-            yield task, first or Unbound("nothing_to_change", "No session of it has a goal.")
+        likely = sorted(task["session_ids"], key=lambda name: (-(chance.get(name) or 0.0), name))
+        bad = [name for name in task["session_ids"] if (chance.get(name) or 0.0) < _BAD]
+        yield task, solver.outcome(FailedTask(task["task_id"], task["family"], starts_at[task["task_id"]], likely, bad))
 
 
 def _rebound(own: VariantTables, service_model: ServiceModel, service: str, n: int) -> Iterator[tuple[Row, Derived | Unbound]]:
@@ -164,7 +159,7 @@ def _rebound(own: VariantTables, service_model: ServiceModel, service: str, n: i
 
 def _service_model(own: VariantTables, service: str) -> ServiceModel:
     rows = rows_of(service, own.facts, own.recorded, own.behaviours)
-    state = EpisodeState(World(rows.facts, rows.recorded), {row["tool"]: row for row in rows.programs}, View(None, frozenset()))
+    world, programs = World(rows.facts, rows.recorded), Programs({row["tool"]: row for row in rows.programs})
     effects = {row["tool"]: presumed_effect(row) for row in rows.programs}
     moves = moves_of(own.turns, own.sessions["session_id"])
     good = own.tasks.select("family", "session_ids", "starts_at", pl.col("succeeded_session_ids").alias("session_id")).explode(
@@ -178,14 +173,15 @@ def _service_model(own: VariantTables, service: str) -> ServiceModel:
     goals: dict[str, list[SessionGoal]] = defaultdict(list)
     for session_id, asks, slots in own.goals.sort("session_id", "place").select("session_id", "asks", "slots").iter_rows():
         goals[session_id].append(SessionGoal(asks, json.loads(slots)))
-    empty = ServiceModel(state, effects, {}, {}, {}, {}, {}, goals, moves)
+    empty = ServiceModel(world, programs, effects, {}, {}, {}, {}, {}, {}, goals, moves)
     model = empty._replace(
         uses=uses_of(acting, well, lambda name: empty.begun(*views[name][1:])), sources=sources_of(own.families["signature"]),
         reads=forms_of(reads), routine=_routines(own.families, acting))
     proven = proofs(model, {name: (view[0], model.begun(*view[1:])) for name, view in views.items()})
     messages = dict(_goal_messages(own).iter_rows())
     good_wishes = Counter(tuple(messages.get(name, ())) for name in views)
-    return model._replace(goal_messages=messages, good_wishes=good_wishes, proven=proven)
+    is_proven = {tool: n >= PROOFS and n_right >= PROVEN * n for tool, (n, n_right) in proven.items()}
+    return model._replace(goal_messages=messages, good_wishes=good_wishes, proven=proven, is_proven=is_proven)
 
 
 def _goal_messages(own: VariantTables) -> pl.DataFrame:
@@ -206,7 +202,9 @@ def _routines(families: pl.DataFrame, acting: frozenset[str]) -> dict[str, tuple
     return by_family
 
 
-def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tuple[pl.DataFrame, list[Decision]]:
+def _rewarded(
+    made: list[Made], tables: VariantTables, memoize: Memoize, read: ReadCalls | None,
+) -> tuple[pl.DataFrame, list[Decision]]:
     """Variants with the rubrics that are mined from their sessions, and a decision on each that gives none."""
     if not made:
         return frame(Variant, []), []
@@ -224,7 +222,7 @@ def _rewarded(made: list[Made], tables: VariantTables, memoize: Memoize) -> tupl
     all_sessions = pl.concat([tables.sessions, played])
     mined = mine(
         tasks, all_sessions, pl.concat([tables.turns, turns]), pl.concat([tables.outcomes, frame(Outcome, chances)]), ends,
-        _effects(tables.behaviours), memoize=memoize, goals=_goals_of(by_id, tables.goals))
+        _effects(tables.behaviours), memoize=memoize, goals=_goals_of(by_id, tables.goals), read=read)
     words = {row["task_id"]: row for row in scripts(tasks, turns, memoize).to_dicts()}
     rubrics = {row["task_id"]: row for row in mined.rubrics.to_dicts()}
     task_of = dict(tables.tasks.explode("succeeded_session_ids").drop_nulls("succeeded_session_ids").select(

@@ -22,10 +22,11 @@ from env_builder.audit.values import Path, leaves
 from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.programs import Programs
 from env_builder.runtime.stances import declines, takes_back
 from env_builder.runtime.user import granted
 from env_builder.runtime.words import facts_in
-from env_builder.runtime.world import View
+from env_builder.runtime.world import View, World
 from env_builder.variants.moves import (
     ACTS,
     Arguments,
@@ -47,6 +48,7 @@ PROOFS, N_PROOFS = 3, 40
 """Good sessions that it takes to prove a solution, and that are looked at, by their hash."""
 PROVEN = 0.9
 """Share of them that must have done just what their words lead to."""
+NOT_PROVEN = "way_not_proven"
 
 
 class SessionGoal(NamedTuple):
@@ -59,8 +61,8 @@ class SessionGoal(NamedTuple):
 class ServiceModel(NamedTuple):
     """What is known of one service."""
 
-    state: EpisodeState
-    """Its environment, empty."""
+    world: World
+    programs: Programs
     effects: Mapping[str, str]
     """Tool -> effect."""
     uses: Mapping[str, ToolUse]
@@ -69,6 +71,8 @@ class ServiceModel(NamedTuple):
     """Tool that only looks -> forms of its arguments in good sessions."""
     proven: Mapping[str, tuple[int, int]]
     """Tool that acts -> good sessions that were asked for it, and how many of them did just what `acts_wanted` says."""
+    is_proven: Mapping[str, bool]
+    """Tool that acts -> whether these are enough."""
     routine: Mapping[str, tuple[str, ...]]
     """Family -> tools that act in nearly all its good sessions, whatever is asked."""
     goals: Mapping[str, list[SessionGoal]]
@@ -81,7 +85,7 @@ class ServiceModel(NamedTuple):
 
     def begun(self, starts_at: str | None, session_ids: frozenset[str]) -> EpisodeState:
         """Return the environment as of an instant, in the view of sessions."""
-        return self.state.fork(View(starts_at, session_ids))
+        return EpisodeState(self.world, self.programs, View(starts_at, session_ids))
 
 
 class WantedCall(NamedTuple):
@@ -106,15 +110,28 @@ class Derived(NamedTuple):
     chance that the session had asked for all that its user wanted."""
 
 
-def derive(model: ServiceModel, family: str, session_id: str, begun: EpisodeState) -> Derived:
-    """Play the session `session_id` as it should have gone, from the state `begun`. Raises Unbound, with the reason."""
+class Solution(NamedTuple):
+    """What follows from a session and from how tools are used, whatever the number of sessions that use them so."""
+
+    moves: list[Move]
+    difference: dict[str, Any]
+    lent_by: str
+    session_id: str
+    """The session that was played as it should have gone."""
+    tools: list[str]
+    """Those that it acts with."""
+
+
+def solve(model: ServiceModel, family: str, session_id: str, begun: EpisodeState) -> Solution:
+    """Play the session `session_id` as it should have gone, from the state `begun`. Raises Unbound, with the reason; that a way
+    is not proven is said by the name of its tool alone."""
     moves = model.moves.get(session_id, [])
     wanted = acts_wanted(model, family, session_id, begun)
     _doubt(model, family, session_id, moves)
-    counts = {act.tool: model.proven.get(act.tool, (0, 0)) for act in wanted}
-    for tool, (n, n_right) in counts.items():
-        if n < PROOFS or n_right < PROVEN * n:
-            raise Unbound("way_not_proven", f"Of {n} successful sessions, {n_right} did with {tool} what their words lead to.")
+    tools = list(dict.fromkeys(act.tool for act in wanted))
+    for tool in tools:
+        if not model.is_proven.get(tool, False):
+            raise Unbound(NOT_PROVEN, tool)
     until = _until(model, moves, wanted)
     play = PlayedSession(begun)
     todo = _along(model, play, moves[:until], wanted)
@@ -123,8 +140,22 @@ def derive(model: ServiceModel, family: str, session_id: str, begun: EpisodeStat
     for act in todo:
         _do(model, play, act)
         _tell(model, play, act)
-    sure = min((n_right + 1) / (n + 2) for n, n_right in counts.values()) * _said_all(model, session_id)
-    return Derived(play.moves, play.state.difference(), wanted[0].form.session_id, sure)
+    return Solution(play.moves, play.state.difference(), wanted[0].form.session_id, session_id, tools)
+
+
+def rated(model: ServiceModel, solution: Solution) -> Derived:
+    """Return the solution with how sure it is."""
+    counts = [model.proven.get(tool, (0, 0)) for tool in solution.tools]
+    sure = min((n_right + 1) / (n + 2) for n, n_right in counts) * _said_all(model, solution.session_id)
+    return Derived(solution.moves, solution.difference, solution.lent_by, sure)
+
+
+def worded(model: ServiceModel, unbound: Unbound) -> Unbound:
+    """Return why there is no solution, with how many sessions say so."""
+    if unbound.reason != NOT_PROVEN:
+        return unbound
+    n, n_right = model.proven.get(unbound.detail, (0, 0))
+    return Unbound(NOT_PROVEN, f"Of {n} successful sessions, {n_right} did with {unbound.detail} what their words lead to.")
 
 
 def _doubt(model: ServiceModel, family: str, session_id: str, moves: list[Move]) -> None:
@@ -163,7 +194,8 @@ def end_of(model: ServiceModel, moves: list[Move], begun: EpisodeState) -> dict[
 
 
 def proofs(model: ServiceModel, of_session: Mapping[str, tuple[str, EpisodeState]]) -> dict[str, tuple[int, int]]:
-    """`Known.proven`, from good sessions: (family, its environment as it begins). What was done unasked counts against."""
+    """`ServiceModel.proven`, from good sessions: (family, its environment as it begins). What was done unasked
+    counts against."""
     results: dict[str, list[bool]] = defaultdict(list)
     for session_id, (family, begun) in sorted(of_session.items(), key=lambda item: digest(item[0])):
         tools = {goal.asks for goal in model.goals.get(session_id, ()) if goal.asks in model.uses}

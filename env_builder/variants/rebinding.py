@@ -23,7 +23,7 @@ from env_builder.runtime.answers import parsed
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.world import Name
-from env_builder.variants.failures import PROOFS, PROVEN, Derived, ServiceModel, Unbound, acts_wanted, same_acts
+from env_builder.variants.failures import Derived, ServiceModel, Unbound, acts_wanted, same_acts
 from env_builder.variants.moves import ACTS, Move, PlayedSession, text_of, texts_of, touched_by, whole_word
 
 TRIES = 3
@@ -142,8 +142,7 @@ def _usable(model: ServiceModel, donor: Donor) -> bool:
         wanted = acts_wanted(model, donor.task["family"], donor.session_id, donor.begun)
     except Unbound:
         return False
-    proven = (model.proven.get(act.tool, (0, 0)) for act in wanted)
-    return all(n >= PROOFS and right >= PROVEN * n for n, right in proven) and same_acts(model, donor.moves, wanted)
+    return all(model.is_proven.get(act.tool, False) for act in wanted) and same_acts(model, donor.moves, wanted)
 
 
 def _others(donor: Donor, pool: EntityPool, kind: str, key: str) -> list[str]:

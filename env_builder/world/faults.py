@@ -26,7 +26,7 @@ import polars as pl
 
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import leaves
-from env_builder.world.calls import LoggedCall, calls_of
+from env_builder.world.calls import LoggedCall, ReadCalls, calls_of, read_call
 
 SOON = timedelta(minutes=15)
 SOON_CALLS = 10
@@ -59,12 +59,12 @@ def find_faults(calls: Iterable[LoggedCall], effects: Mapping[str, str]) -> froz
     return failures_of(find_expiries(calls)) | passed | {call.event_id for call in failures if mould(call) in faults}
 
 
-def without(turns: pl.DataFrame, effects: pl.DataFrame) -> pl.DataFrame:
-    """Return turns without the calls that failed by themselves. `effects`: (service, tool, presumed)."""
+def without(turns: pl.DataFrame, effects: pl.DataFrame, read: ReadCalls = read_call) -> pl.DataFrame:
+    """Return turns without the calls that failed by themselves. `effects`: (service, tool, presumed); `read`: as `calls_of`."""
     turn_ids: list[str] = []
     for service in turns["service"].unique().sort():
         effect_of = dict(effects.filter(pl.col("service") == service).select("tool", "presumed").iter_rows())
-        turn_ids += find_faults(calls_of(turns.filter(pl.col("service") == service)), effect_of)
+        turn_ids += find_faults(calls_of(turns.filter(pl.col("service") == service), read), effect_of)
     return turns.filter(~pl.coalesce("result_id", "turn_id").is_in(turn_ids)) if turn_ids else turns
 
 

@@ -156,8 +156,9 @@ def cases_by_service(evidence: Evidence) -> dict[str, ServiceCases]:
     for service, sessions in sorted(sessions_by_service(evidence).items()):
         sentences, doing = _rules(sessions), _doing(sessions)
         written = Written.of(sentences)
+        named = {word: f"{_WORD}.{word}" for word in sorted(written.words)}
         cases = [case for session, steps in sorted(sessions.items()) if session not in broken
-                 for case in _remembered(evidence, session, steps, days[session], doing, written)]
+                 for case in _remembered(evidence, session, steps, days[session], doing, named)]
         declining = frozenset(session for session, steps in sessions.items() if _only_declines(steps, doing))
         by_service[service] = ServiceCases(_by_kind(cases), sentences, written, declining)
     return by_service
@@ -186,12 +187,14 @@ def _only_declines(steps: Sequence[Step], doing: frozenset[str]) -> bool:
 
 
 def _remembered(evidence: Evidence, session: str, steps: Sequence[Step], today: date | None, doing: frozenset[str],
-                written: Written) -> Iterator[DecisionCase]:
-    """Yield the acts and refusals of a session, with the words of the instructions that the request has or lacks."""
+                named: Mapping[str, str]) -> Iterator[DecisionCase]:
+    """Yield the acts and refusals of a session, with the words of the instructions that the request has or lacks.
+
+    `named`: word -> name of its fact."""
     key = ["cases", digests_of(evidence)[session], str(today), sorted(doing)]
     for turn, tool, words, facts in evidence.memoize(key, lambda: list(_cases(steps, today, doing))):
         own = frozenset(words)
-        yield DecisionCase(session, turn, tool, own, facts | {f"{_WORD}.{word}": word in own for word in written.words})
+        yield DecisionCase(session, turn, tool, own, facts | {name: word in own for word, name in named.items()})
 
 
 def _cases(steps: Sequence[Step], today: date | None,

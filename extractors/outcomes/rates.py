@@ -66,6 +66,12 @@ def prior_of(tasks: Mapping[str, Sequence[float]]) -> Prior:
 
 def rate_of(chances: Sequence[float], prior: Prior) -> Rate:
     """How often a task succeeds, from the probabilities of its sessions."""
+    return _rate_of_task(tuple(chances), prior)
+
+
+@lru_cache(maxsize=4096)
+def _rate_of_task(chances: tuple[float, ...], prior: Prior) -> Rate:
+    """Return the same; most tasks of a family have the same chances."""
     return _rate_of_heights((prior.good + sum(chances)) / (prior.strength + len(chances)), distribution(chances, prior))
 
 

@@ -20,6 +20,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -338,6 +339,7 @@ def _pairs(sets: Mapping[str, tuple[str, str, tuple[str, ...]]]) -> Iterator[tup
                     yield one, two
 
 
+@lru_cache(maxsize=1 << 14)
 def _signature(words: tuple[str, ...]) -> list[bytes]:
     if not words:
         return [b""] * _BANDS

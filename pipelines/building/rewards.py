@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 import polars as pl
 
@@ -11,7 +12,7 @@ from env_builder.rewards.corrections import Corrected, changes_in, corrected_row
 from env_builder.rewards.persons import StatedCheck, read, read_changes
 from env_builder.rooms import differences
 from env_builder.variants import VariantTables, make
-from env_builder.world.calls import split_openings
+from env_builder.world.calls import read_call, split_openings
 from env_builder.world.faults import without
 from extractors.outcomes.calibration import measure, withhold_untrusted
 from pipelines.building.decisions import corrections_of_kind, effects_of, replace_decisions
@@ -32,7 +33,8 @@ def rewards(store: Store, settings: Settings) -> Counts:
     configured."""
     config, effects = settings.configured, effects_of(store)
     sessions = store.table("core.sessions")
-    turns, _ = split_openings(without(store.table("core.turns"), effects), sessions)
+    read = cache(read_call)   # equal calls are read once
+    turns, _ = split_openings(without(store.table("core.turns"), effects, read), sessions)
     tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
     played = differences(
         in_their_worlds(sessions, store.table("mart.worlds")), turns,
@@ -42,7 +44,8 @@ def rewards(store: Store, settings: Settings) -> Counts:
     ask = asking(settings) if config.rewards.ask else None
     with memoized(store, "rewards", code_digest(__name__)) as memoize:
         mined = mine(tasks, sessions, turns, outcomes, played, effects, stated, ask,
-                     _corrections(store, settings, tasks), memoize, store.table("mart.goals"), store.table("mart.conditions"))
+                     _corrections(store, settings, tasks), memoize, store.table("mart.goals"), store.table("mart.conditions"),
+                     read)
     measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)
     trusted, withheld = withhold_untrusted(mined.rubrics, tasks, measures, config.gates.min_auroc, config.gates.max_ece)
     untrusted = frame(Decision, withheld)
@@ -56,12 +59,13 @@ def variants(store: Store, settings: Settings) -> Counts:
     config = settings.configured
     tasks, outcomes = store.table("mart.tasks"), store.table("mart.outcomes")
     sessions = store.table("core.sessions")
-    turns, _ = split_openings(without(store.table("core.turns"), effects_of(store)), sessions)
+    read = cache(read_call)
+    turns, _ = split_openings(without(store.table("core.turns"), effects_of(store), read), sessions)
     tables = VariantTables(
         tasks, store.table("mart.rubrics"), store.table("mart.goals"), store.table("mart.families"),
         sessions, turns, outcomes, store.table("mart.facts"), store.table("mart.recorded"), store.table("mart.behaviours"))
     with memoized(store, "variants", code_digest(__name__)) as memoize:
-        made = make(tables, config.variants.failures, config.variants.per_family, memoize)
+        made = make(tables, config.variants.failures, config.variants.per_family, memoize, read)
     measures = measure(tasks, outcomes, store.table("core.feedback"), config.outcomes.reviews)
     kept, withheld = withhold_untrusted(made.variants, made.variants, measures, config.gates.min_auroc, config.gates.max_ece)
     untrusted = frame(Decision, withheld).with_columns(stage=pl.lit("variants"))

@@ -21,7 +21,7 @@ import orjson
 import polars as pl
 
 from pipelines.running.stage import digest_of
-from warehouse.records import Decision, Memoize, frame
+from warehouse.records import Decision, Memoize, always, frame
 from warehouse.store import Store
 
 _SCHEMA = {"stage": pl.String(), "cache_id": pl.String(), "code": pl.String(), "value": pl.Binary()}
@@ -35,17 +35,23 @@ def memoized(store: Store, stage: str, code: str) -> Iterator[Memoize]:
     rows = store.read("select cache_id, value from raw.cache where stage = $stage and code = $code", stage=stage, code=code)
     before, now = dict(rows.iter_rows()), dict[str, bytes]()
 
-    def memoize(arguments: object, make: Callable[[], Any]) -> Any:
+    def memoize(arguments: object, make: Callable[[], Any], holds: Callable[[Any], bool] = always) -> Any:
         key = hashlib.sha256(orjson.dumps(arguments)).hexdigest()[:32]
-        packed = now.get(key) or before.get(key) or zlib.compress(orjson.dumps(make()), _LITTLE)
+        packed = now.get(key) or before.get(key)
+        value = None if packed is None else orjson.loads(zlib.decompress(packed))
+        if packed is None or not holds(value):
+            packed = zlib.compress(orjson.dumps(make()), _LITTLE)
+            value = orjson.loads(zlib.decompress(packed))
         now[key] = packed
-        return orjson.loads(zlib.decompress(packed))
+        return value
 
     yield memoize
-    new = [{"stage": stage, "cache_id": key, "code": code, "value": packed} for key, packed in now.items() if key not in before]
+    new = [{"stage": stage, "cache_id": key, "code": code, "value": packed} for key, packed in now.items()
+           if packed is not before.get(key)]
     store.change(
         "delete from raw.cache where stage = $stage and (code != $code or cache_id not in (select cache_id from incoming))",
-        pl.DataFrame({"cache_id": list(now)}, schema={"cache_id": pl.String()}), stage=stage, code=code)
+        pl.DataFrame({"cache_id": [key for key in now if now[key] is before.get(key)]}, schema={"cache_id": pl.String()}),
+        stage=stage, code=code)
     store.append("raw.cache", pl.DataFrame(new, schema=_SCHEMA))
 
 

@@ -17,7 +17,7 @@ from env_builder.rooms import differences
 from env_builder.users import scripts
 from extractors.tasks import find
 from pipelines.running.cache import memoized
-from warehouse.records import Memoize
+from warehouse.records import Memoize, always
 from warehouse.store import Store
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),
@@ -84,9 +84,9 @@ class Memory:
         self.told: dict[bytes, bytes] = {}
         self.n_made = 0
 
-    def __call__(self, arguments: object, make: Callable[[], Any]) -> Any:
+    def __call__(self, arguments: object, make: Callable[[], Any], holds: Callable[[Any], bool] = always) -> Any:
         key = orjson.dumps(arguments)
-        if key not in self.told:
+        if key not in self.told or not holds(orjson.loads(self.told[key])):
             self.n_made += 1
             self.told[key] = orjson.dumps(make())
         return orjson.loads(self.told[key])
