@@ -24,8 +24,10 @@ changed; `gain_rule`, `gain_name`: when only this had changed. `met_*` the same 
 end: what a perfect loop could teach this policy. `drawn_on`, `drawn_off`: success of the days' drawn episodes.
 
 `failures_become_tasks`: of the sessions of the nights before a build that failed by the engine's verdict, the share that has a
-published task after it, or is a case in `traceroom review`; `published` and `in_review` each alone; `failures` counts reasons
-why a task is not published. --merge: figures of several runs, from the last lines that they printed.
+published task after it by another session, or is a case in `traceroom review`; `failures_published`, `failures_in_review`:
+each alone; `failures_believed`: those whose published task takes the failure itself for right; `failures` counts reasons why
+a task is not published. `good_published`: by what was right to do, sessions that went well by the engine's verdict and have a
+published task after the next build, of how many. --merge: figures of several runs, from the last lines that they printed.
 The last line on stdout is one JSON object.
 """
 
@@ -39,6 +41,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
@@ -131,6 +134,12 @@ class Visit:
         by_name = any(tool in self._desk.new_name for goal in self._goals for tool, _ in goal.act)
         return {*(["rule"] if by_rule else []), *(["name"] if by_name else [])}
 
+    @property
+    def right(self) -> str:
+        """What is right to do about the wish: `act`, `refuse`, `tell`, or `several` of these."""
+        found = {"refuse" if goal.refuse else "act" if goal.act else "tell" for goal in self._goals}
+        return found.pop() if len(found) == 1 else "several"
+
     def twin(self) -> Visit:
         """Return the same customer at a fork of the service."""
         service = self._service.fork()
@@ -222,7 +231,9 @@ class Month:
         self._logs.mkdir()
         self.drawn: list[tuple[float, float]] = []
         self.failures: Counter[str] = Counter()
-        self._failed: list[str] = []
+        self.good: Counter[str] = Counter()
+        self._new: list[tuple[str, str, bool]] = []
+        """Of each session since the last build: id, what was right to do, and whether it went well."""
 
     def lived(self) -> dict[str, Any]:
         """Live the month; return what both policies did at each look, and what became of failures."""
@@ -243,7 +254,8 @@ class Month:
                 policy = self._trained(night) or policy
         looks["end"] = self._look(policy, first)
         looks["relearner"] = self._look(self._relearner(), first)
-        return {"looks": looks, "drawn": self.drawn, "failures": dict(self.failures)}
+        return {"looks": looks, "drawn": self.drawn, "failures": dict(self.failures),
+                "good": dict(self.good)}
 
     def _serve(self, night: int, policy: Policy | None, first: Policy | None) -> None:
         """Serve a day's customers, every other one by the policy, and on a fork by the first one; write the logs."""
@@ -258,8 +270,7 @@ class Month:
             else:
                 visit.serve_by_script()
                 lines += visit.lines("desk-small-2")
-            if night > 0 and not visit.grade().reward:
-                self._failed.append(visit.session_id)
+            self._new.append((visit.session_id, visit.right, bool(visit.grade().reward)))
         (self._logs / f"{when:%Y-%m-%d}.jsonl").write_text("".join(lines), "utf-8")
 
     def _look(self, policy: Policy, first: Policy) -> list[tuple[float, float, list[str]]]:
@@ -275,7 +286,7 @@ class Month:
     def _trained(self, night: int) -> Policy | None:
         """Build from all logs and return a policy that learnt from what is published; None if nothing is."""
         traceroom("run", str(self._logs), "--out", str(self._out), "--no-image", "--json", "--privacy", "off")
-        self._count_failures()
+        self._count(night)
         paths = sorted((self._out / "environments").iterdir()) if (self._out / "environments").is_dir() else []
         if not paths:
             return None
@@ -302,24 +313,23 @@ class Month:
                  for (_, session), end in zip(logged(path, tools), ends, strict=True) if called(session) <= offered]
         return [session for session, _ in known], [weight for _, weight in known]
 
-    def _count_failures(self) -> None:
-        """Note what became of the sessions that failed since the last build."""
-        if not self._failed:
-            return
+    def _count(self, night: int) -> None:
+        """Note what became of the sessions since the last build; of failures only after the first one."""
         with Store.open(self._out / "warehouse.duckdb", write=False) as store:
-            tasks = store.read(
-                "select unnest(session_ids) as session_id, coalesce(v.kept, false) as kept, coalesce(v.reason, r.reason, '') "
-                "as reason from mart.tasks left join mart.decisions v on v.subject = task_id and v.stage = 'verify' left join "
-                "mart.decisions r on r.subject = task_id and r.stage = 'rewards'").to_dicts()
+            tasks = {row.pop("session_id"): row for row in store.read(
+                "select unnest(session_ids) as session_id, succeeded_session_ids as good, coalesce(v.kept, false) as kept, "
+                "coalesce(v.reason, r.reason, '') as reason from mart.tasks left join mart.decisions v on v.subject = task_id "
+                "and v.stage = 'verify' left join mart.decisions r on r.subject = task_id and r.stage = 'rewards' "
+                "order by task_id").iter_rows(named=True)}
             listed = {item.session_id for item in queue(store, 1_000_000)}
-        published = {row["session_id"] for row in tasks if row["kept"]}
-        reasons = {row["session_id"]: row["reason"] for row in tasks}
-        for session_id in self._failed:
-            is_published, is_listed = session_id in published, session_id in listed
-            self.failures += Counter(["n", *(["published"] if is_published else []), *(["in_review"] if is_listed else []),
-                                      *(["either"] if is_published or is_listed else []),
-                                      *([] if is_published else [f"not published: {reasons.get(session_id, 'no task')}"])])
-        self._failed = []
+        for session_id, right, is_good in self._new:
+            task = tasks.get(session_id, {"kept": False, "good": (), "reason": "no task"})
+            if is_good:
+                self.good += Counter([right, *([f"{right}, published"] if task["kept"] else [])])
+            elif night > 0:
+                self.failures += Counter(["n", fate(session_id, task["kept"], task["good"], task["reason"]),
+                                          *(["in_review"] if session_id in listed else [])])
+        self._new = []
 
     def _relearner(self) -> Policy:
         """Return a policy that imitates good sessions of the service as it is now."""
@@ -338,6 +348,13 @@ def imitating(sessions: list[Session], weights: list[float], seed: int) -> tuple
     imitated = [(weight, choices_of(session, policy)) for session, weight in zip(shorter, weights, strict=True)]
     fitted(policy, imitated, EPOCHS, RATE_OF_IMITATION, seed)
     return policy, imitated
+
+
+def fate(session_id: str, is_published: bool, good: Iterable[str], reason: str) -> str:
+    """Return what became of a session that failed. `good`: sessions that its task's reward takes for good."""
+    if not is_published:
+        return f"not published: {reason}"
+    return "published" if set(good) - {session_id} else "believed"
 
 
 def chance_and_age(chance: float, age: datetime.timedelta) -> float:
@@ -422,11 +439,14 @@ def figures(months: list[dict[str, Any]]) -> dict[str, Any]:
     shown["met"] = round(float(np.mean([bool(pair[2]) for pair in end])), 4)
     drawn = [pair for row in months for pair in row["drawn"]]
     failures: Counter[str] = sum((Counter(row["failures"]) for row in months), Counter())
+    good: Counter[str] = sum((Counter(row.get("good", {})) for row in months), Counter())
     n = max(1, failures["n"])
     return {**shown, "drawn_on": rate(drawn, 0), "drawn_off": rate(drawn, 1), "n_failures": failures["n"],
-            "failures_become_tasks": round(failures["either"] / n, 4),
-            **{f"failures_{name}": round(failures[name] / n, 4) for name in ("published", "in_review")},
-            "failures": {name: count for name, count in failures.most_common() if ":" in name}}
+            "failures_become_tasks": round((failures["published"] + failures["in_review"]) / n, 4),
+            **{f"failures_{name}": round(failures[name] / n, 4) for name in ("published", "in_review", "believed")},
+            "failures": {name: count for name, count in failures.most_common() if ":" in name},
+            "good_published": {right: [good[f"{right}, published"], count] for right, count in sorted(good.items())
+                               if "," not in right}}
 
 
 def rate(pairs: list[Any], side: int) -> float | None:

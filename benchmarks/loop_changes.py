@@ -36,8 +36,8 @@ RULES = {
         "plan", lambda _, __, goal: goal.slots["plan"] == "starter", "the starter plan is no longer sold",
         "Downgrades only", "The starter plan is no longer sold. Downgrades only"),
     "gym_classes": Rule(
-        "pause", lambda service, who, _: service.t["people"][who]["level"] == "basic", "basic members may not pause",
-        "Pausing a membership is possible", "Basic members may not pause. Pausing a membership is possible"),
+        "book", lambda service, who, _: bool(service.rows("bookings", member=who, state="open")), "you have an open booking",
+        "At most 3 open bookings", "At most 1 open booking"),
     "it_access": Rule(
         "read", lambda service, who, _: service.t["people"][who]["kind"] == "contractor", "contractors get no access",
         "Contractors never get\nwrite access and their access ends within 30 days", "Contractors get no access"),

@@ -37,7 +37,8 @@ def test_a_day_is_logged_as_the_service_logs_it(month: loop.Month, tmp_path: Pat
     (path,) = (tmp_path / "logs").iterdir()
     sessions = {json.loads(line)["metadata"]["session_id"] for line in path.read_text("utf-8").splitlines()}
     assert len(sessions) == 12 and month.desk.n_writes
-    assert set(month._failed) < sessions, "some of the service's own agents fail, by the engine's verdict"
+    assert {session_id for session_id, *_ in month._new} == sessions
+    assert {is_good for *_, is_good in month._new} == {True, False}, "some of the service's own agents fail"
 
 
 def test_a_renamed_tool_works_by_its_new_name_alone(month: loop.Month) -> None:
@@ -113,15 +114,22 @@ def test_a_session_weighs_its_chance_and_half_after_some_days() -> None:
     assert loop.chance_and_age(0.8, datetime.timedelta(days=loop.HALF)) == pytest.approx(0.4)
 
 
+def test_a_failure_that_its_task_takes_for_right_is_no_task() -> None:
+    assert loop.fate("a", True, ["a"], "verified") == "believed"
+    assert loop.fate("a", True, ["a", "b"], "verified") == "published"
+    assert loop.fate("a", False, [], "no_known_success") == "not published: no_known_success"
+
+
 def test_gains_are_of_all_pairs_of_all_months() -> None:
     def row(end: list[tuple[float, float, list[str]]], failures: dict[str, int]) -> dict[str, object]:
         return {"service": "s", "seed": 0, "looks": {"before": [(1.0, 1.0, [])], "end": end}, "drawn": [(1.0, 0.0)],
-                "failures": failures}
+                "failures": failures, "good": {"act": 2, "act, published": 1, "tell": 1}}
 
-    found = loop.figures([row([(1.0, 0.0, ["rule"]), (0.0, 0.0, [])], {"n": 3, "either": 2, "published": 1}),
+    found = loop.figures([row([(1.0, 0.0, ["rule"]), (0.0, 0.0, [])], {"n": 3, "in_review": 1, "published": 1}),
                           row([(0.0, 0.0, []), (0.0, 0.0, ["name"])], {"n": 1, "not published: no_known_success": 1})])
     assert found["loop_gain"] == pytest.approx(0.25) and found["n_customers"] == 4 and found["n_months"] == 2
     assert found["loop_gain_low"] <= 0.25 <= found["loop_gain_high"] and found["gain_before"] == 0
     assert (found["gain_met_rule"], found["n_met_rule"], found["gain_met_none"], found["met"]) == (1, 1, 0, 0.5)
     assert found["failures_become_tasks"] == 0.5 and found["failures"] == {"not published: no_known_success": 1}
+    assert found["good_published"] == {"act": [2, 4], "tell": [0, 2]}
     assert found["gain_rule"] is None, "no look was between the changes"
