@@ -48,13 +48,13 @@ class Phrase(NamedTuple):
 class Phrases:
     """All phrases of a log's agent."""
 
-    def __init__(self, utterances: Iterable[str]) -> None:
+    def __init__(self, utterances: Iterable[str], least: int = LEAST) -> None:
         alike: dict[str, list[list[str]]] = defaultdict(list)
         for text in utterances:
             alike[_beginning(text)].append(_PIECE.findall(text))
         self.by_name: dict[str, Phrase] = {}
         for name, known in sorted(alike.items()):
-            if len(known) >= LEAST:
+            if len(known) >= least:
                 self.by_name[name] = _phrase(name, known)
 
     def name_of(self, text: str) -> str | None:

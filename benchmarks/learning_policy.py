@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,8 +49,8 @@ class Slot(NamedTuple):
 class Lexicon:
     """What is read off logs: acts, phrases, and from where each slot was copied."""
 
-    def __init__(self, tools: list[dict[str, Any]], phrases: Phrases) -> None:
-        self.phrases = phrases
+    def __init__(self, tools: list[dict[str, Any]], phrases: Phrases, sight: Callable[..., Episode] = Episode) -> None:
+        self.phrases, self.sight = phrases, sight
         self.acts = [*sorted(tool["name"] for tool in tools), *sorted(phrases.by_name), "end"]
         self.number = {act: place for place, act in enumerate(self.acts)}
         self._sources: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)

@@ -7,13 +7,13 @@ alone; `practised` plays tasks of the split `train` in the room and sees the rew
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from learning_phrases import Phrases
+from learning_phrases import LEAST, Phrases
 from learning_policy import Choice, Learner, Lexicon, Policy, Slot, slots_of
 from learning_sight import Episode
 
@@ -72,11 +72,13 @@ def _message(row: Row) -> Row:
     return {"role": row["role"], "content": row["content"], "name": row["tool"]}
 
 
-def lexicon_of(sessions: Sequence[Session]) -> Lexicon:
-    """Return the phrases and sources of the slots of these sessions."""
+def lexicon_of(
+    sessions: Sequence[Session], least: int = LEAST, sight: Callable[..., Episode] = Episode, kind: type[Lexicon] = Lexicon
+) -> Lexicon:
+    """Return the phrases (of `least` utterances or more) and sources of the slots of these sessions."""
     said = (message["content"] for session in sessions for message in session.messages
             if message["role"] == "assistant" and message.get("content"))
-    lexicon = Lexicon(sessions[0].tools, Phrases(said))
+    lexicon = kind(sessions[0].tools, Phrases(said, least), sight)
     for session in sessions:
         for episode, act, given in _acts(session, lexicon):
             for slot in slots_of(act, episode, lexicon.phrases):
@@ -103,7 +105,7 @@ def choices_of(session: Session, policy: Policy) -> list[Choice]:
 
 def _acts(session: Session, lexicon: Lexicon) -> Iterable[tuple[Episode, str, Row]]:
     """Return (what was seen before, act, what its slots were given) of each act of a session, in order; at last its end."""
-    episode = Episode(session.tools)
+    episode = lexicon.sight(session.tools)
     called = ""
     for message in session.messages:
         text = message.get("content")
@@ -158,7 +160,7 @@ def contrasted(
 def play(policy: Policy, room: Environment, task_id: str, draw: np.random.Generator | None) -> Played:
     """One episode: drawn, or with None the likeliest choices."""
     begun = room.reset(task_id)
-    episode, choices = Episode(begun.tools), []
+    episode, choices = policy.lexicon.sight(begun.tools), []
     for message in begun.messages:
         if message["role"] == "user":
             episode.hear(message["content"])
