@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from env_builder.runtime.answers import parse
+from env_builder.runtime.answers import parsed
 from env_builder.runtime.caching import cached
 from env_builder.runtime.relevance import ids_in, leaves, listed_in, names
 from env_builder.world.calls import LoggedCall, order_of
@@ -99,7 +99,7 @@ def differing(before: str, after: str) -> frozenset[str]:
     """Return the fields that two answers differ in; the empty name where they are no objects."""
     if before == after:
         return frozenset()
-    one, other = parse(before), parse(after)
+    one, other = parsed(before), parsed(after)
     if isinstance(one, dict) and isinstance(other, dict):
         absent = object()
         return frozenset(name for name in one.keys() | other.keys() if one.get(name, absent) != other.get(name, absent))
@@ -217,7 +217,7 @@ def _between(place: Place, acts: dict[str, set[str]], before: str, after: str, p
 @cached(4096)
 def _shown(content: str) -> frozenset[str] | str:
     """Whole scalars of an answer that is JSON, else its text: to look for words in."""
-    value = parse(content)
+    value = parsed(content)
     return content if value is None else frozenset(map(str, leaves(value)))
 
 
