@@ -160,8 +160,9 @@ def build(
             _mark_apart(service)
         feeds = changes.find(fed, service.steps) if shared and fed.height else {}
         listing = Programs(service.programs).listing  # of answers, a look at rows alone asks for those that list some
-        first = history.base_of(history.facts(
-            name, service.steps, starts, shared, None, feeds, {tool for rules in listing.values() for tool in rules}))
+        records = history.SharedRecords(name, service.steps, starts, feeds) if shared else None
+        first = history.first_world(
+            name, service.steps, starts, feeds, {tool for rules in listing.values() for tool in rules}, records)
         began = {session_id: history.instant(at) for session_id, at in starts.items()}
         steps = list(replay.steps(service.calls, service.documents, service.programs, first, began))
         relation = {tool: program["relation"] for tool, program in service.programs.items()}
@@ -176,7 +177,7 @@ def build(
         touched = history.touches(steps, also, service.documents, unexplained)
         for place, more in history.answer_touches(steps, relation, service.documents).items() if shared else ():
             touched[place] = [*touched.get(place, ()), *more]
-        known_history = history.facts(name, steps, starts, shared, touched, feeds)
+        known_history = history.facts(name, steps, starts, shared, touched, feeds, None, records)
         services[name] = service
         facts += history.identified(known_history.facts, "fact_id")
         recorded += history.identified(known_history.recorded, "recorded_id")

@@ -12,7 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from env_builder.runtime.answers import parse
+from env_builder.runtime.answers import parsed
+from env_builder.runtime.caching import cached
 from env_builder.runtime.relevance import ids_in, leaves, listed_in, names
 from env_builder.world.calls import LoggedCall, order_of
 from env_builder.world.documents import Documents
@@ -58,6 +59,7 @@ class Sight:
 
     def __init__(self, documents: Documents, telling: frozenset[str]) -> None:
         self.documents, self.telling = documents, telling
+        self._questions: QuestionWords | None = None
         self._words: dict[tuple[str, int], LookWords] = {}
         self._shown: dict[tuple[str, int], tuple[str, str, str] | None] = {}
 
@@ -68,6 +70,12 @@ class Sight:
             given = names(call.arguments)
             self._words[number] = LookWords(given, given | ids_in(call.content))
         return self._words[number]
+
+    def questions(self, calls: list[LoggedCall]) -> QuestionWords:
+        """Return the words of the questions in the calls of the service, which are gone through once."""
+        if self._questions is None:
+            self._questions = _questions(calls, self)
+        return self._questions
 
     def look(self, call: LoggedCall, scope: Place) -> tuple[Place | None, str]:
         """Return the place that the call looks at, and what it shows there."""
@@ -86,11 +94,12 @@ class Sight:
         return names(call.arguments) or frozenset(("",))
 
 
+@cached(16384)
 def differing(before: str, after: str) -> frozenset[str]:
     """Return the fields that two answers differ in; the empty name where they are no objects."""
     if before == after:
         return frozenset()
-    one, other = parse(before), parse(after)
+    one, other = parsed(before), parsed(after)
     if isinstance(one, dict) and isinstance(other, dict):
         absent = object()
         return frozenset(name for name in one.keys() | other.keys() if one.get(name, absent) != other.get(name, absent))
@@ -109,7 +118,7 @@ def all_betweens(
     others = _Others()
     since: dict[Place, dict[str, set[str]]] = defaultdict(dict)
     partly: dict[Place, set[str]] = defaultdict(set)
-    questions = _questions(ordered, sight, acting)
+    questions = sight.questions(calls)
     made: dict[Place, set[str]] = defaultdict(set)  # what answers since the last read named: who repeats it gives nothing
     for call in ordered:
         scope: Place = () if shared else (call.session_id,)
@@ -117,9 +126,11 @@ def all_betweens(
         others.add(scope, call.tool)
         if call.tool in acting and not call.failed:
             given, named = sight.words(call)
-            shown = named.union(value for value in call.parsed.values() if isinstance(value, str)) if isinstance(
+            here = places.get(scope, {})
+            reached = set[Place]().union(*(here[word] for word in (*named, "") if word in here))
+            shown = named.union(value for value in call.parsed.values() if isinstance(value, str)) if reached and isinstance(
                 call.parsed, dict) else named
-            for linked in {linked for word in (*sorted(named), "") for linked in places.get((*scope, word), ())}:
+            for linked in reached:
                 since[linked].setdefault(call.tool, set()).update(given - made[linked])
                 made[linked] |= shown - given
                 if questions.names_partly(call.tool, linked, named):
@@ -153,7 +164,7 @@ class _Others:
         return self._n[scope, ""] - self._n[scope, tool]
 
 
-class _Questions(NamedTuple):
+class QuestionWords(NamedTuple):
     """The words of questions that show no document."""
 
     words: dict[Place, frozenset[str]]
@@ -170,7 +181,7 @@ class _Questions(NamedTuple):
                 and not self.own[question].issubset(named))
 
 
-def _questions(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) -> _Questions:
+def _questions(calls: list[LoggedCall], sight: Sight) -> QuestionWords:
     words: dict[Place, frozenset[str]] = {
         (call.tool, call.key): names(call.arguments) for call in calls
         if call.tool in sight.telling and call.tool not in sight.documents.tools and not call.failed}
@@ -184,11 +195,11 @@ def _questions(calls: list[LoggedCall], sight: Sight, acting: frozenset[str]) ->
             by_word[word][place[0], own] = None
     whole: set[tuple[str, str]] = set()
     for call in calls:
-        if call.tool in acting and not call.failed:
+        if not call.failed:
             named = sight.words(call).named
             whole.update((call.tool, tool) for word in named for tool, own in by_word.get(word, ())
                          if (call.tool, tool) not in whole and own <= named)
-    return _Questions(words, parts, whole)
+    return QuestionWords(words, parts, whole)
 
 
 def _between(place: Place, acts: dict[str, set[str]], before: str, after: str, partly: Collection[str] = ()) -> Between:
@@ -203,9 +214,10 @@ def _between(place: Place, acts: dict[str, set[str]], before: str, after: str, p
     return Between(place[-2], place[-1] == WITHOUT_ARGUMENTS, tools, changed)
 
 
+@cached(4096)
 def _shown(content: str) -> frozenset[str] | str:
     """Whole scalars of an answer that is JSON, else its text: to look for words in."""
-    value = parse(content)
+    value = parsed(content)
     return content if value is None else frozenset(map(str, leaves(value)))
 
 
@@ -215,7 +227,7 @@ def against_baseline(calls: list[LoggedCall], sight: Sight, acting: frozenset[st
     looked: set[tuple[str, Place]] = set()
     fresh: dict[Place, Counter[str]] = defaultdict(Counter)
     later: list[tuple[Place, dict[str, set[str]], str, set[str]]] = []
-    questions = _questions(calls, sight, acting)
+    questions = sight.questions(calls)
     for call in calls:
         place, content = sight.look(call, ())
         if place is not None and (call.session_id, place) not in looked:
@@ -258,9 +270,9 @@ def _beginning_alike(fresh: Mapping[Place, Counter[str]]) -> set[str]:
     return {shown for shown in alike if n[shown] >= MINIMUM_LOOKS} if differing else alike
 
 
-def _places(calls: list[LoggedCall], sight: Sight, shared: bool, listed: bool) -> dict[Place, set[Place]]:
-    """(scope …, word) -> places that the word names; the empty word leads to places that nothing names."""
-    places: dict[Place, set[Place]] = defaultdict(set)
+def _places(calls: list[LoggedCall], sight: Sight, shared: bool, listed: bool) -> dict[Place, dict[str, set[Place]]]:
+    """Scope -> word -> places that the word names; the empty word leads to places that nothing names."""
+    places: dict[Place, dict[str, set[Place]]] = defaultdict(lambda: defaultdict(set))
     looked: Counter[Place] = Counter()
     shown: dict[Place, frozenset[str]] = defaultdict(frozenset)
     for call in calls:
@@ -273,6 +285,6 @@ def _places(calls: list[LoggedCall], sight: Sight, shared: bool, listed: bool) -
             shown[place] |= listed_in(content)
         if looked[place] >= 2:  # only what is looked at again can speak
             for word in (sight.names_of(place, call) if looked[place] == 2 else frozenset[str]()) | shown[place]:
-                places[(*scope, word)].add(place)
+                places[scope][word].add(place)
             shown[place] = frozenset()
     return places

@@ -12,11 +12,12 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.runtime.answers import failed, parse
+from env_builder.runtime.answers import Document, failed, parse
 from env_builder.runtime.canonical import canonical
 from warehouse.records import refusals_flagged
 
@@ -72,7 +73,14 @@ def calls_of(turns: pl.DataFrame, read: ReadCalls = read_call) -> list[LoggedCal
         (pl.col("kind") == "call") & pl.col("content").is_not_null() & pl.col("arguments").is_not_null()
     ).sort("session_id", "position")
     columns = ("session_id", "position", "tool", "arguments", "content", "is_error", "happened_at", "result_id", "turn_id")
-    return without_empty_answers([_call(read, *row) for row in rows.select(columns).iter_rows()])
+    once = cache(partial(_once, read))
+    return without_empty_answers([_call(once, *row) for row in rows.select(columns).iter_rows()])
+
+
+def _once(read: ReadCalls, arguments: str, content: str, flagged: bool | None) -> tuple[ReadCall, str]:
+    """Return what the texts of a call say, and the answer with its value: calls that say the same hold one of each."""
+    reading = read(arguments, content, flagged)
+    return reading, Document.of(content, reading.parsed)
 
 
 def timed(turns: pl.DataFrame) -> pl.DataFrame:
@@ -113,12 +121,12 @@ def without_empty_answers(calls: list[LoggedCall]) -> list[LoggedCall]:
 
 
 def _call(
-    read: ReadCalls, session_id: str, position: int, tool: str, arguments: str, content: str, flagged: bool | None,
-    called_at: datetime | None, result_id: str | None, turn_id: str,
+    read: Callable[[str, str, bool | None], tuple[ReadCall, str]], session_id: str, position: int, tool: str, arguments: str,
+    content: str, flagged: bool | None, called_at: datetime | None, result_id: str | None, turn_id: str,
 ) -> LoggedCall:
-    value, key, parsed, has_failed = read(arguments, content, flagged)
+    (value, key, parsed, has_failed), document = read(arguments, content, flagged)
     return LoggedCall(
-        session_id, position, tool, value, key, content, parsed, has_failed, flagged, called_at, result_id or turn_id)
+        session_id, position, tool, value, key, document, parsed, has_failed, flagged, called_at, result_id or turn_id)
 
 
 USER = "user"

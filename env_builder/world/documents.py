@@ -26,7 +26,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from env_builder.runtime.agreements import WAYS, Agreement, Path, holds
-from env_builder.runtime.answers import parse, parsed
+from env_builder.runtime.answers import Document, parsed
+from env_builder.runtime.canonical import styled
 from env_builder.runtime.joints import key_argument
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.tables import Table, rows_in, scalars
@@ -157,11 +158,11 @@ def unwrap(parsed: Any, envelope: str | None) -> Any:
 @lru_cache(32768)
 def inside(content: str, envelope: str | None) -> str | None:
     """Return the document's own JSON text as it stands in the content, None where no known style gives it back."""
-    document = unwrap(parse(content), envelope)
+    document = unwrap(parsed(content), envelope)
     for style in STYLES:
-        text = json.dumps(document, **style)
+        text = styled(document, style)
         if text == content or (envelope and text in content):
-            return text
+            return Document.of(text, document) if isinstance(document, dict | list) else text
     return None
 
 
@@ -173,7 +174,7 @@ def usual_frame(answers: Iterable[tuple[str, str]]) -> tuple[str, str] | None:
 
 def style_of(texts: Collection[str]) -> dict[str, Any] | None:
     """Find the style in which all these objects are written as JSON."""
-    return next((dict(style) for style in STYLES if all(json.dumps(parsed(text), **style) == text for text in texts)), None)
+    return next((dict(style) for style in STYLES if all(styled(parsed(text), style) == text for text in texts)), None)
 
 
 def _envelope(calls: list[LoggedCall]) -> str | None:

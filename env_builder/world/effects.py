@@ -150,8 +150,13 @@ def novel(calls: list[LoggedCall]) -> bool:
 
 
 def _tells(question: str, words: frozenset[str], counts: Counter[str], n_questions: int) -> bool:
-    own = [counts[word] for word in words if word not in question and counts[word] < max(2, n_questions)]
-    return len(own) >= MANY_WORDS or any(n <= n_questions / 2 for n in own)
+    n_own = 0
+    for word in words:
+        if counts[word] < max(2, n_questions) and word not in question:
+            n_own += 1
+            if n_own >= MANY_WORDS or counts[word] <= n_questions / 2:
+                return True
+    return False
 
 
 Effect = Literal["read", "write", "pure", "constant", "outside", "unknown"]

@@ -110,6 +110,10 @@ def links_of(
     """By which expressions each acting tool names records of which class: shown ones, and those that are `fed`."""
     keys = {step.shown[:2] for step in steps if step.shown} | fed
     kinds = sorted({kind for kind, _ in keys})
+    kinds_of: dict[str, list[str]] = defaultdict(list)
+    for kind, key in sorted(keys):
+        kinds_of[key].append(kind)
+    affixed = [kind for kind in kinds if kind in documents.classes and any(documents.classes[kind].affix)]
     n_links: dict[str, Counter[Link]] = defaultdict(Counter)
     acts: Counter[str] = Counter()
     for step in steps:
@@ -121,8 +125,9 @@ def links_of(
         linked = [(expression, value) for expression, value in two_hops if expression[0] == "at" and len(expression) == 3]
         for expression, value in (*near, *linked):
             if isinstance(value, str | int) and expression[0] in ("before", "argument", "at"):
-                for kind in kinds:
-                    name = (kind, documents.plain(kind, str(value)))
+                text = str(value)
+                for kind in kinds if affixed else kinds_of.get(text, ()):
+                    name = (kind, documents.plain(kind, text) if affixed else text)
                     if name in keys and (step.shown is None or name != step.shown[:2]):
                         n_links[step.call.tool][kind, json.dumps(expression)] += 1
     links: dict[str, list[Link]] = {}

@@ -13,14 +13,16 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from copy import copy
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from env_builder.runtime.answers import parsed
+from env_builder.runtime.answers import Document, parsed
 from env_builder.runtime.canonical import canonical, digest
+from env_builder.runtime.files import Later
 from env_builder.runtime.relevance import act_names, names
-from env_builder.runtime.world import World
+from env_builder.runtime.world import View, World
 from env_builder.runtime.writing import Consequence, Unknowable, applied
 from env_builder.world.beginnings import Beginnings, FirstLook
 from env_builder.world.births import existing_since
@@ -28,7 +30,7 @@ from env_builder.world.changes import Feed
 from env_builder.world.documents import Documents
 from env_builder.world.hidden import QUIET, Link, differences, named, samples_of, spoken_of
 from env_builder.world.replay import LoggedStep
-from env_builder.world.spans import ABSENT, WHOLE, DocumentRead, Drift, Event, Touch, fields_of, from_birth, pairs, spans
+from env_builder.world.spans import ABSENT, WHOLE, DocumentRead, Drift, Event, Pair, Touch, fields_of, from_birth, pairs, spans
 from warehouse.records import Decision
 
 CHANGING = frozenset(("changes", "answers", "reaches"))
@@ -148,20 +150,19 @@ class History(NamedTuple):
 def facts(
     service: str, steps: list[LoggedStep], starts: dict[str, datetime | None], shared: bool,
     touches: dict[Name, list[Touch]] | None = None, feeds: dict[str, Feed] | None = None,
-    answering: Collection[str] | None = None,
+    answering: Collection[str] | None = None, records: SharedRecords | None = None,
 ) -> History:
     """All facts and answers on record. `starts`: when each session began; `touches`: hidden effects of acts, by record;
-    `feeds`: row changes, by class; `answering`: tools whose answers are wanted, None: all."""
-    documents: dict[Name, list[LoggedStep]] = defaultdict(list)
-    answers: dict[Name, list[LoggedStep]] = defaultdict(list)
-    for step in steps:
-        if step.shown:
-            documents[step.shown[:2]].append(step)
-        if (answering is None or step.call.tool in answering) and (not step.shown or step.act or step.after):
-            answers[step.call.tool, step.call.key].append(step)
+    `feeds`: row changes, by class; `answering`: tools whose answers are wanted, None: all; `records`: those of the same steps,
+    where they were gone through before."""
+    answers = _answers_of(steps, answering)
     if shared:
-        return _shared(service, documents, answers, starts, touches or {}, feeds or {})
-    rows: list[Row] = []
+        shown = (records or SharedRecords(service, steps, starts, feeds or {})).touched(touches or {})
+        rows = [row for name in sorted(shown.documents) for row in shown.rows(name)]
+        rows += [row for _, feed in sorted((feeds or {}).items()) for row in _fed(service, feed)]
+        return History(rows, _recorded(service, answers, starts, touches or {}), [])
+    documents = documents_of(steps)
+    rows = []
     recorded: list[Row] = []
     decisions: list[Decision] = []
     begun = beginnings(steps)
@@ -181,6 +182,36 @@ def facts(
                 if session:
                     decisions.append(_outvoted(service, name, step))
     return History(rows, recorded, decisions)
+
+
+def first_world(
+    service: str, steps: list[LoggedStep], starts: dict[str, datetime | None], feeds: dict[str, Feed],
+    answering: Collection[str], records: SharedRecords | None,
+) -> World:
+    """Return the world as an environment looks at it, before it is known what acts change besides what they show. `records`:
+    those of a world that all sessions share: each is laid out in time when it is first looked at, and most never are."""
+    if records is None or feeds:
+        return base_of(facts(service, steps, starts, records is not None, None, feeds, answering, records))
+    return FirstWorld(records, _lines(
+        _recorded(service, _answers_of(steps, answering), starts, {}), "tool", "arguments", "after"))
+
+
+def documents_of(steps: list[LoggedStep]) -> dict[Name, list[LoggedStep]]:
+    """Return the steps that showed each record."""
+    documents: dict[Name, list[LoggedStep]] = defaultdict(list)
+    for step in steps:
+        if step.shown:
+            documents[step.shown[:2]].append(step)
+    return documents
+
+
+def _answers_of(steps: list[LoggedStep], answering: Collection[str] | None) -> dict[Name, list[LoggedStep]]:
+    """Return the answers that are to be on record, by question. `answering`: of these tools, None: of all."""
+    answers: dict[Name, list[LoggedStep]] = defaultdict(list)
+    for step in steps:
+        if (answering is None or step.call.tool in answering) and (not step.shown or step.act or step.after):
+            answers[step.call.tool, step.call.key].append(step)
+    return answers
 
 
 def beginnings(steps: list[LoggedStep], of_cases: bool = True) -> Beginnings:
@@ -212,49 +243,111 @@ def _views(
     return views
 
 
-def _shared(
-    service: str, documents: dict[Name, list[LoggedStep]], answers: dict[Name, list[LoggedStep]],
-    starts: dict[str, datetime | None], touches: dict[Name, list[Touch]], feeds: dict[str, Feed]
-) -> History:
-    kept = _kept(documents)
-    shown: dict[Name, list[Event]] = {}
-    for name, contents in documents.items():
-        looks = _looks([(step, step.shown[2]) for step in contents if step.shown], starts, kept)
-        shown[name] = _in_order(looks, touches.get(name, ()))
-    reads = {  # an answer after acts holds then alone, and one that shows a record is worked out from the record
-        name: [step for step in contents if not step.acting and not step.after] for name, contents in answers.items()}
-    touching: dict[Name, list[Event]] = {
-        name: _in_order(_looks([(step, step.call.content) for step in contents], starts, {}), touches.get(name, ()))
-        for name, contents in reads.items() if contents}
-    rows: list[Row] = []
-    recorded: list[Row] = []
-    drift = Drift([pair for name, events in sorted(shown.items()) for pair in pairs(name[0], events, True)])
-    by_event = {step.call.event_id: step for contents in documents.values() for step in contents}
-    born = existing_since(shown)
-    for name, events in sorted(shown.items()):
-        since = feeds[name[0]].since if name[0] in feeds else None  # from when the feed tells
-        for span in from_birth(spans(name[0], events, drift), born.get(name)):
+class SharedRecords:
+    """The records of a world that all sessions share, each laid out in time by itself."""
+
+    def __init__(
+        self, service: str, steps: list[LoggedStep], starts: dict[str, datetime | None], feeds: dict[str, Feed],
+    ) -> None:
+        """Take what `facts` takes."""
+        self._service, self._feeds = service, feeds
+        self.documents = documents_of(steps)
+        kept = _kept(self.documents)
+        self._events: dict[Name, list[Event]] = {
+            name: [*_looks([(step, step.shown[2]) for step in contents if step.shown], starts, kept)]
+            for name, contents in self.documents.items()}
+
+    @cached_property
+    def _pairs(self) -> dict[Name, list[Pair]]:
+        """The pairs of looks of each record, in order."""
+        return {name: list(pairs(name[0], self._events[name], True)) for name in sorted(self._events)}
+
+    @cached_property
+    def _drift(self) -> Drift:
+        return Drift([pair for each in self._pairs.values() for pair in each])
+
+    @cached_property
+    def _born(self) -> dict[Name, datetime]:
+        return existing_since(self._events)
+
+    def touched(self, touches: Mapping[Name, Iterable[Touch]]) -> SharedRecords:
+        """Return the same records with what touched them, of which nothing is known here; the pairs of looks go with them."""
+        other = copy(self)
+        other._events = {name: _in_order([event for event in events if isinstance(event, DocumentRead)], touches[name])
+                         if name in touches else events for name, events in self._events.items()}
+        other._born = self._born  # looks alone tell it
+        own = self._pairs
+        other._pairs = {name: list(pairs(name[0], other._events[name], True)) if name in touches else own[name] for name in own}
+        other._drift = Drift([pair for each in other._pairs.values() for pair in each])
+        del self._pairs, other._pairs  # they are many, and told what they tell
+        return other
+
+    def rows(self, name: Name) -> list[Row]:
+        """Return the facts of a record: its spans, then what each session saw of it first."""
+        since = self._feeds[name[0]].since if name[0] in self._feeds else None  # from when the feed tells
+        by_event = {step.call.event_id: step for step in self.documents[name]}
+        rows: list[Row] = []
+        for span in from_birth(spans(name[0], self._events[name], self._drift), self._born.get(name)):
             if since is not None:
                 if span.since is not None and span.since >= since:
                     continue
                 span = span._replace(until=since if span.until is None else min(span.until, since))
             step = by_event[span.event_id]
-            rows.append(_fact(service, name, span.text, span.since, span.until, None, span.derivation, step, span.observed_at))
-        rows += [_fact(service, name, step.shown[2], None, None, step.call.session_id, "seen", step)
-                 for step in _first_by(documents[name], lambda step: step.call.session_id)
-                 if step.shown and not step.after and not step.act]
-    rows += [row for _, feed in sorted(feeds.items()) for row in _fed(service, feed)]
+            rows.append(_fact(
+                self._service, name, span.text, span.since, span.until, None, span.derivation, step, span.observed_at))
+        return rows + [_fact(self._service, name, text, None, None, step.call.session_id, "seen", step)
+                       for step, text in self._first_of(name)]
+
+    def _first_of(self, name: Name) -> list[tuple[LoggedStep, str]]:
+        """Return what sessions saw of a record before they did anything that matters to it."""
+        return [(step, step.shown[2]) for step in _first_by(self.documents[name], lambda step: step.call.session_id)
+                if step.shown and not step.after and not step.act]
+
+    def first_looks(self) -> Iterator[tuple[Name, str, str]]:
+        """Yield (record, session, text) of all that sessions saw so."""
+        return ((name, step.call.session_id, text) for name in self.documents for step, text in self._first_of(name))
+
+    def names(self) -> dict[Name, None]:
+        """Return the records of which there are facts, in order."""
+        return {name: None for name in sorted(self.documents) if self._first_of(name) or self.rows(name)}
+
+
+class FirstWorld(World):
+    """A world whose records are laid out in time when they are first looked at, and not for who saw them: that says it."""
+
+    def __init__(self, records: SharedRecords, recorded: list[Row]) -> None:
+        """Take the answers on record, as an environment has them."""
+        super().__init__(Later(records.names(), lambda name: _lines(records.rows(name), "class", "key")), recorded)
+        self._own = {(name, session): Document(text) for name, session, text in records.first_looks()}
+
+    def document(self, name: Name, view: View) -> str | None:
+        """Return the document as the one session of the view saw it first, else as it was at the view's instant."""
+        (session,) = view.session_ids
+        own = self._own.get((name, session))
+        return super().document(name, view) if own is None else own
+
+
+def _recorded(
+    service: str, answers: dict[Name, list[LoggedStep]], starts: dict[str, datetime | None], touches: dict[Name, list[Touch]]
+) -> list[Row]:
+    """Return the answers on record of a world that all sessions share."""
+    reads = {  # an answer after acts holds then alone, and one that shows a record is worked out from the record
+        name: [step for step in contents if not step.acting and not step.after] for name, contents in answers.items()}
+    touching: dict[Name, list[Event]] = {
+        name: _in_order(_looks([(step, step.call.content) for step in contents], starts, {}), touches.get(name, ()))
+        for name, contents in reads.items() if contents}
     # not every act that changes an answer is known to, so that what changes by itself is counted with all acts
     drift = Drift([pair for name, events in sorted(touching.items())
                    for pair in pairs(name[0], [event for event in events if isinstance(event, DocumentRead)], False)])
+    rows: list[Row] = []
     for name, events in sorted(touching.items()):
         by_event = {step.call.event_id: step for step in reads[name]}
-        recorded += [_answer(service, by_event[span.event_id], span.since, span.until, None)
-                     for span in spans(name[0], events, drift, False)]
+        rows += [_answer(service, by_event[span.event_id], span.since, span.until, None)
+                 for span in spans(name[0], events, drift, False)]
     for _, contents in sorted(answers.items()):
-        recorded += [_answer(service, step, None, None, step.call.session_id)
-                     for step in _first_by(contents, lambda step: (step.call.session_id, step.after))]
-    return History(rows, recorded, [])
+        rows += [_answer(service, step, None, None, step.call.session_id)
+                 for step in _first_by(contents, lambda step: (step.call.session_id, step.after))]
+    return rows
 
 
 def _in_order(looks: list[DocumentRead], touches: Iterable[Touch]) -> list[Event]:

@@ -18,7 +18,7 @@ from datetime import datetime
 from itertools import groupby, pairwise, product
 from typing import Any
 
-from env_builder.runtime.answers import parse
+from env_builder.runtime.answers import parse, parsed
 from env_builder.runtime.notations import Notation, read, read_in, write
 from env_builder.world.calls import LoggedCall, calls_by_tool
 from env_builder.world.history import instant
@@ -91,7 +91,7 @@ def _of(texts: list[str]) -> Notation | None:
         if notation is not None:   # a colon in a sentence makes no field
             n_fields = len({text.partition(": ")[0] for text in texts})
             return template(texts) or (notation if 2 * n_fields <= len(texts) else None)
-    return None if any(parse(text) is not None for text in texts) else template(texts)
+    return None if any(parsed(text) is not None for text in texts) else template(texts)
 
 
 def _framed(texts: list[str]) -> Notation | None:
@@ -121,7 +121,7 @@ def _are_lines(texts: list[str], notation: Notation) -> bool:
 
 def _gives_back(notation: Notation, texts: list[str]) -> bool:
     unread = [text for text in texts if not _is_read(text, notation)]
-    return len(unread) <= (1 - MOSTLY) * len(texts) and all(parse(text) is None for text in unread)
+    return len(unread) <= (1 - MOSTLY) * len(texts) and all(parsed(text) is None for text in unread)
 
 
 def _is_read(text: str, notation: Notation) -> bool:
@@ -165,11 +165,11 @@ def _periods(
 
 
 def _is_structured(text: str) -> bool:
-    return parse(text) is not None or text[:1] in "{[(" or "\n" in text.strip() or ": " in text[:61]
+    return parsed(text) is not None or text[:1] in "{[(" or "\n" in text.strip() or ": " in text[:61]
 
 
 def _is_plain(text: str) -> bool:
-    value = parse(text)
+    value = parsed(text)
     return value is not None and any(json.dumps(value, **style) == text for style in PLAIN)
 
 

@@ -16,11 +16,12 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from env_builder.runtime.answers import UNKNOWN_VALUE, parsed
+from env_builder.runtime.canonical import IdentityCache
 from env_builder.world.documents import STYLES
 from warehouse.records import Derivation
 
@@ -64,9 +65,12 @@ class Drift:
         return self._limit(exact if len(self._outcomes.get(exact, ())) >= MINIMUM_PAIRS else (direction, kind, field))
 
 
+_texts = IdentityCache[str](json.dumps)
+
+
 def flat(value: Any) -> Any:
-    """Return a value that can be compared and counted."""
-    return json.dumps(value) if isinstance(value, dict | list) else value
+    """Return a value that can be compared and counted. Of a list or an object the text is kept: nobody may change it."""
+    return _texts(value) if isinstance(value, dict | list) else value
 
 
 def carried(outcomes: list[tuple[float, bool]]) -> float:
@@ -263,6 +267,10 @@ def _chain(field: str, value: Any, touches: list[Touch]) -> list[Any]:
 
 def _field_spans(kind: str, field: str, field_events: list[FieldEvent], drift: Drift) -> Iterator[FieldSpan]:
     for before, touches, after in _stretches(field_events):
+        if before and after and not touches and before[2] == after[1]:
+            if before[0] < after[0]:
+                yield FieldSpan(before[0], after[0], before[2], "seen")
+            continue
         chain = [] if before is None else _chain(field, before[2], touches)
         if before and after and after[1] is not None and chain[-1] is not None and chain[-1] == after[1]:
             yield from _linked(before[0], touches, after[0], chain, "seen")
@@ -288,11 +296,18 @@ def _field_spans(kind: str, field: str, field_events: list[FieldEvent], drift: D
 def _merged(spans_in_order: Iterable[Span], content: Callable[[Span], Any]) -> list[Span]:
     """Return the spans, with those that follow each other with the same content as one."""
     merged: list[Span] = []
+    until, last = None, None
     for one in spans_in_order:
-        if merged and (merged[-1].until, content(merged[-1])) == (one.since, content(one)):
-            merged[-1] = merged[-1]._replace(until=one.until)
-        else:
-            merged.append(one)
+        own = content(one)
+        if merged and until == one.since and last == own:
+            until = one.until
+            continue
+        if merged and merged[-1].until != until:
+            merged[-1] = merged[-1]._replace(until=until)
+        merged.append(one)
+        until, last = one.until, own
+    if merged and merged[-1].until != until:
+        merged[-1] = merged[-1]._replace(until=until)
     return merged
 
 
@@ -324,9 +339,14 @@ class _Texts:
 
     def __init__(self, looks: list[DocumentRead], document: bool) -> None:
         self._looks, self._document = looks, document
-        self._first: dict[Any, str] = {}
-        for look in looks:
-            self._first.setdefault(_frozen(fields_of(look.text, document)), look.text)
+
+    @cached_property
+    def _first(self) -> dict[Any, str]:
+        """Fields -> the text that showed just these first."""
+        first: dict[Any, str] = {}
+        for text in dict.fromkeys(look.text for look in self._looks):
+            first.setdefault(_frozen(fields_of(text, self._document)), text)
+        return first
 
     def nearest(self, since: datetime | None) -> DocumentRead:
         """Return the last look at or before the instant, else the first."""
