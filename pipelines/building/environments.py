@@ -192,7 +192,7 @@ def _of_service(
     in_files = whole.rows._replace(facts=[], recorded=[])   # what the environment holds is in its files: it leaves the memory
     whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
     memory.release()
-    verification, covered = _verified(store, draft, room, rewards, settings, kept)
+    verification, covered = _verified(store, draft, room, rewards, settings, kept, memoize)
     whole, draft = whole._replace(coverage=covered), draft._replace(coverage=covered)
     memory.release()   # the environment that was played
     estimates = reward_estimates(store, service)
@@ -226,12 +226,12 @@ def _of_service(
 
 
 def _verified(
-    store: Store, draft: Bundle, room: Path, rewards: Path, settings: Settings, kept: Mapping[str, str],
+    store: Store, draft: Bundle, room: Path, rewards: Path, settings: Settings, kept: Mapping[str, str], memoize: Memoize,
 ) -> tuple[verify.Verified, dict[str, Any]]:
     """Play against the draft that was written to `room` and `rewards`; return what came of it, and the coverage."""
     service, loaded = draft.service, verify.load(room, rewards)
     logged, turns = (store.table(table, "service = $service", service=service) for table in ("mart.tasks", "core.turns"))
-    covered = coverage(draft.rows, logged, turns, loaded.environment.world)
+    covered = coverage(draft.rows, logged, turns, loaded.environment.world, memoize)
     audit = settings.configured.audit
     with auditors(draft.tasks.height) as engine:
         verification = verify.verify(
