@@ -298,19 +298,21 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize) -> tuple[Bu
     logged = users.led_by_solution(logged, turns, rubrics)
     longest = turns.group_by("session_id").len()["len"].max()
     others = ~pl.col("task_id").is_in(made["task_id"].implode())
+    spoken = users.spoken_in(logged, turns, memoize)
     tasks, scripts = (
         pl.concat([each.filter(others), made], how="diagonal").select(each.columns).sort("task_id")
-        for each in (logged, users.scripts(logged, turns, memoize)))
+        for each in (logged, users.scripts(logged, turns, memoize, spoken)))
     return Bundle(
         name, service, starts_of(store).get(service, "shared"), rows, tools, tasks, scripts, rubrics,
         longest if isinstance(longest, int) else 0, {},
-        _perturbations(store, service, turns, rows, logged, scripts),
+        _perturbations(store, service, turns, rows, logged, scripts, spoken),
         users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),
         privacy.stated(store), _worlds(store, service)), answered
 
 
 def _perturbations(
-    store: Store, service: str, turns: pl.DataFrame, rows: rooms.Rows, logged: pl.DataFrame, scripts: pl.DataFrame
+    store: Store, service: str, turns: pl.DataFrame, rows: rooms.Rows, logged: pl.DataFrame, scripts: pl.DataFrame,
+    spoken: users.Spoken,
 ) -> list[dict[str, Any]]:
     """Return how tools behave in production, after how users behave and word what every user says, if enough people do."""
     people = store.read("select session_id, coalesce(identity, session_id) as person from core.sessions "
@@ -319,7 +321,7 @@ def _perturbations(
     persons = dict(own.iter_rows())
     texts = wordings(scripts.join(own, on="task_id", how="semi"), persons)
     good = logged.filter(pl.col("succeeded_session_ids").list.len() > 0)["task_id"].to_list()
-    fitted = habits(users.talks_of(logged, turns)[0], dict(logged.select("task_id", "family").iter_rows()), persons, good)
+    fitted = habits(spoken.talks, dict(logged.select("task_id", "family").iter_rows()), persons, good, spoken.read)
     row = {**({"wordings": texts} if texts else {}), **({"habits": fitted} if fitted else {})}
     return [*([{"tool": USER, **row}] if row else []),
             *perturbations(turns, {row["tool"]: presumed_effect(row) for row in rows.programs})]
