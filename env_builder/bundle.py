@@ -185,8 +185,8 @@ def _folders(bundle: Bundle) -> list[str]:
 
 def write_manifest(environment: Path, about: dict[str, Any]) -> str:
     """Write the manifest of an environment whose other files are written; return its content digest."""
-    content_digest, files = _content_digest(environment), _files(environment)
-    shards = stated(files)
+    files = _files(environment)
+    content_digest, shards = files_digest(files, UNDIGESTED), stated(files)
     write_json(environment / MANIFEST, {
         "format": FORMAT_IN_SHARDS if shards else FORMAT, "content_digest": content_digest, "room_digest": room_digest(files),
         "files": files, "seeded": True, **shards, **about})

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from env_builder.runtime.episode import EpisodeState
 from env_builder.runtime.programs import Program
 from env_builder.runtime.relevance import ids, ids_in
 from env_builder.runtime.world import View, World
+from warehouse.records import Memoize, recompute
 
 N_TASKS = 60
 """Tasks that are asked around, by the hash of their id."""
@@ -52,7 +54,9 @@ class SessionQuestions(NamedTuple):
     """Id -> calls of the log that name it."""
 
 
-def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame, world: World | None = None) -> dict[str, Any]:
+def coverage(
+    rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame, world: World | None = None, memoize: Memoize = recompute
+) -> dict[str, Any]:
     """{"n_tasks", "n_calls", "answered", "by_tool": {tool: {tier: n}}, "never_called": [tools], "advice": […]}.
 
     `answered`: share of the calls whose tier is not `unknown`, None where there is nothing to ask. `world`: of these rows,
@@ -63,7 +67,7 @@ def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame, world: World 
     showing = {
         rule["class"]: (row["tool"], rule["argument"]) for row in reversed(rows.programs) for rule in row["rules"]
         if rule["rule"] == "document"}
-    around, looks = _around(turns), {(showing[kind], key) for kind, key in world.facts if kind in showing}
+    around, looks = _around(turns, memoize), {(showing[kind], key) for kind, key in world.facts if kind in showing}
     keys = {key for _, key in looks}
     if keys:
         around = around._replace(naming={name: calls for name, calls in around.naming.items() if name in keys})
@@ -95,17 +99,29 @@ def coverage(rows: Rows, tasks: pl.DataFrame, turns: pl.DataFrame, world: World 
             reasons.items(), key=lambda item: (-item[1], item[0]))[:N_ADVICE]]}
 
 
-def _around(turns: pl.DataFrame) -> SessionQuestions:
+def _around(turns: pl.DataFrame, memoize: Memoize) -> SessionQuestions:
     around = SessionQuestions(defaultdict(set), defaultdict(frozenset), defaultdict(set))
     calls = turns.filter((pl.col("kind") == "call") & pl.col("arguments").is_not_null() & pl.col("content").is_not_null())
-    for session_id, tool, text, content in calls.select("session_id", "tool", "arguments", "content").iter_rows():
-        arguments = json.loads(text)
-        call, own = PossibleCall(tool, canonical(arguments)), ids(arguments)
-        around.calls[session_id].add(call)
-        around.named[session_id] |= own | ids_in(content)
-        for name in own:
-            around.naming[name].add(call)
+    by_session: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for session_id, *call in calls.select("session_id", "tool", "arguments", "content").iter_rows():
+        by_session[session_id].append((call[0], call[1], call[2]))
+    for session_id, own_calls in by_session.items():
+        questions, shown = json.loads(memoize(["asked", own_calls], partial(_questions, own_calls)))
+        for tool, key, own in questions:
+            around.calls[session_id].add(PossibleCall(tool, key))
+            for name in own:
+                around.naming[name].add(PossibleCall(tool, key))
+        around.named[session_id] = frozenset(shown)
     return around
+
+
+def _questions(calls: list[tuple[str, str, str]]) -> str:
+    """Return the questions of a session, each with the ids in it, and the ids in all of them and their answers, as JSON in
+    ASCII: half a character may stand in an answer. `calls`: tool, arguments, answer."""
+    read = [(tool, json.loads(text)) for tool, text, _ in calls]
+    questions = [[tool, canonical(arguments), sorted(ids(arguments))] for tool, arguments in read]
+    shown = frozenset().union(*(own for *_, own in questions), *(ids_in(content) for *_, content in calls))
+    return json.dumps([questions, sorted(shown)])
 
 
 def _candidates(session_ids: list[str], around: SessionQuestions, shapes: dict[str, tuple[str, str]]) -> list[PossibleCall]:

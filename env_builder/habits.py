@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from env_builder.runtime.habits import ALL, COMMON, slips
 from env_builder.runtime.user import NO, UNSURE, granted, question, telling
 from env_builder.runtime.wordings import asks_for_more
-from env_builder.users import Talk, Turned, first_given, turned
+from env_builder.users import Read, Talk, Turned, reads_of
 from env_builder.wordings import IS_UNSURE
 
 LEAST_SESSIONS, LEAST_PEOPLE = 20, 3
@@ -50,26 +50,32 @@ class TalkHabits(NamedTuple):
 
 
 def habits(
-    talks: Mapping[str, Talk], families: Mapping[str, str], people: Mapping[str, str], good: Collection[str]
+    talks: Mapping[str, Talk], families: Mapping[str, str], people: Mapping[str, str], good: Collection[str],
+    read: Mapping[str, Read] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Return the rows by family. `families`, `people`: task -> family, person; `good`: tasks whose talk ended well."""
+    """Return the rows by family.
+
+    `families`, `people`: task -> family, person; `good`: tasks whose talk ended well; `read`: what
+    the talks hold, where it is known.
+    """
+    read = reads_of(talks) if read is None else read
     by_family: dict[str, list[TalkHabits]] = defaultdict(list)
     for task_id, talk in sorted(talks.items()):
         if talk.turns:
-            one = _observe(talk, people.get(task_id, task_id), task_id in good)
+            one = _observe(talk, read[task_id], people.get(task_id, task_id), task_id in good)
             for family in {ALL, families.get(task_id, ALL)}:
                 by_family[family].append(one)
     return {family: _fit(observed) for family, observed in sorted(by_family.items())
             if len(observed) >= LEAST_SESSIONS and len({one.person for one in observed}) >= LEAST_PEOPLE}
 
 
-def _observe(talk: Talk, person: str, is_good: bool) -> TalkHabits:
-    turns = turned(talk)
+def _observe(talk: Talk, read: Read, person: str, is_good: bool) -> TalkHabits:
+    turns = read.turned
     runs, run = [], 0
     for one in turns:
         run = 0 if one.tells else run + 1
         runs += [] if one.tells else [run]
-    opened = dict.fromkeys(first_given(talk, 0, "\n".join(talk.opening)), True)
+    opened = dict.fromkeys(read.given, True)
     later = {slot: one.when == "unasked" for one in turns for slot in one.slots}
     answers = Counter(_answers(one, text, heard[-1]) for one, text, heard in zip(turns, talk.turns, talk.heard, strict=False)
                       if heard and question(heard[-1]) and not one.slots and not one.tells)

@@ -35,17 +35,20 @@ AS_WRITTEN = {"separators": (",", ":"), "ensure_ascii": False}
 SESSIONS = {"task_id": pl.String(), "session_id": pl.String(), "probability": pl.Float64(), "steps": pl.String()}
 
 
-def scripts(tasks: pl.DataFrame, turns: pl.DataFrame, memoize: Memoize = recompute) -> pl.DataFrame:
+def scripts(
+    tasks: pl.DataFrame, turns: pl.DataFrame, memoize: Memoize = recompute, spoken: Spoken | None = None
+) -> pl.DataFrame:
     """Return `opening` (JSON list of {"role", "content"}) and `script` (JSON, the task's `user` row) of every task of `tasks`.
 
     The opening holds all messages before the agent's first move: its first call, or its first words after the user's.
     A greeting that comes before the user's first words belongs to the opening. What the user says between two moves
-    of the agent is one turn. A task whose session has no turns gets none of either.
+    of the agent is one turn. A task whose session has no turns gets none of either. `spoken`: of these tasks, as `spoken_in`
+    gives it.
     """
-    talks, openings = talks_of(tasks, turns)
+    talks, openings, read = spoken or spoken_in(tasks, turns, memoize)
     rows: dict[str, dict[str, Any]] = {}
     for (_,), own in tasks.sort("service", "task_id").group_by("service", maintain_order=True):
-        rows |= user_rows({task_id: talks[task_id] for task_id in own["task_id"].to_list()}, memoize=memoize)
+        rows |= _rows({task_id: talks[task_id] for task_id in own["task_id"].to_list()}, read)
     for task_id, events in events_by("task_id", part(tasks, turns).sort("task_id", "position")).items():
         rows[task_id] = with_events(rows[task_id], events)
     texts = [
@@ -279,9 +282,33 @@ def user_rows(
 
     `vocabulary`: learnt from other talks; then what the agent said in these here is not taken to ask for anything.
     """
-    read = {name: _read(*memoize(["talk", *talk], partial(_reading, talk))) for name, talk in talks.items()}
-    learnt = vocabulary or vocabulary_of(one.turned for one in read.values())
+    return _rows(talks, reads_of(talks, memoize), vocabulary)
+
+
+def _rows(
+    talks: Mapping[str, Talk], read: Mapping[str, Read], vocabulary: Vocabulary | None = None
+) -> dict[str, dict[str, Any]]:
+    learnt = vocabulary or vocabulary_of(read[name].turned for name in talks)
     return {name: _row(talk, read[name], learnt, vocabulary is None) for name, talk in talks.items()}
+
+
+def reads_of(talks: Mapping[str, Talk], memoize: Memoize = recompute) -> dict[str, Read]:
+    """Return what each talk holds."""
+    return {name: _read(*memoize(["talk", *talk], partial(_reading, talk))) for name, talk in talks.items()}
+
+
+class Spoken(NamedTuple):
+    """What was said in the sessions of tasks, by task."""
+
+    talks: dict[str, Talk]
+    openings: dict[str, list[dict[str, str]]]
+    read: dict[str, Read]
+
+
+def spoken_in(tasks: pl.DataFrame, turns: pl.DataFrame, memoize: Memoize = recompute) -> Spoken:
+    """Return what was said in the sessions of these tasks."""
+    talks, openings = talks_of(tasks, turns)
+    return Spoken(talks, openings, reads_of(talks, memoize))
 
 
 def _reading(talk: Talk) -> list[Any]:

@@ -357,10 +357,13 @@ def totals(plays: Iterable[GradedPlay]) -> dict[str, Any]:
     for kind in ("session", "attacker", "mutant"):
         wrong = [play for play in played if play.kind == kind and play.should == "fail" and play.reward is not None]
         accepts[kind] = rate(sum(play.passed for play in wrong), len(wrong))
+    by_player: dict[str, list[GradedPlay]] = {}
+    for play in played:
+        if play.kind != "session":
+            by_player.setdefault(play.player, []).append(play)
     return {
         "false_accept": accepts, "false_reject": rate(sum(not play.passed for play in right), len(right)),
-        "players": {name: _counts([play for play in played if play.kind != "session" and play.player == name])
-                    for name in sorted({play.player for play in played if play.kind != "session"})}}
+        "players": {name: _counts(own) for name, own in sorted(by_player.items())}}
 
 
 def _counts(plays: list[GradedPlay]) -> dict[str, int]:

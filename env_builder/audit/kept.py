@@ -164,7 +164,7 @@ def _answers(written: Mapping[str, Any], sources: PlaySources) -> Iterator[str]:
             spoken, idle, at, text = details
             yield _brief(sources.user.reply(UserProgress(spoken, idle, at), text))
         else:
-            question = str((kind, details))
+            question = str((kind, details, sources.values.reach if kind == "calls" else None))
             if question not in sources.answers:
                 sources.answers[question] = _brief(PLAIN[kind](sources, *details))
             yield sources.answers[question]

@@ -52,7 +52,8 @@ class Plausible:
         self._texts: dict[str, list[str]] = {}
         self._calls: dict[str, list[dict[str, Any]]] = {}
         self._arrived: Mapping[tuple[str, str], int] = {}
-        self._reach: int | None = None
+        self.reach: int | None = None
+        """The last epoch whose `calls` count; None: all."""
         self._rings: dict[tuple[str, int | None], tuple[list[str], list[dict[str, Any]]]] = {}
         """(tool, reach) -> hashes of the calls up to there, and the calls; shared by all reaches."""
         self._observed: dict[str, dict[Place, dict[str, Any]]] = {}
@@ -68,7 +69,7 @@ class Plausible:
     def up_to(self, reach: int | None, arrived: Mapping[tuple[str, str], int]) -> Plausible:
         """Return the same, with `calls` up to an epoch alone: calls of later nights displace none. None: with all calls."""
         values = copy(self)   # what was computed before is shared
-        values._reach, values._arrived = reach, arrived
+        values.reach, values._arrived = reach, arrived
         return values
 
     def calls(self, tool: str, start: str) -> Iterator[dict[str, Any]]:
@@ -76,14 +77,14 @@ class Plausible:
 
         A call that is new to the record displaces none but what comes after it. Where no call of the tool is old enough, the
         ring has all."""
-        if (tool, self._reach) not in self._rings:
-            self._rings[tool, self._reach] = self._ring(tool)
-        hashes, calls = self._rings[tool, self._reach]
+        if (tool, self.reach) not in self._rings:
+            self._rings[tool, self.reach] = self._ring(tool)
+        hashes, calls = self._rings[tool, self.reach]
         first = bisect_left(hashes, start)
         return (calls[(first + step) % len(calls)] for step in range(len(calls)))
 
     def _ring(self, tool: str) -> tuple[list[str], list[dict[str, Any]]]:
-        calls, reach = self._on_record(tool), self._reach
+        calls, reach = self._on_record(tool), self.reach
         near = range(len(calls)) if reach is None else [
             place for place, text in enumerate(self._texts[tool]) if self._arrived.get((tool, text), 0) <= reach]
         places = near or range(len(calls))

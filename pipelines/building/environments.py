@@ -192,7 +192,7 @@ def _of_service(
     in_files = whole.rows._replace(facts=[], recorded=[])   # what the environment holds is in its files: it leaves the memory
     whole, draft = whole._replace(rows=in_files), draft._replace(rows=in_files)
     memory.release()
-    verification, covered = _verified(store, draft, room, rewards, settings, kept)
+    verification, covered = _verified(store, draft, room, rewards, settings, kept, memoize)
     whole, draft = whole._replace(coverage=covered), draft._replace(coverage=covered)
     memory.release()   # the environment that was played
     estimates = reward_estimates(store, service)
@@ -226,12 +226,12 @@ def _of_service(
 
 
 def _verified(
-    store: Store, draft: Bundle, room: Path, rewards: Path, settings: Settings, kept: Mapping[str, str],
+    store: Store, draft: Bundle, room: Path, rewards: Path, settings: Settings, kept: Mapping[str, str], memoize: Memoize,
 ) -> tuple[verify.Verified, dict[str, Any]]:
     """Play against the draft that was written to `room` and `rewards`; return what came of it, and the coverage."""
     service, loaded = draft.service, verify.load(room, rewards)
     logged, turns = (store.table(table, "service = $service", service=service) for table in ("mart.tasks", "core.turns"))
-    covered = coverage(draft.rows, logged, turns, loaded.environment.world)
+    covered = coverage(draft.rows, logged, turns, loaded.environment.world, memoize)
     audit = settings.configured.audit
     with auditors(draft.tasks.height) as engine:
         verification = verify.verify(
@@ -298,19 +298,21 @@ def _bundle(store: Store, service: str, name: str, memoize: Memoize) -> tuple[Bu
     logged = users.led_by_solution(logged, turns, rubrics)
     longest = turns.group_by("session_id").len()["len"].max()
     others = ~pl.col("task_id").is_in(made["task_id"].implode())
+    spoken = users.spoken_in(logged, turns, memoize)
     tasks, scripts = (
         pl.concat([each.filter(others), made], how="diagonal").select(each.columns).sort("task_id")
-        for each in (logged, users.scripts(logged, turns, memoize)))
+        for each in (logged, users.scripts(logged, turns, memoize, spoken)))
     return Bundle(
         name, service, starts_of(store).get(service, "shared"), rows, tools, tasks, scripts, rubrics,
         longest if isinstance(longest, int) else 0, {},
-        _perturbations(store, service, turns, rows, logged, scripts),
+        _perturbations(store, service, turns, rows, logged, scripts, spoken),
         users.sessions_of(logged.join(rubrics, on="task_id", how="semi"), turns, outcomes), users.longest(turns),
         privacy.stated(store), _worlds(store, service)), answered
 
 
 def _perturbations(
-    store: Store, service: str, turns: pl.DataFrame, rows: rooms.Rows, logged: pl.DataFrame, scripts: pl.DataFrame
+    store: Store, service: str, turns: pl.DataFrame, rows: rooms.Rows, logged: pl.DataFrame, scripts: pl.DataFrame,
+    spoken: users.Spoken,
 ) -> list[dict[str, Any]]:
     """Return how tools behave in production, after how users behave and word what every user says, if enough people do."""
     people = store.read("select session_id, coalesce(identity, session_id) as person from core.sessions "
@@ -319,7 +321,7 @@ def _perturbations(
     persons = dict(own.iter_rows())
     texts = wordings(scripts.join(own, on="task_id", how="semi"), persons)
     good = logged.filter(pl.col("succeeded_session_ids").list.len() > 0)["task_id"].to_list()
-    fitted = habits(users.talks_of(logged, turns)[0], dict(logged.select("task_id", "family").iter_rows()), persons, good)
+    fitted = habits(spoken.talks, dict(logged.select("task_id", "family").iter_rows()), persons, good, spoken.read)
     row = {**({"wordings": texts} if texts else {}), **({"habits": fitted} if fitted else {})}
     return [*([{"tool": USER, **row}] if row else []),
             *perturbations(turns, {row["tool"]: presumed_effect(row) for row in rows.programs})]

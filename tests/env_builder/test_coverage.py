@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import polars as pl
 from env_builder.coverage import coverage
 from env_builder.rooms import Rows
 from env_builder.runtime.programs import FEWEST_TRANSITIONS
+from pipelines.running.cache import memoized
+from warehouse.store import Store
 
 SUPPORT = {"for": 3, "against": 0, "held_out_exact": None, "held_out_abstains": None,
            "cassette_exact": None, "cassette_abstains": None}
@@ -52,6 +56,24 @@ def test_calls_around_a_task_are_counted_and_advice_names_what_lacks() -> None:
         ("never_seen", "box", None), ("program", "move", None), ("stale", "box", "at")]
     later = coverage(Rows(facts, [], [NEVER, MOVE, SHOW], CALLED), _tasks("2024-01-06T00:00:00Z"), turns)
     assert later["by_tool"]["show"] == {"derived": 1, "unknown": 1} and later["answered"] == 0.3333
+
+
+def test_what_a_session_asked_is_read_once(tmp_path: Path) -> None:
+    facts = [_fact(key, json.dumps({"box": key}), None, None) for key in ("b-01", "b-02")]
+    turns = _turns(("s1", "show", {"box": "b-01"}, '{"near": ["b-02", "half-1 \\ud83d"]}'),
+                   ("s2", "show", {"box": "b-02"}, "{}"))
+    room, tasks = Rows(facts, [], [SHOW], CALLED), _tasks("2024-01-03T00:00:00Z")
+    with Store.open(tmp_path / "warehouse.duckdb") as store:
+        for n_made in (2, 0):
+            made: list[object] = []
+
+            def counted(make: Callable[[], Any], made: list[object] = made) -> Any:
+                made.append(make)
+                return make()
+
+            with memoized(store, "coverage", "code") as memoize:
+                covered = coverage(room, tasks, turns, None, lambda key, make: memoize(key, partial(counted, make)))
+            assert covered == coverage(room, tasks, turns) and len(made) == n_made
 
 
 def test_coverage_stands_in_the_manifest_and_support_of_each_program(sample_environment: Path) -> None:

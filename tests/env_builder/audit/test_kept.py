@@ -13,6 +13,8 @@ import pytest
 
 from env_builder import verify as verification
 from env_builder.audit import Depth
+from env_builder.audit.kept import _digest
+from env_builder.audit.values import Arrivals
 from env_builder.runtime.canonical import canonical
 from env_builder.verify import Verified, verify
 
@@ -150,3 +152,13 @@ def test_a_thing_that_nobody_looks_at_leaves_audits(
     again = verify(*published, kept=first.audits)
     assert len(played) < len(first.audits) / 2
     assert alike(again, verify(*published, kept={}))
+
+
+def test_what_tasks_draw_from_is_apart(published: tuple[Path, Path]) -> None:
+    environment, _ = verification.load(*published)
+    tool = max(environment.world.questions, key=lambda name: len(environment.world.questions[name]))
+    calls = {(tool, arguments): 1 + place % 2 for place, arguments in enumerate(environment.world.questions[tool])}
+    early, late = environment.tasks[:2]
+    environment.arrived(Arrivals(calls, {early.task_id: 1, late.task_id: 2}))
+    question = {"views": [], "shown": [], "words": [], "questions": [["calls", tool, "", len(calls)]]}
+    assert _digest(question, environment.sources(early)) != _digest(question, environment.sources(late))
