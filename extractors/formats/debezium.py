@@ -95,8 +95,9 @@ def read_block(block: Block, emit: Emit) -> None:
     """Read the same of many lines: changes that are not wrapped and hold whole rows go to columns at once."""
     plain = _plain_changes(block.contents)
     if plain.height:
-        columns = {name: plain[name] for name in ("name", "tool", "happened_at", "position", "call_id", "value")}
-        emit.block(pl.Series(block.record_ids).gather(plain["index"]), "row_change", service=emit.envelope.service({}), **columns)
+        ids, service = pl.Series(block.record_ids).gather(plain["index"]), emit.envelope.service({})
+        emit.block(ids, "row_change", service=service, **{
+            name: plain[name] for name in ("name", "tool", "happened_at", "position", "call_id", "value")})
     is_other = pl.repeat(True, len(block.contents), eager=True).scatter(plain["index"], False)
     read((record for index in is_other.arg_true() if (record := block.record(index)) is not None), emit)
 
