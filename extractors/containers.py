@@ -360,14 +360,14 @@ class Stream:
     def fill(self, n_bytes: int) -> bool:
         """Hold at least `n_bytes` if there are so many; True: what is held is all that is left."""
         missing = n_bytes - len(self.buffer)
-        if missing > 0 and not self._read_all:
+        if not self._read_all:
             more = [self.buffer]
             while missing > 0 and (step := self._next(missing)):
                 more.append(step)
                 missing -= len(step)
+            if not self._read_all:
+                more.append(self._next(1))   # nothing, where all was read
             self.buffer = b"".join(more)
-        if not self._read_all:
-            self.buffer += self._next(1)   # nothing, where all was read
         return self._read_all
 
     def _next(self, n_bytes: int) -> bytes:

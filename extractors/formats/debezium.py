@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any, Literal
 
 import msgspec
+import polars as pl
 
 from extractors.formats.format import Block, Emit, Format, Head, LogRecords, Row, sample
 from extractors.formats.instants import microseconds
@@ -27,11 +28,12 @@ from extractors.formats.values import dumped, object_in, object_of
 
 _OPERATIONS = {"c": "create", "u": "update", "d": "delete", "r": "snapshot"}
 _UNCHANGED = ("__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==")
-_MARK, _ENCODED_MARK = (mark.encode() for mark in _UNCHANGED)
 _FROM, _TO = 10**14, 10**17
 """Microseconds since 1970 whose scale is certain."""
+_MOST_PLACE = 1 << 63
+"""Places that a column of whole numbers holds are less."""
 _NO_KEY = msgspec.Raw(b"")
-_ROW_BEGINS = ("{", "n")
+_ROW_BEGINS = b"{n"
 """Of an object, of null."""
 _FLAT = frozenset(("__op", "__deleted"))
 
@@ -91,27 +93,47 @@ class _PlainChange(msgspec.Struct):
 
 def read_block(block: Block, emit: Emit) -> None:
     """Read the same of many lines: changes that are not wrapped and hold whole rows go to columns at once."""
-    others: list[int] = []
-    rows: list[tuple[str, str, str, int, int, str, str]] = []
+    plain = _plain_changes(block.contents)
+    if plain.height:
+        ids, service = pl.Series(block.record_ids).gather(plain["index"]), emit.envelope.service({})
+        emit.block(ids, "row_change", service=service, **{
+            name: plain[name] for name in ("name", "tool", "happened_at", "position", "call_id", "value")})
+    is_other = pl.repeat(True, len(block.contents), eager=True).scatter(plain["index"], False)
+    read((record for index in is_other.arg_true() if (record := block.record(index)) is not None), emit)
+
+
+def _plain_changes(contents: list[bytes]) -> pl.DataFrame:
+    """Return the plain changes among the lines: index of the line, and the columns of the event."""
     decode_line = msgspec.json.Decoder(_PlainChange).decode
-    for index, line in enumerate(block.contents):
+    changes: list[tuple[int, str, _PlainSource, bytes]] = []
+    for index, line in enumerate(contents):
         try:
             change = decode_line(line)
-            before, after = str(change.before, "utf-8"), str(change.after, "utf-8")
-            source = change.source
-            plain = before[:1] in _ROW_BEGINS and after[:1] in _ROW_BEGINS and _FROM < source.ts_us < _TO
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            plain = False
-        if not plain or change.key is not _NO_KEY or _MARK in line or _ENCODED_MARK in line:
-            others.append(index)
+        except msgspec.MsgspecError:
             continue
-        rows.append((block.record_ids[index], _OPERATIONS[change.op], source.table, source.ts_us, source.lsn,
-                     str(source.txId), f'{{"before":{before},"after":{after}}}'))
-    if rows:
-        ids, names, tables, instants, places, transactions, values = (list(column) for column in zip(*rows, strict=True))
-        emit.block(ids, "row_change", service=emit.envelope.service({}), name=names, tool=tables, happened_at=instants,
-                   position=places, call_id=transactions, value=values)
-    read((record for index in others if (record := block.record(index)) is not None), emit)
+        before, after, source = bytes(change.before), bytes(change.after), change.source
+        if before[0] in _ROW_BEGINS and after[0] in _ROW_BEGINS and change.key is _NO_KEY and (
+                _FROM < source.ts_us < _TO and abs(source.lsn) < _MOST_PLACE):
+            changes.append((index, change.op, source, b'{"before":%b,"after":%b}' % (before, after)))
+    operations, sources = pl.Series([each[1] for each in changes], dtype=pl.String()), [each[2] for each in changes]
+    frame = pl.DataFrame({
+        "index": pl.Series([each[0] for each in changes], dtype=pl.UInt32()),
+        "name": operations.replace_strict(_OPERATIONS, return_dtype=pl.String()),
+        "tool": pl.Series([source.table for source in sources], dtype=pl.String()),
+        "happened_at": pl.Series([source.ts_us for source in sources], dtype=pl.Int64()),
+        "position": pl.Series([source.lsn for source in sources], dtype=pl.Int64()),
+        "call_id": pl.Series([str(source.txId) for source in sources], dtype=pl.String()),
+        "value": _texts([each[3] for each in changes])})
+    return frame.filter(pl.col("value").is_not_null() & ~pl.col("value").str.contains_any(list(_UNCHANGED)))
+
+
+def _texts(contents: list[bytes]) -> pl.Series:
+    """Return the texts; null where bytes are no UTF-8, or hold the sign that stands for such."""
+    try:
+        return pl.Series(contents, dtype=pl.Binary()).cast(pl.String())
+    except pl.exceptions.ComputeError:
+        return pl.Series([None if "\ufffd" in (text := content.decode("utf-8", "replace")) else text for content in contents],
+                         dtype=pl.String())
 
 
 def fields_of(value: Any) -> Row | None:
