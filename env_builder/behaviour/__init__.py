@@ -44,6 +44,7 @@ from env_builder.runtime.canonical import canonical
 from env_builder.runtime.programs import presumed_effect
 from env_builder.world import InducedWorld, ServiceWorld
 from env_builder.world.bends import MINIMUM_CALLS, bend
+from env_builder.world.computed import MINIMUM_QUESTIONS, is_computed
 from env_builder.world.history import instant
 from env_builder.world.replay import LoggedStep
 from warehouse.records import Behaviour, LearntProgram, frame
@@ -103,8 +104,9 @@ def _behaviour(service: ServiceWorld, tool: str, steps: list[LoggedStep], eviden
     """Return the program of a tool; of one that changed, the rules of its last version, with its earlier versions."""
     documented = service.programs[tool]
     writes = documented["rules"] and presumed_effect(documented) not in ("read", "pure")
-    explained = partial(_explained, service, tool) if writes else partial(_computed, service, tool, evidence)
-    cuts = find_versions(steps, explained)
+    explained = partial(_explained, service, tool) if writes else partial(_is_told, service, tool, evidence)
+    few_prove = is_computed([step.call for step in steps])
+    cuts = find_versions(steps, explained, MINIMUM_QUESTIONS if few_prove else MINIMUM_CALLS)
     earlier = [_induced(service, tool, part.steps, evidence) for part in cuts[:-1]]
     last = _induced(service, tool, cuts[-1].steps, evidence, evidence.sources)
     kept = {kind for kind, relation in documented["relation"].items() if relation == "keeps"}
@@ -136,7 +138,7 @@ COMPUTING = (conversions.induce, templates.induce, answers.induce, answers.induc
 """Rules that give what a tool answers from the question, and records that it names."""
 
 
-def _computed(service: ServiceWorld, tool: str, shared: ServiceEvidence, steps: list[LoggedStep]) -> bool:
+def _is_told(service: ServiceWorld, tool: str, shared: ServiceEvidence, steps: list[LoggedStep]) -> bool:
     evidence = ToolEvidence(service, tool, steps, shared)
     is_record = evidence.effect == "read" and bool(evidence.documented["rules"]) and not conversions.computes(evidence)
     return not is_record and any(induce_rule(evidence).rules for induce_rule in COMPUTING)
@@ -179,15 +181,18 @@ class ToolVersion(NamedTuple):
     steps: list[LoggedStep]
 
 
-def find_versions(steps: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool] | None = None) -> list[ToolVersion]:
-    """Return the versions in order; one where nothing speaks for more. `explained`: does one rule explain these steps?"""
+def find_versions(
+    steps: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool] | None = None, fewest: int = MINIMUM_CALLS
+) -> list[ToolVersion]:
+    """Return the versions in order; one where nothing speaks for more. `explained`: does one rule explain these steps?
+    `fewest`: calls that worked in which such a rule shows."""
     timed = sorted((step for step in steps if step.call.called_at), key=lambda step: (_when(step), step.call.event_id))
-    if len(timed) != len(steps) or len(steps) < 2 * MINIMUM_CALLS:
+    if len(timed) != len(steps) or len(steps) < 2 * fewest:
         return [ToolVersion(None, steps)]
     worked = [step for step in timed if not step.call.failed]
     starts = list(map(_when, _apart(worked)))
     if not starts and explained is not None and not explained(steps):
-        first = bend([not step.call.failed for step in timed], lambda begin, end: explained(timed[begin:end]))
+        first = bend([not step.call.failed for step in timed], lambda begin, end: explained(timed[begin:end]), fewest)
         starts = [] if first is None else [_when(timed[first])]
     begins = [(step, _when(step)) for step in steps]
     return [

@@ -1,7 +1,8 @@
 """Where a row of calls bends: one rule explains all before an instant, another one all since.
 
 In: which calls worked, in order of time, and whether one rule explains a stretch of them. Out: the place of the first call of
-the other rule. Sees: ten calls that worked at least on either side. Does not see: a rule that came back; a second change.
+the other rule. Sees: ten calls that worked on either side, fewer where they prove a rule. Does not see: a rule that came back;
+a second change.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ Explained = Callable[[int, int], bool]
 """(first call, the one after the last) -> whether one rule explains them."""
 
 
-def bend(worked: Sequence[bool], is_explained: Explained) -> int | None:
-    """Return the place from which on another rule explains what all before it explains no longer.
+def bend(worked: Sequence[bool], is_explained: Explained, fewest: int = MINIMUM_CALLS) -> int | None:
+    """Return the place from which on another rule explains what all before it explains no longer. `fewest`: calls that worked
+    on each side at least.
 
     Calls that were refused say nothing of what a call does, so both ends are counted in calls that worked; an end that is too
     short to show its rule grows by half, until it meets the other one.
     """
     places, n = [place for place, each in enumerate(worked) if each], len(worked)
-    if len(places) < 2 * MINIMUM_CALLS:
+    if len(places) < 2 * fewest:
         return None
-    low = _grown(places[MINIMUM_CALLS - 1] + 1, n, lambda length: is_explained(0, length))
-    n_last = _grown(n - places[-MINIMUM_CALLS], n - low, lambda length: is_explained(n - length, n))
+    low = _grown(places[fewest - 1] + 1, n, lambda length: is_explained(0, length))
+    n_last = _grown(n - places[-fewest], n - low, lambda length: is_explained(n - length, n))
     if low + n_last > n:
         return None
     high = n - n_last

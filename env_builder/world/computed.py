@@ -47,7 +47,7 @@ def is_computed(calls: Sequence[LoggedCall]) -> bool:
     if varying([call.parsed for call in worked]) is None or not all(call.called_at for call in worked):
         return False
     timed = sorted(worked, key=order_of)
-    return bend([True] * len(timed), lambda begin, end: _are_computed(timed[begin:end])) is not None
+    return bend([True] * len(timed), lambda begin, end: _are_computed(timed[begin:end]), MINIMUM_QUESTIONS) is not None
 
 
 def _are_computed(worked: list[LoggedCall]) -> bool:

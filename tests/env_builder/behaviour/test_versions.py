@@ -131,10 +131,12 @@ def test_a_computed_answer_shows_no_record_and_its_factor_may_change() -> None:
     assert answered(rows, 41, "weigh", {"boxes": 18}).content == '{"grams": 810}', "though it was answered 720 before"
 
 
-def test_too_few_answers_by_another_factor_decide_nothing() -> None:
+def test_few_answers_by_another_factor_prove_it_and_two_do_not() -> None:
     rows = weighing(30, 4)
+    assert answered(rows, 33, "weigh", {"boxes": 200}).content == '{"grams": 9000}'
+    rows = weighing(30, 2)
     assert "versions" not in rows.programs[0]
-    assert [answered(rows, hour, "weigh", {"boxes": 200}).tier for hour in (3, 33)] == ["unknown"] * 2
+    assert [answered(rows, hour, "weigh", {"boxes": 200}).tier for hour in (3, 31)] == ["unknown"] * 2
 
 
 def test_a_record_that_repeats_its_key_is_not_computed() -> None:
