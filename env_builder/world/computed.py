@@ -65,7 +65,7 @@ def examples_of(calls: list[LoggedCall], values: list[Any], field: str) -> list[
 def varying(values: list[Any]) -> str | None:
     """Return the one field that varies, and is a number; "" where the answers are numbers themselves; None where neither is."""
     if all(map(_is_number, values)):
-        return ""
+        return "" if values else None
     if not all(isinstance(value, dict) for value in values) or len({tuple(value) for value in values}) != 1:
         return None
     varying = [name for name in values[0] if len({canonical(value[name]) for value in values}) > 1]
