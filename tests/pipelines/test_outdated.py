@@ -15,12 +15,14 @@ from env_builder.audit.targets import service_targets
 from env_builder.verify import PLAYS, AuditedRoom, Verified, _TaskRows
 from env_builder.world.history import instant
 from pipelines.building.decisions import RULE_CHANGED
-from pipelines.building.outdated import EndedAnswers, ended_answers, without_outdated
+from pipelines.building.outdated import EndedAnswers, changed_sentences, ended_answers, without_outdated
 from tests.env_builder.audit.test_outdated import AFTER, BEFORE, CHANGED_AT, environment, task, writes
+from tests.env_builder.audit.test_reinstructed import NEW, hall
 from warehouse.records import Decision, Session, Turn, frame
 from warehouse.store import Store
 
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
+SENTENCES = "sentences of instructions"
 
 
 def verified(starts: dict[str, str], changed: bool, gone: dict[str, str] | None = None) -> Verified:
@@ -62,6 +64,27 @@ def test_a_tool_that_works_no_more_withholds_tasks_that_begin_before_its_last_ca
     assert one.task_ids == ["b"]
     [detail] = one.decisions.filter(pl.col("stage") == "drift")["detail"]
     assert detail == f"service hall: close worked last at {CHANGED_AT}; tasks withheld for it: 1."
+
+
+def test_tasks_whose_family_is_served_otherwise_since_a_sentence_changed_are_withheld(store: Store) -> None:
+    room, solutions = hall("c" * 20 + "-" * 12, "o" * 20 + "n" * 12)
+    names = sorted(solutions)
+    decisions = [Decision(stage="verify", subject=name, kept=True, reason="verified", detail="It holds.") for name in names]
+    verification = Verified(names, frame(Decision, decisions), pl.DataFrame(schema=PLAYS), report({}, {}, Depth()), {})
+    store.append("core.sessions", frame(Session, [{
+        "session_id": "s", "source": "main", "service": "hall", "started_at": BEGAN, "ended_at": BEGAN, "day": None,
+        "n_messages": 0, "n_calls": 9, "identity": None, "format": "x", "other_session_ids": []}]))
+    store.append("mart.decisions", frame(Decision, [
+        Decision(stage="drift", subject=f"{source}/x/{SENTENCES}/{NEW}", kept=True, reason="appeared", detail="N.")
+        for source in ("main", "elsewhere")]))
+    sentences = changed_sentences(store, "hall")
+    assert (sentences, changed_sentences(store, "other")) == ([NEW], [])
+    side = AuditedRoom(room, _TaskRows({}, solutions, {}, service_targets(room, {})))  # type: ignore[arg-type]
+    one = without_outdated(verification, side, "hall", EndedAnswers({}, {}), sentences)
+    assert one.task_ids == names[20:]
+    [detail] = one.decisions.filter(pl.col("stage") == "drift")["detail"]
+    assert detail == ("service hall: no good session of a family calls close since 2026-03-01T08:20:00.000000Z, and their "
+                      f'instructions say "{NEW}" since; tasks withheld for it: 20.')
 
 
 @pytest.fixture
