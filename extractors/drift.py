@@ -123,7 +123,7 @@ class _Context:
 
     def _decision(self, feature: str, reason: str, what: str) -> Decision:
         source, log_format, context = self._key
-        hint = ("tasks show the instructions of their own session, and none is withheld for it: look which it decides otherwise"
+        hint = ("tasks show the instructions of their own session: look whether it decides some otherwise"
                 if context == _INSTRUCTIONS else
                 "check what writes the log, and map the field in the configuration where its meaning stayed")
         return Decision(stage="drift", subject=f"{source}/{log_format}/{context}/{feature}", kept=True, reason=reason,

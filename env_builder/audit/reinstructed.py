@@ -1,82 +1,83 @@
 """Tasks that a changed sentence of the instructions made wrong: good sessions of their family act otherwise since.
 
-In: an environment, its tasks with their known solutions, and the sentences of instructions that came or went. Out: by task, the
-tool that decides. Of each family, the known solutions are laid out in time. Where those up to an instant call a tool that may
-write and none does since, or the other way round, beyond chance, and a sentence stands in the instructions of all on one side
-and of none on the other, tasks that begin before show another right outcome than today's. Sees: whole families, ten known
-solutions since the change. Does not see: a sentence that decides some tasks of a family alone (a limit, a condition); what
-agents say; instructions that no session shows. Such tasks keep the instructions of their own session.
+In: the tasks of a log that a session did well, with its instructions and the tools that it called; and the sentences of
+instructions that came or went. Out: by family, the tools that decide. Each family's tasks are laid out in time. Where those up
+to an instant call a tool and none does since, or the other way round, beyond chance, and a sentence stands in the instructions
+of all on one side and of none on the other, tasks that begin before show another right outcome than today's. Sees: whole
+families, ten such tasks since the change. Does not see: a sentence that decides some tasks of a family alone (a limit, a
+condition); what agents say; instructions that no session shows. Such tasks keep the instructions of their own session. Whether
+a tool may write, so that the outcome is another one, is for who asks to say.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from env_builder.runtime import Environment
 from env_builder.runtime.records import Task
 
 FEWEST = 10
-"""Known solutions of a family since the change, at least."""
+"""Tasks of a family since the change that sessions did well, at least."""
 BY_CHANCE = 1e-7
+
+
+class ServedTask(NamedTuple):
+    """A task that a session did well."""
+
+    family: str
+    starts_at: str
+    tools: frozenset[str]
+    """Tools that the session called."""
+    instructions: str
+    """Those that the session began with, with single spaces between words."""
 
 
 class Reinstructed(NamedTuple):
     """What good sessions of a family do otherwise."""
 
     tool: str
+    last: str
+    """ISO instant at which the last of those began that do as before."""
     since: str
-    """ISO instant at which the first of them began."""
+    """ISO instant at which the first of the others began."""
     sentence: str
     is_said: bool
     """Does the sentence stand in the instructions since? Else it did before."""
     is_called: bool
     """Do they call the tool since? Else they did before."""
 
+    def speaks_against(self, task: Task, steps: Iterable[Mapping[str, Any]]) -> bool:
+        """Return whether a known solution does what is not done since. `task`: one of the family."""
+        calls = any(step.get("tool") == self.tool for step in (*task.prefix, *steps))
+        return task.starts_at is not None and task.starts_at <= self.last and calls != self.is_called
 
-class _Known(NamedTuple):
-    task: Task
-    tools: frozenset[str]
-    instructions: str
 
-
-def reinstructed(
-    environment: Environment, solutions: Mapping[str, Sequence[Mapping[str, Any]]], sentences: Collection[str]
-) -> dict[str, Reinstructed]:
-    """Return the tasks of before a change of instructions since which their family is served otherwise. `sentences`: those that
-    came or went, with single spaces between words."""
-    families: dict[str, list[_Known]] = defaultdict(list)
-    for task in environment.tasks if sentences else ():
-        steps = solutions.get(task.task_id)
-        if task.starts_at is not None and steps is not None and task.derived_from is None:
-            tools = frozenset(step["tool"] for step in (*task.prefix, *steps) if "tool" in step)
-            families[task.family].append(_Known(task, tools & environment.writes, _instructions(task)))
-    changes: dict[str, Reinstructed] = {}
-    for known in families.values():
-        in_time = sorted(known, key=lambda each: (each.task.starts_at or "", each.task.task_id))
-        for tool in sorted(frozenset[str]().union(*(each.tools for each in in_time))):
-            for is_called in (False, True):
-                changes = _of_tool(in_time, tool, is_called, sentences) | changes
+def reinstructed(served: Iterable[ServedTask], sentences: Collection[str]) -> dict[str, list[Reinstructed]]:
+    """Return the changes of each family. `sentences`: those that came or went, with single spaces between words."""
+    families: dict[str, list[ServedTask]] = defaultdict(list)
+    for one in served if sentences else ():
+        families[one.family].append(one)
+    changes: dict[str, list[Reinstructed]] = {}
+    for family, tasks in sorted(families.items()):
+        in_time = sorted(tasks, key=lambda each: each.starts_at)
+        tools = sorted(frozenset[str]().union(*(each.tools for each in in_time)))
+        own = [_of_tool(in_time, tool, is_called, sentences) for tool in tools for is_called in (False, True)]
+        changes[family] = [each for each in own if each is not None]
     return changes
 
 
-def _instructions(task: Task) -> str:
-    return " ".join(" ".join(message["content"].split()) for message in task.opening if message["role"] == "system")
-
-
-def _of_tool(in_time: list[_Known], tool: str, is_called: bool, sentences: Collection[str]) -> dict[str, Reinstructed]:
-    """Return the tasks up to the last solution that is not like all since: those call the tool (`is_called`), or none does."""
+def _of_tool(in_time: list[ServedTask], tool: str, is_called: bool, sentences: Collection[str]) -> Reinstructed | None:
+    """Return the change since which all call the tool (`is_called`), or none does."""
     last = last_beyond_chance([(tool in each.tools) != is_called for each in in_time], FEWEST, BY_CHANCE)
     if last is None:
-        return {}
+        return None
     before, since = in_time[:last + 1], in_time[last + 1:]
     for sentence in sorted(sentences):
-        said = [sentence in each.instructions for each in before], [sentence in each.instructions for each in since]
-        if (all(said[1]) and not any(said[0])) or (all(said[0]) and not any(said[1])):
-            change = Reinstructed(tool, since[0].task.starts_at or "", sentence, all(said[1]), is_called)
-            return {each.task.task_id: change for each in before if (tool in each.tools) != is_called}
-    return {}
+        then, now = ([sentence in each.instructions for each in part] for part in (before, since))
+        if (all(now) and not any(then)) or (all(then) and not any(now)):
+            return Reinstructed(tool, before[-1].starts_at, since[0].starts_at, sentence, all(now), is_called)
+    return None
 
 
 def last_beyond_chance(hits: Sequence[bool], fewest: int, by_chance: float) -> int | None:

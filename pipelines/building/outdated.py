@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import compress
+from types import MappingProxyType
 from typing import NamedTuple
 
 import polars as pl
 
 from env_builder.audit.outdated import OutdatedCall, outdated
-from env_builder.audit.reinstructed import BY_CHANCE, Reinstructed, last_beyond_chance, reinstructed
+from env_builder.audit.reinstructed import BY_CHANCE, Reinstructed, ServedTask, last_beyond_chance, reinstructed
 from env_builder.runtime.answers import failed, parse
 from env_builder.verify import AuditedRoom, Verified
 from env_builder.world.history import instant
@@ -42,6 +43,14 @@ _SENTENCES = ("select split_part(subject, '/sentences of instructions/', 2) as s
               "stage = 'drift' and contains(subject, '/sentences of instructions/') and "
               "split_part(subject, '/sentences of instructions/', 1) in (select distinct source || '/' || format "
               "from core.sessions where service = $service) order by all")
+_SERVED = """
+    with served as (
+        select task_id, family, starts_at, succeeded_session_ids[1] as session_id from mart.tasks
+        where service = $service and segment_of is null and starts_at is not null and len(succeeded_session_ids) > 0)
+    select family, starts_at, coalesce(list_sort(list(distinct tool) filter (kind = 'call' and tool is not null)), []) as tools,
+        arg_min(content, position) filter (kind = 'message' and role in ('system', 'developer')) as instructions
+    from served join core.turns using (session_id) group by task_id, family, starts_at order by starts_at, task_id
+"""
 
 
 class EndedAnswers(NamedTuple):
@@ -77,21 +86,26 @@ def ended_answers(store: Store, service: str) -> EndedAnswers:
                         {refusal: str(instant(at)) for refusal, at in refusals.items()})
 
 
-def changed_sentences(store: Store, service: str) -> list[str]:
-    """Return the sentences of instructions of a service that came or went."""
-    return store.read(_SENTENCES, service=service)["sentence"].to_list()
+def instructed_otherwise(store: Store, service: str) -> dict[str, list[Reinstructed]]:
+    """Return what good sessions of a service do otherwise since a sentence of the instructions changed, by family."""
+    sentences = store.read(_SENTENCES, service=service)["sentence"].to_list()
+    served = store.read(_SERVED, service=service).iter_rows() if sentences else ()
+    return reinstructed((ServedTask(family, str(instant(at)), frozenset(tools), " ".join((text or "").split()))
+                         for family, at, tools, text in served), sentences)
 
 
 def without_outdated(
-    verification: Verified, room: AuditedRoom, service: str, ended: EndedAnswers, sentences: Collection[str] = ()
+    verification: Verified, room: AuditedRoom, service: str, ended: EndedAnswers,
+    instructed: Mapping[str, Sequence[Reinstructed]] = MappingProxyType({}),
 ) -> Verified:
-    """Reject the verified tasks whose solution is answered otherwise today, or whose family is served otherwise since one of
-    the `sentences` of the instructions came or went, and name the changes."""
-    verified = frozenset(verification.task_ids)
-    served = reinstructed(room.environment, room.side.solutions, sentences)
-    calls: dict[str, OutdatedCall | Reinstructed] = {name: each for name, each in served.items() if name in verified}
-    calls |= outdated(room.environment, (task for task in room.environment.tasks if task.task_id in verified),
-                      room.side.solutions, *ended)
+    """Reject the verified tasks whose solution is answered otherwise today, or whose family is served otherwise since the
+    instructions changed (`instructed`), and name the changes."""
+    verified, solutions = frozenset(verification.task_ids), room.side.solutions
+    tasks = [task for task in room.environment.tasks if task.task_id in verified]
+    calls: dict[str, OutdatedCall | Reinstructed] = {
+        task.task_id: change for task in tasks for change in instructed.get(task.family, ())
+        if change.tool in room.environment.writes and change.speaks_against(task, solutions.get(task.task_id, ()))}
+    calls |= outdated(room.environment, tasks, solutions, *ended)
     kept = verification.decisions.filter(~pl.col("subject").is_in(list(calls)))
     rejected = [Decision(stage="verify", subject=name, kept=False, reason=RULE_CHANGED, detail=_detail(call))
                 for name, call in calls.items()]

@@ -135,7 +135,7 @@ def test_a_sentence_of_the_instructions_that_came_or_went_is_named_with_its_day(
     assert set(found) == {"vanished", "appeared"}
     assert '"- Refund within 30 days." is not seen since 2026-03-07' in found["vanished"]["detail"]
     assert '"- Refund within 60 days." is seen since 2026-03-07' in found["appeared"]["detail"]
-    assert "none is withheld" in found["appeared"]["detail"]
+    assert "instructions of their own session" in found["appeared"]["detail"]
 
 
 def test_names_and_dates_in_instructions_are_no_change() -> None:
