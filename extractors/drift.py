@@ -3,8 +3,9 @@
 Input: frames of `core.events` and `core.turns`. Output: a decision of stage `drift` for each change. A feature vanished if it
 is absent since a day although units (sessions, else records) like those that had it would have shown it by chance; it appeared
 if that holds backwards; it was renamed if another one with like values appeared then. Units are alike if most of their tools
-are. Sees columns, tools, and first-level fields of arguments, answers, payloads and row images (at most 2,000 of a kind and
-tool a day). Does not see: all tools changing at once, changes within a few sessions, changes of meaning, deeper fields,
+are. Sees columns, tools, first-level fields of arguments, answers, payloads and row images (at most 2,000 of a kind and tool a
+day), and the sentences of the instructions that sessions begin with; numbers that are others every day, as dates, are left out
+of these. Does not see: all tools changing at once, changes within a few sessions, changes of meaning, deeper fields,
 snapshots."""
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ def drift(events: pl.DataFrame, turns: pl.DataFrame) -> pl.DataFrame:
 def drift_of(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Detect the same in parts of `dated_events`, each with all rows of its days."""
     contexts = sightings(parts)
+    for key, each in contexts.items():
+        if key[2] == _INSTRUCTIONS:
+            each.features = _without_dates(each.features)
     tools_by_unit: dict[tuple[str, str], defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for (source, log_format, context), each in contexts.items():
         for tool, days in each.features.items() if context.startswith("tools of ") else ():
@@ -81,13 +85,13 @@ class _Context:
         for each in gone:
             new = self._renamed(each, unmatched)
             if new is None:
-                decisions.append(self._decision(each.feature, "vanished", f"{each.feature} is not seen since {each.day}"))
+                decisions.append(self._decision(each.feature, "vanished", f"{self._named(each)} is not seen since {each.day}"))
                 continue
             unmatched.remove(new)
             reason, verb = ("changed_type", "became") if is_type else ("renamed", "is called")
             decisions.append(self._decision(each.feature, reason, f"{each.feature} {verb} {new.feature} since {new.day}"))
         return decisions + [
-            self._decision(each.feature, "appeared", f"{each.feature} is seen since {each.day}") for each in unmatched]
+            self._decision(each.feature, "appeared", f"{self._named(each)} is seen since {each.day}") for each in unmatched]
 
     def _is_change(self, feature: str, with_it: list[str], without: list[str]) -> bool:
         """Whether so many units without the feature are no chance, given how many had it on the days with it."""
@@ -102,7 +106,12 @@ class _Context:
         overall = sum(n_seen for n_seen, _ in counts) / (sum(n_of for _, n_of in counts) + 2)
         return (1 - min(shares, default=overall)) ** n_without < _BY_CHANCE
 
+    def _named(self, change: _FeatureChange) -> str:
+        return f'"{change.feature}"' if self._key[2] == _INSTRUCTIONS else change.feature
+
     def _renamed(self, gone: _FeatureChange, come: list[_FeatureChange]) -> _FeatureChange | None:
+        if self._key[2] == _INSTRUCTIONS:
+            return None
         one = self._sighting.shapes[gone.feature]
 
         def likeness(other: Counter[str]) -> float:
@@ -114,9 +123,11 @@ class _Context:
 
     def _decision(self, feature: str, reason: str, what: str) -> Decision:
         source, log_format, context = self._key
+        hint = ("tasks show the instructions of their own session: look whether it decides some otherwise"
+                if context == _INSTRUCTIONS else
+                "check what writes the log, and map the field in the configuration where its meaning stayed")
         return Decision(stage="drift", subject=f"{source}/{log_format}/{context}/{feature}", kept=True, reason=reason,
-                       detail=f"source {source}, format {log_format}, {context}: {what}; check what writes the log, and map "
-                       "the field in the configuration where its meaning stayed.")
+                        detail=f"source {source}, format {log_format}, {context}: {what}; {hint}.")
 
 
 class _Like:
@@ -139,6 +150,9 @@ class _Like:
         return not self._tells or 2 * len(self._tools & there) >= len(self._tools)
 
 _MOST_A_DAY = 2000
+_INSTRUCTIONS = "sentences of instructions"
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\s*\n\s*")
+_LONGEST_SENTENCE = 300
 _COLUMNS = ("session_id", "service", "name", "model", "call_id", "latency_ms", "usage", "requestor", "position", "value")
 _OF_KIND = {"call": "arguments of {}", "result": "answers of {}", "request": "arguments of {}", "business": "payload of {}",
             "row_change": "rows of {}"}
@@ -185,7 +199,7 @@ def sightings(parts: Iterable[pl.DataFrame]) -> dict[Key, Sighting]:
     by_context: dict[Key, Sighting] = defaultdict(Sighting)
     for part in parts:
         dated = part.sort("event_id")
-        for key, day, unit, features in chain(_columns(dated), _tools(dated), _payloads(dated)):
+        for key, day, unit, features in chain(_columns(dated), _tools(dated), _payloads(dated), _sentences(dated)):
             by_context[key].see(intern(day), intern(unit), features)   # each is held once, whatever was seen of it
     return by_context
 
@@ -223,6 +237,38 @@ def _payloads(dated: pl.DataFrame) -> Iterator[_Observed]:
         yield from _fields((source, log_format), kind, str(tool), day, unit, text)
         if kind == "request":
             yield from _fields((source, log_format), "result", str(tool), day, unit, value, "body")
+
+
+def _sentences(dated: pl.DataFrame) -> Iterator[_Observed]:
+    """Which sentences the instructions have that each unit begins with."""
+    texts = dated.filter(pl.col("kind") == "message", pl.col("role").is_in(["system", "developer"]), pl.col(
+        "content").is_not_null()).sort("position", "happened_at", "event_id", nulls_last=True)
+    first = texts.group_by("source", "format", "day", "unit", maintain_order=True).agg(pl.col("content").first()).sort(
+        "source", "format", "day", "unit").group_by("source", "format", "day", maintain_order=True).head(_MOST_A_DAY)
+    for source, log_format, day, unit, text in first.select("source", "format", "day", "unit", "content").iter_rows():
+        yield (source, log_format, _INSTRUCTIONS), day, unit, dict.fromkeys(_split(text), "")
+
+
+@lru_cache(maxsize=256)
+def _split(text: str) -> tuple[str, ...]:
+    sentences = (" ".join(each.split())[:_LONGEST_SENTENCE] for each in _SENTENCE_END.split(text))
+    return tuple(dict.fromkeys(intern(each) for each in sentences if each))
+
+
+def _without_dates(features: dict[str, defaultdict[str, set[str]]]) -> dict[str, defaultdict[str, set[str]]]:
+    """Return the same with sentences as one that are equal but for numbers, where these are others on most days."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for sentence in features:
+        alike[_DIGITS.sub("…", sentence)].append(sentence)
+    merged: dict[str, defaultdict[str, set[str]]] = {}
+    for pattern, sentences in alike.items():
+        days = set[str]().union(*(features[each] for each in sentences))
+        varies = len(sentences) > 1 and 2 * len(sentences) > len(days)
+        for sentence in sentences:
+            one = merged.setdefault(pattern if varies else sentence, defaultdict(set))
+            for day, units in features[sentence].items():
+                one[day] |= units
+    return merged
 
 
 def _fields(of: tuple[str, str], kind: str, tool: str, day: str, unit: str, text: str | None,

@@ -6,9 +6,10 @@ held-out sessions (trials.py) are dropped: the tool then answers from the record
 
 A tool that began to answer or write differently has versions, each with the instant at which it ended. Two signs tell a change:
 the form of its answers (arguments, fields, words; a tool with few answers: what it says) before and after an instant
-have nothing in common; or no write rule explains all its calls, but one explains those before and another those after. Sees:
-tools with at least ten calls in each version, and a clock. Does not see: a version that came back; a change that most calls do
-not meet; fields that were renamed in records which nobody read again since.
+have nothing in common; or no rule gives all its answers (one for writes, of other tools one that computes them from the
+question and the records that it names), but one gives those before and another those after. Sees: tools with at least ten
+calls in each version, and a clock. Does not see: a version that came back; a change that most calls do not meet; fields that
+were renamed in records which nobody read again since.
 """
 
 from __future__ import annotations
@@ -21,13 +22,29 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from env_builder.behaviour import always, carried, chosen, edited, finds, precedents, standing, trials, validation, writes
+from env_builder.behaviour import (
+    always,
+    answers,
+    carried,
+    chosen,
+    conversions,
+    edited,
+    finds,
+    precedents,
+    standing,
+    templates,
+    trials,
+    validation,
+    writes,
+)
 from env_builder.behaviour.evidence import EvidenceFinders, Induced, Rule, ServiceEvidence, Sources, ToolEvidence
 from env_builder.behaviour.forms import form_of
 from env_builder.behaviour.registry import INDUCERS
 from env_builder.runtime.canonical import canonical
 from env_builder.runtime.programs import presumed_effect
 from env_builder.world import InducedWorld, ServiceWorld
+from env_builder.world.bends import MINIMUM_CALLS, bend
+from env_builder.world.computed import MINIMUM_QUESTIONS, is_computed
 from env_builder.world.history import instant
 from env_builder.world.replay import LoggedStep
 from warehouse.records import Behaviour, LearntProgram, frame
@@ -87,8 +104,9 @@ def _behaviour(service: ServiceWorld, tool: str, steps: list[LoggedStep], eviden
     """Return the program of a tool; of one that changed, the rules of its last version, with its earlier versions."""
     documented = service.programs[tool]
     writes = documented["rules"] and presumed_effect(documented) not in ("read", "pure")
-    explained = partial(_explained, service, tool) if writes else None
-    cuts = find_versions(steps, explained)
+    explained = partial(_explained, service, tool) if writes else partial(_is_told, service, tool, evidence)
+    few_prove = is_computed([step.call for step in steps])
+    cuts = find_versions(steps, explained, MINIMUM_QUESTIONS if few_prove else MINIMUM_CALLS)
     earlier = [_induced(service, tool, part.steps, evidence) for part in cuts[:-1]]
     last = _induced(service, tool, cuts[-1].steps, evidence, evidence.sources)
     kept = {kind for kind, relation in documented["relation"].items() if relation == "keeps"}
@@ -116,6 +134,16 @@ def _explained(service: ServiceWorld, tool: str, steps: list[LoggedStep]) -> boo
     return writes.write_rules(steps, around, checking=False) is not None
 
 
+COMPUTING = (conversions.induce, templates.induce, answers.induce, answers.induce_unnamed)
+"""Rules that give what a tool answers from the question, and records that it names."""
+
+
+def _is_told(service: ServiceWorld, tool: str, shared: ServiceEvidence, steps: list[LoggedStep]) -> bool:
+    evidence = ToolEvidence(service, tool, steps, shared)
+    is_record = evidence.effect == "read" and bool(evidence.documented["rules"]) and not conversions.computes(evidence)
+    return not is_record and any(induce_rule(evidence).rules for induce_rule in COMPUTING)
+
+
 def _induced(
     service: ServiceWorld, tool: str, steps: list[LoggedStep], shared: ServiceEvidence, sources: Sources | None = None
 ) -> Induced:
@@ -140,8 +168,6 @@ def _uncalled(service: str, tool: str, demands: Rule | None) -> dict[str, Any]:
         "n_against": 0, "fidelity": None, "abstains": None, "cassette_fidelity": None, "cassette_abstains": None}
 
 
-MINIMUM_CALLS = 10
-"""Calls of each version: fewer may be apart by chance."""
 REPEATED = 5
 """Calls that each form has at least, on the average: forms that hardly repeat tell nothing apart."""
 FEW_ANSWERS = 3
@@ -155,15 +181,19 @@ class ToolVersion(NamedTuple):
     steps: list[LoggedStep]
 
 
-def find_versions(steps: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool] | None = None) -> list[ToolVersion]:
-    """Return the versions in order; one where nothing speaks for more. `explained`: does one rule explain these steps?"""
+def find_versions(
+    steps: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool] | None = None, fewest: int = MINIMUM_CALLS
+) -> list[ToolVersion]:
+    """Return the versions in order; one where nothing speaks for more. `explained`: does one rule explain these steps?
+    `fewest`: calls that worked in which such a rule shows."""
     timed = sorted((step for step in steps if step.call.called_at), key=lambda step: (_when(step), step.call.event_id))
-    if len(timed) != len(steps) or len(steps) < 2 * MINIMUM_CALLS:
+    if len(timed) != len(steps) or len(steps) < 2 * fewest:
         return [ToolVersion(None, steps)]
     worked = [step for step in timed if not step.call.failed]
     starts = list(map(_when, _apart(worked)))
     if not starts and explained is not None and not explained(steps):
-        starts = list(map(_when, _bend(timed, explained)))
+        first = bend([not step.call.failed for step in timed], lambda begin, end: explained(timed[begin:end]), fewest)
+        starts = [] if first is None else [_when(timed[first])]
     begins = [(step, _when(step)) for step in steps]
     return [
         ToolVersion(end, [step for step, at in begins if begin <= at and (end is None or at < end)])
@@ -189,30 +219,3 @@ def _apart(worked: list[LoggedStep]) -> list[LoggedStep]:
                 begin = index
         reach = max(reach, last[form])
     return [worked[index] for index in starts if worked[index].call.called_at != worked[index - 1].call.called_at]
-
-
-def _bend(timed: list[LoggedStep], explained: Callable[[list[LoggedStep]], bool]) -> list[LoggedStep]:
-    """Return the one step from which on another rule explains what all before it explains no longer.
-
-    Calls that were refused say nothing of what a call does, so both ends are counted in calls that worked; an end that is too
-    short to show its rule grows by half, until it meets the other one.
-    """
-    worked = [index for index, step in enumerate(timed) if not step.call.failed]
-    if len(worked) < 2 * MINIMUM_CALLS:
-        return []
-    low = _grown(worked[MINIMUM_CALLS - 1] + 1, len(timed), lambda length: explained(timed[:length]))
-    n_last = _grown(len(timed) - worked[-MINIMUM_CALLS], len(timed) - low, lambda length: explained(timed[-length:]))
-    if low + n_last > len(timed):
-        return []
-    high = len(timed) - n_last
-    while low < high:  # the longest beginning that one rule explains
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if explained(timed[:middle]) else (low, middle - 1)
-    return [timed[low]] if explained(timed[low:]) else []
-
-
-def _grown(length: int, most: int, is_explained: Callable[[int], bool]) -> int:
-    """Return the first length, half as much more each time, that is explained; one beyond `most` if none is."""
-    while length <= most and not is_explained(length):
-        length += max(1, length // 2)
-    return length

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from env_builder.behaviour.conversions import computes
 from env_builder.behaviour.evidence import NOTHING, Induced, Rule, ToolEvidence
 from env_builder.world.documents import usual_frame
 from env_builder.world.effects import calculation as calculation_of
@@ -45,8 +46,8 @@ def calculation(evidence: ToolEvidence) -> Induced:
 
 
 def document(evidence: ToolEvidence) -> Induced:
-    """Take over the rules of a read that shows a document."""
-    return Induced(evidence.documented["rules"]) if evidence.effect == "read" else NOTHING
+    """Take over the rules of a read that shows a document, and computes none."""
+    return NOTHING if evidence.effect != "read" or computes(evidence) else Induced(evidence.documented["rules"])
 
 
 def shown(evidence: ToolEvidence) -> list[Rule]:
@@ -65,7 +66,7 @@ def shown(evidence: ToolEvidence) -> list[Rule]:
 def shows(evidence: ToolEvidence) -> Induced:
     """Induce the rule of what a tool shows, where no rule explains its answers."""
     is_other = evidence.effect in ("constant", "pure") or not evidence.has_only("recorded", "refuse")
-    return NOTHING if is_other else Induced(shown(evidence))
+    return NOTHING if is_other or computes(evidence) else Induced(shown(evidence))
 
 
 def changes(evidence: ToolEvidence) -> Induced:

@@ -41,6 +41,7 @@ from env_builder.world.betweens import (
     all_betweens,
 )
 from env_builder.world.calls import LoggedCall, calls_by_tool, order_of
+from env_builder.world.computed import is_computed
 from env_builder.world.documents import Documents
 from env_builder.world.reaches import Unnamed, often_changed
 
@@ -298,9 +299,8 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     looking = tells - documents.tools.keys()
     if not shared:  # only what lies in one session is said against a tool that tells: sessions differ in more than calls
         in_session += against_baseline(calls, sight, tools - looking)
-    counts = Counter(between.place for between in in_session if not between.tools)
-    changed = Counter(between.place for between in in_session if not between.tools and between.changed)
-    fickle = {place for place, n in counts.items() if changed[place] >= max(2, CHANGES_RATE * n)}
+    computed = _computed(by_tool, documents)
+    fickle = _fickle(in_session) | computed
     in_session = [between for between in _without_steady(in_session) if between.tools and between.place not in fickle]
     creating = {tool for tool, documented in documents.tools.items() if documented.argument is None}
     showing = frozenset(tool for tool, documented in documents.tools.items() if documented.only_key)
@@ -308,7 +308,8 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     seldom = _seldom_beside_changes(in_session) & showing & repeating if shared else frozenset[str]()
     guilty = _guilty([between._replace(tools=between.tools - seldom) for between in in_session], looking, showing) | creating
     if shared:
-        guilty |= _guilty_across(list(all_betweens(calls, sight, tools, shared=True)), guilty, repeating)
+        across = [between for between in all_betweens(calls, sight, tools, shared=True) if between.place not in computed]
+        guilty |= _guilty_across(across, guilty, repeating)
     kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
     descriptors = {tool: declared.get(tool, UNDECLARED) for tool in sorted(tools)}
     alike = _answering_again(calls, guilty) | {tool for tool, mine in by_tool.items() if repeats(mine)}
@@ -348,6 +349,21 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     again = frozenset(tool for tool, mine in by_tool.items() if equal_repeats(mine, shared))
     unseen = frozenset(tool for tool in presumed - again - documents.tools.keys() if not kept[tool])
     return Effects(effect, relation, presumed, harmless, again, unseen)
+
+
+def _fickle(betweens: list[Between]) -> set[str]:
+    """Return the places whose reads differ with nothing done between."""
+    counts = Counter(between.place for between in betweens if not between.tools)
+    changed = Counter(between.place for between in betweens if not between.tools and between.changed)
+    return {place for place, n in counts.items() if changed[place] >= max(2, CHANGES_RATE * n)}
+
+
+def _computed(by_tool: Mapping[str, list[LoggedCall]], documents: Documents) -> set[str]:
+    """Return the tools and classes whose answers follow from the questions alone: they tell of no state, nor of its change."""
+    place_of = {tool: documents.tools[tool].entity_class if tool in documents.tools else tool for tool in by_tool}
+    stateful = {place for tool, place in place_of.items() if (
+        place in documents.classes and documents.classes[place].self_field is not None) or not is_computed(by_tool[tool])}
+    return set(place_of.values()) - stateful
 
 
 def _without_steady(betweens: list[Between]) -> list[Between]:

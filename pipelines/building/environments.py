@@ -33,7 +33,7 @@ from env_builder.wordings import wordings
 from pipelines import progress
 from pipelines.building.arrivals import arrivals_of
 from pipelines.building.decisions import RULE_CHANGED, starts_of
-from pipelines.building.outdated import ended_answers, without_outdated
+from pipelines.building.outdated import ended_answers, instructed_otherwise, without_outdated
 from pipelines.building.skeletons import declared_services, write_skeletons
 from pipelines.privacy import guard as privacy
 from pipelines.quality.precision import RewardEstimate, precision_of, reward_estimates
@@ -238,7 +238,8 @@ def _verified(
             room, rewards, depth=Depth(mutants=audit.mutants, bad_below=audit.bad_below, good_from=audit.good_from),
             executor=engine and engine.executor, n_beside=engine.n_workers if engine else 0, kept=kept,
             arrivals=arrivals_of(store, service, draft.tasks), loaded=loaded)
-    return without_outdated(verification, loaded, service, ended_answers(store, service)), covered
+    ended, instructed = ended_answers(store, service), instructed_otherwise(store, service)
+    return without_outdated(verification, loaded, service, ended, instructed), covered
 
 
 def precise(verification: verify.Verified, estimates: Mapping[str, RewardEstimate], least: float) -> verify.Verified:

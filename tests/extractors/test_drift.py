@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from extractors.inventory import discover
 from extractors.reading import read
 from extractors.sessions import assemble
 from tests.extractors.conftest import ReadSet
-from warehouse.records import Decision, frame_schema
+from warehouse.records import Decision, Event, frame, frame_schema
 
 DAY = "2026-03-09"
 Change = Callable[[bytes], bytes]
@@ -115,6 +116,30 @@ def test_an_argument_that_becomes_a_number_is_named(data: Path, tmp_path: Path) 
     rows = {row["subject"]: row for row in found.to_dicts()}
     [row] = [row for subject, row in rows.items() if f"type of {name} in arguments of {tool}" in subject]
     assert row["reason"] == "changed_type" and f"string became number since {DAY}" in row["detail"]
+
+
+def instructed(texts: list[str]) -> pl.DataFrame:
+    """Return the drift of twelve sessions a day, of which each begins with the instructions of its day."""
+    rows = [{"event_id": f"{day}-{n}-{kind}", "source": "main", "format": "x", "session_id": f"s{day}-{n}", "kind": "message",
+             "happened_at": datetime(2026, 3, 1 + day, 9, n, tzinfo=UTC), "position": place, "role": kind, "content": content}
+            for day, text in enumerate(texts) for n in range(12)
+            for place, (kind, content) in enumerate([("system", text), ("user", f"Hello, I am {n}.")])]
+    events = frame(Event, [dict.fromkeys(frame_schema(Event)) | row for row in rows])
+    return drift(events, assemble(events).turns)
+
+
+def test_a_sentence_of_the_instructions_that_came_or_went_is_named_with_its_day() -> None:
+    texts = [f"You serve a hall. Today is 2026-03-{day:02}.\n- Refund within {30 if day < 7 else 60} days."
+             for day in range(1, 9)]
+    found = {row["reason"]: row for row in instructed(texts).to_dicts()}
+    assert set(found) == {"vanished", "appeared"}
+    assert '"- Refund within 30 days." is not seen since 2026-03-07' in found["vanished"]["detail"]
+    assert '"- Refund within 60 days." is seen since 2026-03-07' in found["appeared"]["detail"]
+    assert "instructions of their own session" in found["appeared"]["detail"]
+
+
+def test_names_and_dates_in_instructions_are_no_change() -> None:
+    assert instructed([f"You serve a hall.\nToday is day {day}, and {7 * day} rooms are free." for day in range(8)]).is_empty()
 
 
 @pytest.mark.parametrize(("one", "other"), [

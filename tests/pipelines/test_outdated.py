@@ -11,19 +11,23 @@ import polars as pl
 import pytest
 
 from env_builder.audit import Depth, report
+from env_builder.audit.reinstructed import Reinstructed
 from env_builder.audit.targets import service_targets
 from env_builder.verify import PLAYS, AuditedRoom, Verified, _TaskRows
 from env_builder.world.history import instant
 from pipelines.building.decisions import RULE_CHANGED
-from pipelines.building.outdated import EndedAnswers, ended_answers, without_outdated
+from pipelines.building.outdated import EndedAnswers, ended_answers, instructed_otherwise, without_outdated
 from tests.env_builder.audit.test_outdated import AFTER, BEFORE, CHANGED_AT, environment, task, writes
-from warehouse.records import Decision, Session, Turn, frame
+from tests.env_builder.audit.test_reinstructed import NEW, OLD, at
+from warehouse.records import Decision, Session, Task, Turn, frame, frame_schema
 from warehouse.store import Store
 
 BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
+SENTENCES = "sentences of instructions"
 
 
-def verified(starts: dict[str, str], changed: bool, gone: dict[str, str] | None = None) -> Verified:
+def verified(starts: dict[str, str], changed: bool, gone: dict[str, str] | None = None,
+             instructed: dict[str, list[Reinstructed]] | None = None) -> Verified:
     """Return what is left of verified tasks that each close a box at its instant."""
     room = environment([writes("closed")], [writes("shut" if changed else "closed")])
     room.tasks = tuple(task(at)._replace(task_id=name) for name, at in starts.items())
@@ -32,7 +36,8 @@ def verified(starts: dict[str, str], changed: bool, gone: dict[str, str] | None 
     decisions.append(Decision(stage="verify", subject="x", kept=False, reason="attacker_passes", detail="It does not hold."))
     side = _TaskRows({}, solutions, {}, service_targets(room, {}))
     verification = Verified(list(starts), frame(Decision, decisions), pl.DataFrame(schema=PLAYS), report({}, {}, Depth()), {})
-    return without_outdated(verification, AuditedRoom(room, side), "hall", EndedAnswers(gone or {}, {}))  # type: ignore[arg-type]
+    audited = AuditedRoom(room, side)  # type: ignore[arg-type]
+    return without_outdated(verification, audited, "hall", EndedAnswers(gone or {}, {}), instructed or {})
 
 
 def rows(one: Verified, stage: str) -> list[tuple[str, bool, str]]:
@@ -62,6 +67,16 @@ def test_a_tool_that_works_no_more_withholds_tasks_that_begin_before_its_last_ca
     assert one.task_ids == ["b"]
     [detail] = one.decisions.filter(pl.col("stage") == "drift")["detail"]
     assert detail == f"service hall: close worked last at {CHANGED_AT}; tasks withheld for it: 1."
+
+
+def test_tasks_whose_family_is_served_otherwise_since_a_sentence_changed_are_withheld() -> None:
+    change = Reinstructed("close", BEFORE, AFTER, NEW, True, False)
+    one = verified({"a": BEFORE, "b": AFTER}, False, instructed={"f": [change]})
+    assert one.task_ids == ["b"] and verified({"a": BEFORE}, False, instructed={"g": [change]}).task_ids == ["a"]
+    assert verified({"a": BEFORE}, False, instructed={"f": [change._replace(tool="look", is_called=True)]}).task_ids == ["a"]
+    [detail] = one.decisions.filter(pl.col("stage") == "drift")["detail"]
+    assert detail == (f"service hall: no good session of a family calls close since {AFTER}, and their instructions say "
+                      f'"{NEW}" since; tasks withheld for it: 1.')
 
 
 @pytest.fixture
@@ -111,3 +126,29 @@ def test_a_refusal_ends_where_the_tool_refuses_in_new_words_since(store: Store) 
         *refused("ended", "a" * 20 + "b" * 8), *refused("few", "a" * 20 + "b" * 2), *refused("known", "b" + "a" * 20 + "b" * 8),
         *refused("both", "ab" * 10 + "b" * 8), *refused("back", "a" * 20 + "b" * 8 + "a")]))
     assert ended_answers(store, "hall") == ({}, {("ended", "Error: a"): instant(BEGAN + timedelta(hours=19))})
+
+
+def test_good_sessions_tell_of_changed_instructions_by_what_they_call(store: Store) -> None:
+    tasks, turns = [], []
+    for number in range(32):
+        began = datetime.fromisoformat(at(number))
+        tasks.append(dict.fromkeys(frame_schema(Task)) | {
+            "task_id": f"t{number:02}", "service": "hall", "family": "f", "slots": "{}", "goal": "Close it.",
+            "session_ids": [f"s{number}"], "starts_at": began, "succeeded_session_ids": [f"s{number}"], "split": "train",
+            "call_sequences": "[]", "late_arguments": "[]", "reported_facts": "[]", "signature": "[]"})
+        text = f"{OLD if number < 20 else NEW}\nGuest {number}."
+        spoken = {"kind": "message", "role": "system", "content": text, "tool": None}
+        made = [spoken, {"kind": "call", "role": None, "content": "done", "tool": "close" if number < 20 else "look"}]
+        turns += [called("close", "w", began)[0] | row | {"turn_id": f"{number}.{place}", "session_id": f"s{number}",
+                                                          "position": place} for place, row in enumerate(made)]
+    store.append("mart.tasks", frame(Task, tasks))
+    store.append("core.turns", frame(Turn, turns))
+    assert instructed_otherwise(store, "hall") == {}
+    store.append("core.sessions", frame(Session, [{
+        "session_id": "s0", "source": "main", "service": "hall", "started_at": BEGAN, "ended_at": BEGAN, "day": None,
+        "n_messages": 0, "n_calls": 9, "identity": None, "format": "x", "other_session_ids": []}]))
+    store.append("mart.decisions", frame(Decision, [
+        Decision(stage="drift", subject=f"{source}/x/{SENTENCES}/{NEW}", kept=True, reason="appeared", detail="N.")
+        for source in ("main", "elsewhere")]))
+    expected = [Reinstructed(tool, at(19), at(20), NEW, True, tool == "look") for tool in ("close", "look")]
+    assert instructed_otherwise(store, "hall") == {"f": expected} and instructed_otherwise(store, "other") == {}

@@ -72,3 +72,4 @@ def test_what_chance_or_anything_else_explains_is_not_answered() -> None:
     assert conversion_rule([*exact, step({"ells": 2}, {"metres": 2 * 1.143, "exact": False})]) is None
     refused = [step({"ells": ells}, {"error": "too long"}) for ells in (50, 60)]
     assert conversion_rule([*exact, *refused]) is None, "nobody knows where too long begins"
+    assert conversion_rule(refused) is None and conversion_rule([]) is None

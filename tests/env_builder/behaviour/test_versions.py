@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from env_builder import behaviour, world
 from env_builder.behaviour import find_versions
-from env_builder.rooms import rows_of
+from env_builder.rooms import Rows, rows_of
 from env_builder.runtime.episode import EpisodeState
+from env_builder.runtime.records import Result
 from env_builder.runtime.world import View, World
 from env_builder.world.history import instant
 from env_builder.world.replay import LoggedStep
@@ -85,23 +86,67 @@ def test_refused_calls_and_short_ends_hide_no_change_of_a_rule() -> None:
     assert [version.until for version in find_versions(steps, explained)] == [instant(BEGAN + timedelta(hours=60)), None]
 
 
-def test_a_room_answers_by_the_version_of_its_instant() -> None:
-    at = [BEGAN + timedelta(hours=hour) for hour in range(40)]
+def rows_of_log(calls: list[tuple[str, dict[str, Any], str]]) -> Rows:
+    """Rows of a service that all sessions share, each of which makes one call (tool, arguments, answer) an hour."""
+    at = [BEGAN + timedelta(hours=hour) for hour in range(len(calls))]
     sessions = frame(Session, [
         {"session_id": f"s{n}", "source": "main", "service": "main", "started_at": hour, "ended_at": hour, "day": None,
          "n_messages": 0, "n_calls": 1, "identity": None, "format": "x"} for n, hour in enumerate(at)])
     turns = frame(Turn, [
-        {"turn_id": f"t{n}", "session_id": f"s{n}", "service": "main", "position": 0, "happened_at": hour, "kind": "call",
-         "role": None, "content": f"{'Hello' if n < 20 else 'Good day,'} guest {n}.", "call_id": None, "tool": "greet",
-         "arguments": json.dumps({"who": f"guest {n}"}), "arguments_raw": None, "is_error": None, "requestor": None,
-         "answered_at": hour, "result_id": None, "latency_ms": None, "model": None} for n, hour in enumerate(at)])
+        {"turn_id": f"t{n}", "session_id": f"s{n}", "service": "main", "position": 0, "happened_at": at[n], "kind": "call",
+         "role": None, "content": answer, "call_id": None, "tool": tool, "arguments": json.dumps(arguments),
+         "arguments_raw": None, "is_error": None, "requestor": None, "answered_at": at[n], "result_id": None,
+         "latency_ms": None, "model": None} for n, (tool, arguments, answer) in enumerate(calls)])
     built = world.build(sessions, turns, empty(Tool), {"main": "shared"})
-    rows = rows_of("main", built.facts, built.recorded, behaviour.induce(built, empty(Tool)))
-    assert [version["until"] for version in rows.programs[0]["versions"]] == [instant(at[20])]
+    return rows_of("main", built.facts, built.recorded, behaviour.induce(built, empty(Tool)))
 
-    def greeted(moment: datetime | None) -> str:
-        room = EpisodeState(World(rows.facts, rows.recorded), {"greet": rows.programs[0]}, View(instant(moment), frozenset()))
-        return room.call("greet", {"who": "guest 77"}).content
 
-    assert [greeted(moment) for moment in (at[3], at[19], at[20], at[39], None)] == [
+def answered(rows: Rows, hour: int | None, tool: str, arguments: dict[str, Any]) -> Result:
+    """Return what a room says at the hour, None: after all of them."""
+    view = View(None if hour is None else instant(BEGAN + timedelta(hours=hour)), frozenset())
+    room = EpisodeState(World(rows.facts, rows.recorded), {each["tool"]: each for each in rows.programs}, view)
+    return room.call(tool, arguments)
+
+
+def test_a_room_answers_by_the_version_of_its_instant() -> None:
+    rows = rows_of_log([
+        ("greet", {"who": f"guest {n}"}, f"{'Hello' if n < 20 else 'Good day,'} guest {n}.") for n in range(40)])
+    assert [version["until"] for version in rows.programs[0]["versions"]] == [instant(BEGAN + timedelta(hours=20))]
+    assert [answered(rows, hour, "greet", {"who": "guest 77"}).content for hour in (3, 19, 20, 39, None)] == [
         "Hello guest 77."] * 2 + ["Good day, guest 77."] * 3
+
+
+def weighing(n_before: int, n_after: int) -> Rows:
+    """Rows of a tool that answers so many grams a box, and more after the first calls."""
+    boxes = [11 + n * 7 % 30 for n in range(n_before + n_after)]
+    return rows_of_log([("weigh", {"boxes": number}, json.dumps({"grams": number * (40 if n < n_before else 45)}))
+                        for n, number in enumerate(boxes)])
+
+
+def test_a_computed_answer_shows_no_record_and_its_factor_may_change() -> None:
+    rows = weighing(30, 12)
+    assert [version["until"] for version in rows.programs[0]["versions"]] == [instant(BEGAN + timedelta(hours=30))]
+    assert [answered(rows, hour, "weigh", {"boxes": 200}).content for hour in (3, 29, 30, 41)] == [
+        '{"grams": 8000}'] * 2 + ['{"grams": 9000}'] * 2
+    assert answered(rows, 41, "weigh", {"boxes": 18}).content == '{"grams": 810}', "though it was answered 720 before"
+
+
+def test_few_answers_by_another_factor_prove_it_and_two_do_not() -> None:
+    rows = weighing(30, 4)
+    assert answered(rows, 33, "weigh", {"boxes": 200}).content == '{"grams": 9000}'
+    rows = weighing(30, 2)
+    assert "versions" not in rows.programs[0]
+    assert [answered(rows, hour, "weigh", {"boxes": 200}).tier for hour in (3, 31)] == ["unknown"] * 2
+
+
+def test_a_record_that_repeats_its_key_is_not_computed() -> None:
+    rows = rows_of_log([("seat", {"number": 1000 + n}, json.dumps({"number": 1000 + n, "free": True})) for n in range(20)])
+    assert [rule["rule"] for rule in rows.programs[0]["rules"]] == ["recorded", "document"]
+    assert answered(rows, 19, "seat", {"number": 4000}).tier == "unknown"
+
+
+def test_a_number_in_a_sentence_that_changed_is_another_version() -> None:
+    rows = rows_of_log([("fee", {"piece": f"piece {n % 26}"}, f"For piece {n % 26} it is {5 if n < 26 else 8} crowns.")
+                        for n in range(46)])
+    assert [answered(rows, hour, "fee", {"piece": "piece 90"}).content for hour in (25, 26, 45)] == [
+        "For piece 90 it is 5 crowns.", *["For piece 90 it is 8 crowns."] * 2]
