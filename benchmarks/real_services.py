@@ -96,15 +96,23 @@ class Real:
             start.service, start.verify, start.goals, self._service, " ".join(words), self._is_verified(), bool(start.question),
             done, self._refused(words)))
 
+    def is_founded(self) -> bool:
+        """Return whether all calls were made that the service's own agents make before they decline what is to be declined."""
+        goals = [goal for goal in self._start.goals if goal.refuse]
+        made = [(step["tool"], step["arguments"]) for step in self._steps if "tool" in step]
+        needed = [*(self._start.verify if goals else ()), *(call for goal in goals for call in goal.look)]
+        return all((tool, arguments) in made for tool, arguments in needed if "$token" not in arguments.values())
+
     def _refused(self, words: list[str]) -> dict[int, bool]:
-        """Return the goals that the agent refuses: by their own reason, else those that are to be refused, else all."""
+        """Return the goals that the agent refuses: those whose reason it gives, and for each refusal with another reason, or
+        none, the next one that is to be refused; where none is, all."""
         goals, refusals = self._start.goals, [text for text in words if self._is_refusal(text)]
         to_refuse = [number for number, goal in enumerate(goals) if goal.refuse]
-        refused: set[int] = {number for number in to_refuse for text in words if goals[number].refuse.lower() in text.lower()}
+        refused = {number for number in to_refuse for text in words if goals[number].refuse.lower() in text.lower()}
         reasons = [goals[number].refuse.lower() for number in to_refuse]
-        if any(not any(reason in text.lower() for reason in reasons) for text in refusals):
-            refused |= {*(to_refuse or range(len(goals)))}
-        return dict.fromkeys(refused, True)
+        n_others = sum(not any(reason in text.lower() for reason in reasons) for text in refusals)
+        others = [number for number in to_refuse if number not in refused][:n_others]
+        return dict.fromkeys([*refused, *others] if to_refuse else range(len(goals) if refusals else 0), True)
 
     def _is_refusal(self, text: str) -> bool:
         return any(part in text for part in (GAVE_UP, CANNOT, *(each.split("{0}")[0] for each in self._engine.REFUSALS)))

@@ -29,6 +29,7 @@ import argparse
 import json
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -59,6 +60,24 @@ GOOD_QUALITIES = ("perfect", "retry")
 Floats = NDArray[np.float64]
 
 
+class Refused(NamedTuple):
+    """An episode that the environment refuses and the real service pays."""
+
+    gates: str
+    """Kinds of the gates that stop it, empty where it is not graded."""
+    is_founded: bool
+    """Whether the agent made all calls that the engine's agents make before they refuse."""
+
+
+class Life(NamedTuple):
+    """What `live` gives."""
+
+    success: list[list[Floats]]
+    """By place, stage and task."""
+    unscored: float
+    refused: list[Refused]
+
+
 class Tuned(NamedTuple):
     """A service's policies: success by (place, stage, seed, task)."""
 
@@ -67,6 +86,8 @@ class Tuned(NamedTuple):
     """Place 0 is the environment, 1 the real service."""
     unscored: float
     """Share of the last stage's episodes that the environment does not grade."""
+    refused: list[Refused]
+    """Episodes that the environment refuses and the real service pays."""
     agreement: tuple[int, int]
 
 
@@ -99,7 +120,7 @@ class RealPlace:
 
     def grade(self) -> Any:
         """Return the engine's verdict as a grade."""
-        return argparse.Namespace(reward=float(not self.real.verdict()))
+        return argparse.Namespace(reward=float(not self.real.verdict()), is_founded=self.real.is_founded())
 
 
 class Perturbed:
@@ -154,11 +175,12 @@ def tune(name: str, options: argparse.Namespace) -> Tuned:
         real, lives = RealPlace(path, engine, starts), []
         for seed in range(options.seeds):
             lives.append(live(path, real, task_ids, seed, options))
-            rates = zip(STAGES, *lives[-1][0], strict=True)
+            rates = zip(STAGES, *lives[-1].success, strict=True)
             print(f"{name}, seed {seed}: " + "; ".join(f"{stage} {paid.mean():.2f} ({true.mean():.2f})"
                                                        for stage, paid, true in rates), file=sys.stderr, flush=True)
-    success = np.array([each[0] for each in lives]).transpose(1, 2, 0, 3)
-    return Tuned(name, success, float(np.mean([each[1] for each in lives])), judged)
+    success = np.array([each.success for each in lives]).transpose(1, 2, 0, 3)
+    refused = [episode for each in lives for episode in each.refused]
+    return Tuned(name, success, float(np.mean([each.unscored for each in lives])), refused, judged)
 
 
 def weakened(qualities: dict[str, int]) -> dict[str, int]:
@@ -166,10 +188,8 @@ def weakened(qualities: dict[str, int]) -> dict[str, int]:
     return {name: share // 3 if name in GOOD_QUALITIES else share for name, share in qualities.items()}
 
 
-def live(
-    path: Path, real: RealPlace, task_ids: list[str], seed: int, options: argparse.Namespace
-) -> tuple[list[list[Floats]], float]:
-    """Return success by (place, stage, task) of one policy's life, and the share that the environment did not grade at last."""
+def live(path: Path, real: RealPlace, task_ids: list[str], seed: int, options: argparse.Namespace) -> Life:
+    """Return how one policy fares in both places while it learns."""
     datasets, room = path.parent.parent / "datasets" / path.name, Environment.load(path)
     room.remember()
     practice = Perturbed(room) if options.perturbed else room
@@ -182,6 +202,7 @@ def live(
     fitted(clone, [(1.0, choices) for _, choices in contrasts], 12, 0.3, seed)
     train = sorted(task.task_id for task in room.tasks if task.split == "train")
     success: list[list[Floats]] = [[], []]
+    refused = list[Refused]()
     unscored = 0.0
     for stage in STAGES:
         if stage == "sft":
@@ -192,11 +213,25 @@ def live(
             n_tasks = min(16, len(train))
             practised(policy, practice, train, options.rounds // PARTS, n_tasks, 8, RATE,  # type: ignore[arg-type]
                       seed * PARTS + STAGES.index(stage))
+        grades = []
         for place, where in enumerate((room, real)):
-            episodes = [play(clone if stage == "cloned" else policy, where, task_id, None) for task_id in task_ids]  # type: ignore[arg-type]
-            success[place].append(np.array([float(episode.reward > PASSES) for episode in episodes]))
-            unscored = float(np.mean([not episode.scored for episode in episodes])) if not place else unscored
-    return success, unscored
+            grades.append([graded(clone if stage == "cloned" else policy, where, task_id) for task_id in task_ids])
+            success[place].append(np.array([float((grade.reward or 0.0) > PASSES) for grade in grades[-1]]))
+        refused += [Refused(gates_of(grade), true.is_founded) for grade, true in zip(*grades, strict=True)
+                    if (grade.reward or 0.0) <= PASSES < true.reward]
+        unscored = float(np.mean([grade.reward is None for grade in grades[0]]))
+    return Life(success, unscored, refused)
+
+
+def graded(policy: Policy, where: Any, task_id: str) -> Any:
+    """Return the grade of an episode with the likeliest choices."""
+    play(policy, where, task_id, None)
+    return where.grade()
+
+
+def gates_of(grade: Any) -> str:
+    """Return the kinds of the gates that stop an episode."""
+    return " ".join(sorted({check.kind for check in grade.checks if check.role == "gate" and check.passed is False}))
 
 
 def service_row(tuned: Tuned) -> dict[str, Any]:
@@ -208,13 +243,13 @@ def service_row(tuned: Tuned) -> dict[str, Any]:
             "disagree": round(float((tuned.success[0] != tuned.success[1]).mean()), 4)}
 
 
-def figures(tuned: list[Tuned]) -> dict[str, float | int | None]:
+def figures(tuned: list[Tuned]) -> dict[str, Any]:
     """Return the figures over all services, each task counting once."""
     pooled = np.concatenate([each.success.mean(axis=2) for each in tuned], axis=2)   # place, stage, task
     rng = np.random.default_rng(0)
     n_tasks = pooled.shape[2]
     draws = rng.multinomial(n_tasks, np.full(n_tasks, 1 / n_tasks), DRAWS) / n_tasks
-    shares = {}
+    shares: dict[str, Any] = {}
     for name, before in (("gain_transferred", "cloned"), ("online_transferred", "sft"), ("total_transferred", "untrained")):
         gains = pooled[:, STAGES.index(LAST)] - pooled[:, STAGES.index(before)]
         sampled = gains @ draws.T
@@ -224,10 +259,13 @@ def figures(tuned: list[Tuned]) -> dict[str, float | int | None]:
                    f"{name.split('_')[0]}_real": round(float(gains[1].mean()), 4)}
     regrets = [regret(each.success[:, 1:, seed].mean(axis=2)) for each in tuned for seed in range(each.success.shape[2])]
     paid, true = np.concatenate([each.success.reshape(2, -1) for each in tuned], axis=1)
+    refused = [one for each in tuned for one in each.refused]
     n_right, n_all = (sum(each.agreement[part] for each in tuned) for part in range(2))
     return {**shares, "tuning_regret": round(float(np.mean(regrets)), 4), "tuning_regret_worst": round(float(max(regrets)), 4),
             "paid_wrongly": round(float((paid > true).mean()), 4),
             "refused_wrongly": round(float((paid < true).mean()), 4),
+            "refused_founded": round(sum(one.is_founded for one in refused) / len(paid), 4),
+            "refused_by": dict(sorted(Counter(one.gates for one in refused).items())),
             "n_tasks": n_tasks, "n_services": len(tuned), "judge_agreement": round(n_right / n_all, 4)}
 
 

@@ -20,7 +20,7 @@ from real_services import Real, agreement, engines, record
 def tuned(environment: list[list[float]], real: list[list[float]]) -> tuning.Tuned:
     """Success by stage and task in both places, of one seed."""
     success = np.array([environment, real])[:, :, None, :]
-    return tuning.Tuned("a", success, 0.0, (1, 1))
+    return tuning.Tuned("a", success, 0.0, [tuning.Refused("call", False)], (1, 1))
 
 
 def test_the_share_of_a_gain_that_arrives_is_of_the_same_tasks() -> None:
@@ -31,6 +31,7 @@ def test_the_share_of_a_gain_that_arrives_is_of_the_same_tasks() -> None:
     assert found["gain_transferred"] == pytest.approx(0.5) and found["total_environment"] == pytest.approx(1.0)
     assert found["gain_transferred_low"] <= 0.5 <= found["gain_transferred_high"]
     assert found["paid_wrongly"] > 0 and found["refused_wrongly"] == 0
+    assert found["refused_founded"] == 0 and found["refused_by"] == {"call": 1}
     assert tuning.figures([tuned(environment, environment)])["tuning_regret"] == 0
 
 
@@ -45,5 +46,11 @@ def test_a_real_service_judges_its_own_scripts_as_it_says(data: Path, tmp_path: 
     scripts = [json.loads(line) for line in (tmp_path / "data" / "gym_classes" / "truth" / "policies.jsonl").open()]
     n_right, n_all, _ = agreement(engine, starts, scripts)
     assert n_right / n_all > 0.98
+    twice = next(start for start in starts.values() if len({goal.refuse for goal in start.goals if goal.refuse}) == 2)
+    for n_times, is_right in ((1, False), (2, True)):
+        real = Real(engine, twice)
+        for _ in range(n_times):
+            real.say("I'm sorry, I can't do that: it is late.")
+        assert (not real.verdict()) == is_right and not real.is_founded(), "a refusal without the reason is of one request"
     nothing = [Real(engine, start).verdict() for start in starts.values()]
     assert sum(map(bool, nothing)) > 0.9 * len(nothing)   # a wish that is taken back is served by doing nothing

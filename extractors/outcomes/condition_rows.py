@@ -29,6 +29,7 @@ from extractors.outcomes.conditions import (
     learn,
 )
 from extractors.outcomes.evidence import Evidence
+from extractors.outcomes.fields import ABOUT
 from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, rules_in, sentences_in, stems
 from extractors.outcomes.steps import sessions_by_service
 from warehouse.records import ConditionRow, frame
@@ -39,7 +40,7 @@ _LETTERS = 5
 """First letters by which a word of a sentence is that of a tool or field."""
 _NEAR = 3
 """Words between a field and its bound, at most."""
-_DERIVED = re.compile(r" minus |^the user|^the number|^days since the date| is missing$")
+_DERIVED = re.compile(rf" minus |^the user|^the number|^days since the date|^{ABOUT}| is missing$")
 """Facts that no sentence names by themselves."""
 _FIRST = re.compile(r"(?i)\b(?:before|first|confirm\w*|verif\w+|check\w*|identi\w+|authenticat\w+|on file|compare\w*)\b")
 """English words by which a sentence asks for a step before an act."""

@@ -1,12 +1,12 @@
 """Hold what an agent declined against the conditions on which agents of its service decline the same kind of request.
 
-A kind of request is what one writing tool does; a refusal belongs to the kind whose users' words are most like its own (naive
-Bayes). Of each kind conditions are learnt, "where this fact holds, agents decline", the surest first and each on the cases that
-the ones before leave (separate and conquer; Clark & Niblett 1989). A condition is a value of a field, a number on one side of
-a bound (`fields`), a word of the instructions in the request, or two of these. It needs support, and significance by Fisher's
-exact test with Bonferroni's correction over all that could reach it (Tarone 1990). What sentences of the instructions name that
-state a rule is corrected for its own number alone. Sessions are judged by what others teach. Agents who gave in to pressure
-teach nothing.
+A kind of request is what one writing tool does; a refusal belongs to the kind whose users' words are most like its own
+(naive Bayes). Of each kind conditions are learnt, "where this fact holds, agents decline", the surest first and each on the
+cases that the ones before leave (separate and conquer; Clark & Niblett 1989). A condition is a value of a field that
+several records have, a number on one side of a bound (`fields`), a word of the instructions in the request, or two of
+these. It needs support, and significance by Fisher's exact test with Bonferroni's correction over all that could reach it
+(Tarone 1990). What sentences of the instructions name that state a rule is corrected for its own number alone. Sessions are
+judged by what others teach. Agents who gave in to pressure teach nothing.
 
 Votes 1 where the agent declined on such a condition and had nothing else to do. Abstains on acts and on refusals without a
 condition: kinds hold different requests, and a rare rule is not learnt. Does not see: who asks (refusals for lack of proof are
@@ -27,7 +27,7 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors.outcomes.evidence import VOTES, Evidence, once
-from extractors.outcomes.fields import Fact, facts_of, facts_said
+from extractors.outcomes.fields import ABOUT, Fact, facts_of, facts_said, named_record
 from extractors.outcomes.refusals import IDENTITY, INSTRUCTING, Step, digests_of, gave_in, rules_in, stems
 from extractors.outcomes.steps import sessions_by_service
 
@@ -373,10 +373,15 @@ def _surest(trials: Sequence[_TriedCondition], declined: int) -> tuple[float, Co
 def _tests(cases: Sequence[DecisionCase], bounds: frozenset[float]) -> Iterator[Test]:
     """Yield what can be asked of the cases' facts; a number of the instructions is a bound rather than one beside it."""
     values: dict[str, Counter[Fact]] = defaultdict(Counter)
+    records: dict[tuple[str, Fact], set[Fact]] = defaultdict(set)
     for case in cases:
         for name, fact in case.facts.items():
             values[name][fact] += 1
+            if isinstance(fact, str):
+                records[name, fact].add(named_record(name, case.facts) or case.session)
     for name, counted in values.items():
+        if name.startswith(ABOUT):
+            continue
         if " minus " in name:
             yield from (Test(name, bound, above) for bound in (0.0, -_LITTLE) for above in (False, True))
             continue
@@ -388,7 +393,8 @@ def _tests(cases: Sequence[DecisionCase], bounds: frozenset[float]) -> Iterator[
         yield from (Test(name, bound, above) for bound in kept for above in (False, True))
         plain = [(n, value) for value, n in counted.items() if not isinstance(value, float)]
         yield from (Test(name, value) for n, value in plain
-                   if n >= _SUPPORT and (value or not name.startswith(_WORD)))
+                   if n >= _SUPPORT and (value or not name.startswith(_WORD))
+                   and (not isinstance(value, str) or len(records[name, value]) > 1))   # of one record it is but another name
 
 
 def _fisher(n_both: int, n_held: int, n_declined: int, n_all: int) -> float:

@@ -22,6 +22,8 @@ import orjson
 from extractors.tasks.words import mentions
 
 Fact = str | float | bool
+ABOUT = "name of "
+"""Begins the fact by which the user named a record: no condition is about it."""
 _DATE = re.compile(r"^(\d{4})-(\d\d)-(\d\d)(?:$|[T ]\d\d:)")
 _LINE = re.compile(r"(?m)^\s*(?:- )?([A-Za-z]\w*):[ \t]+(\S.*)$")
 _NUMBER = re.compile(r"^-?\d+(?:\.\d+)?$")
@@ -96,6 +98,8 @@ def _walk(value: Any, path: str, user_words: str, today: date | None) -> Iterato
                 yield from _walk(each, place, user_words, today)
             else:
                 number, named_by_user = _number(each), _is_named(each, user_words)
+                if named_by_user:
+                    yield ABOUT + path, str(each).lower()
                 yield from _single(each, number, named_by_user, place, user_words, today)
                 numbers += [] if number is None or named_by_user or _names_thing(str(name)) else [(place, number)]
         if len(numbers) <= _PAIRS:
@@ -139,6 +143,15 @@ def facts_said(words: str, values: Mapping[str, Fact], today: date | None) -> di
         facts |= {f"the number that the user said minus {name}": round(number - fact, 6) for name, fact in values.items()
                   if isinstance(fact, float) and " " not in name}
     return facts
+
+
+def named_record(field: str, facts: Mapping[str, Fact]) -> Fact | None:
+    """Return by what the user named the record with this field, or the one around it; None where nothing was named."""
+    while field:
+        field = field.rpartition(".")[0]
+        if ABOUT + field in facts:
+            return facts[ABOUT + field]
+    return None
 
 
 def _is_named(value: Any, user_words: str) -> bool:

@@ -1,8 +1,9 @@
 """Hold the values that writes were given, and the numbers that the agent states, against where such values usually come from.
 
-Three signals, all learnt per service from its own sessions, none from ends that repeat:
+Four signals, all learnt per service from its own sessions, none from ends that repeat:
 
 - an argument that users nearly always state is given a value that this user did not state;
+- a value of a request that was declined is written, and the user had named another since, which no write took;
 - a record that was chosen out of an answer, though another record of it holds more of the user's words, where the chosen one
   nearly always holds the most;
 - a sentence that agents say with numbers from answers, said with a number that nothing in this session showed.
@@ -17,7 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -34,6 +35,8 @@ _USUALLY = 0.8
 """Share of the other sessions from which on a record is usually the one described, and a number usually shown."""
 _MOSTLY = 0.7
 """Share of the other sessions from which on users state an argument: agents who err err here most."""
+_NEARLY_ALWAYS = 0.9
+"""Share of the other sessions from which on agents never write what they declined where another value is asked for."""
 _OTHERWISE = 3
 """Other sessions that gave a value which their users did not state, from which on users may put this value in other words."""
 _LONGEST = 60
@@ -63,6 +66,18 @@ class _GivenValue(NamedTuple):
     """It comes from where the signal looks."""
 
 
+class _DeclinedValue(NamedTuple):
+    """A value that a write was given, and perhaps a declined request named."""
+
+    session: str
+    turn_id: str
+    tool: str
+    path: str
+    value: str
+    since: str
+    """What the user said after the agent declined it, up to the call, lower-cased; empty where it was not declined."""
+
+
 _Judge = Callable[[str, Sequence[Step], Mapping[str, Sequence[tuple[str, str]]]], Iterator[_GivenValue]]
 
 
@@ -76,6 +91,21 @@ def other_record(evidence: Evidence) -> pl.DataFrame:
     return _unusual(evidence, _chosen, _USUALLY, "wrote {}, though the user's words are those of another record")
 
 
+def superseded(evidence: Evidence) -> pl.DataFrame:
+    """-1 where a write took a value of a declined request, and the user had named another one since, which no write took."""
+    digests, values, rows = digests_of(evidence), _values_by_turn(evidence), []
+    for sessions in sessions_by_service(evidence).values():
+        wrote = [_DeclinedValue(session, *each) for session, steps in sorted(sessions.items())
+                 for each in evidence.memoize(["superseded", digests[session]], partial(_since_declined, steps, values))]
+        takers: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))   # value -> sessions
+        for each in wrote:
+            takers[each.tool, each.path][each.value.lower()].add(each.session)
+        given = [_GivenValue(each.session, each.turn_id, (each.tool, each.path), each.value,
+                             not _is_superseded(each, takers[each.tool, each.path])) for each in wrote]
+        rows += _against(given, _NEARLY_ALWAYS, "wrote {}, which had been declined, where the user asked for another")
+    return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
+
+
 def _unusual(evidence: Evidence, judge: _Judge, least: float, description: str) -> pl.DataFrame:
     def judged(session: str, steps: Sequence[Step]) -> list[_GivenValue]:
         rows = evidence.memoize([description, digests[session]], lambda: [
@@ -84,11 +114,15 @@ def _unusual(evidence: Evidence, judge: _Judge, least: float, description: str) 
 
     digests, rows = digests_of(evidence), []
     for sessions in sessions_by_service(evidence).values():
-        given = [each for session, steps in sorted(sessions.items()) for each in judged(session, steps)]
-        rows += [(session, -1.0, description.format(", ".join(sorted({each.value for each in against}))),
-                  sorted({each.turn_id for each in against}))
-                 for session, against in _exceptions(given, least).items()]
+        rows += _against([each for session, steps in sorted(sessions.items()) for each in judged(session, steps)],
+                         least, description)
     return pl.DataFrame(sorted(rows), schema=VOTES, orient="row")
+
+
+def _against(given: Sequence[_GivenValue], least: float, description: str) -> list[tuple[str, float, str, list[str]]]:
+    return [(session, -1.0, description.format(", ".join(sorted({each.value for each in against}))),
+             sorted({each.turn_id for each in against}))
+            for session, against in _exceptions(given, least).items()]
 
 
 @once
@@ -119,6 +153,31 @@ def _exceptions(given: Sequence[_GivenValue], least: float) -> dict[str, list[_G
                     and not (otherwise[each.value] > _OTHERWISE and otherwise[each.value] > likewise[each.value])):
                 against[each.session].append(each)
     return against
+
+
+def _since_declined(
+    steps: Sequence[Step], values: Mapping[str, Sequence[tuple[str, str]]]
+) -> list[tuple[str, str, str, str, str]]:
+    """Return (turn, tool, path, value, what the user said since) of each value of a write. Since: after the last refusal, where
+    the user named the value before it and not again; else nothing."""
+    before, since = "", ""   # the last refusal
+    rows = []
+    for step in steps:
+        if step.kind == "message" and step.role == "user":
+            since += "\n" + step.content.lower()
+        elif step.declines:
+            before, since = before + since, ""
+        elif step.acts:
+            for path, value in values.get(step.turn_id, ()):
+                is_declined = before and since and _is_told(value, before) and not _is_told(value, since)
+                rows.append((step.turn_id, step.tool or "", path, value, since if is_declined else ""))
+    return rows
+
+
+def _is_superseded(each: _DeclinedValue, takers: Mapping[str, Set[str]]) -> bool:
+    """Return whether the words since name one of the values that other sessions wrote there, and this one did not."""
+    return bool(each.since) and any(
+        each.session not in sessions and mentions(each.since, value) for value, sessions in takers.items())
 
 
 def _stated(session: str, steps: Sequence[Step], values: Mapping[str, Sequence[tuple[str, str]]]) -> Iterator[_GivenValue]:

@@ -156,7 +156,8 @@ def cites(evidence: Evidence) -> pl.DataFrame:
 
 
 def _refusals(steps: Sequence[Step]) -> list[Refusal]:
-    """Gather the refusals of a session and what they can be held against; one goes on until the next call or new name."""
+    """Gather the refusals of a session and what they can be held against; one goes on until the next call, new name, or refusal
+    that nobody pressed for."""
     instructions = [step.content for step in steps if step.role in INSTRUCTING]
     rules = [stems(sentence) for text in instructions for sentence in rules_in(text)]
     read = stems(" ".join(step.content for step in steps if step.kind == "call").replace("_", " "))
@@ -167,6 +168,8 @@ def _refusals(steps: Sequence[Step]) -> list[Refusal]:
     groups: list[list[Step]] = [[]]
     for place, step in enumerate(steps):
         if step.declines:
+            if groups[-1] and steps[place - 1] is groups[-1][-1]:
+                groups.append([])
             groups[-1].append(step)
         elif groups[-1] and (step.kind == "call" or (step.role == "user" and _asks_anew(steps, place, of_user=True))):
             groups.append([])

@@ -18,7 +18,7 @@ from extractors.outcomes.conditions import condition
 from extractors.outcomes.consensus import end_state, in_part
 from extractors.outcomes.evidence import Evidence
 from extractors.outcomes.feedback import from_feedback
-from extractors.outcomes.given import misstated, other_record, unsaid
+from extractors.outcomes.given import misstated, other_record, superseded, unsaid
 from extractors.outcomes.injections import obeyed_instruction
 from extractors.outcomes.manner import effort
 from extractors.outcomes.matching import changed, contradicts_user, differs_from_request, matches_request, undone, untraced
@@ -68,6 +68,7 @@ OURS = (
     Signal("said_otherwise", contradicts_user, "contradicted", 3.0), Signal("thanks", endings.thanks, "thanks", 0.2),
     Signal("unanswered", endings.unanswered, "trouble", 1.0), Signal("unserved", endings.unserved, "unserved", graded=True),
     Signal("misstated", misstated, "misstated", 3.0, settled=True), Signal("unsaid", unsaid, "given", 3.0, settled=True),
+    Signal("superseded", superseded, "given", 3.0, settled=True),
     Signal("other_record", other_record, "given", 3.0, settled=True), Signal("undone", undone, "aftermath"),
     Signal("untraced", untraced, "untraced", 2.0))
 

@@ -55,6 +55,14 @@ def test_a_template_holds_and_breaks(template: str, holds: str, breaks: str) -> 
         template not in ("choice", "exclusive_choice", "existence", "init", "last"))
 
 
+def test_a_refusal_that_is_repeated_counts_once_unless_something_else_was_looked_up() -> None:
+    twice = {"wanted": True, "at_least": 2}
+    no, other = say("I'm sorry, I can't do that: it is reserved."), say("I'm sorry, I can't do that: it is too old.")
+    assert not find("declined", twice, call("look", n=1), no, say("Anything else?"), call("look", n=1), no, no).passed
+    assert find("declined", twice, no, other).passed and find("declined", twice, no, call("look", n=2), no).passed
+    assert find("declined", twice, say("I'm sorry, I can do neither.")).passed
+
+
 def test_an_act_without_an_answer_is_as_the_log_has_it_but_after_the_same_with_other_words() -> None:
     act = ["open", '{"door":"7"}']
     ends = {"accepted": [{"documents": {}, "write_calls": [act]}], "ignored_arguments": {"open": ["reason"]}}

@@ -21,6 +21,18 @@ def _cases() -> list[DecisionCase]:
             + [_case(number, False, state="closed", noise=float(number % 5)) for number in range(20, 32)])
 
 
+def test_a_value_that_one_record_alone_has_is_no_condition() -> None:
+    def held(number: int, acted: bool, owner: str, record: str) -> DecisionCase:
+        return _case(number, acted, **{"get.owner": owner, "name of get": record})
+
+    acts = [held(number, True, f"person {number % 7}", f"r{number % 7}") for number in range(28)]
+    one = [held(number, False, "nell", "r99") for number in range(28, 36)]
+    several = [held(number, False, "nell", f"r{number}") for number in range(28, 36)]
+    assert learn([*acts, *one], NOTHING) == [], "it only names the record in other words"
+    assert [str(test) for each in learn([*acts, *several], NOTHING) for test in each] == ["get.owner is nell"]
+    assert facts_of("get", '{"no": "r99", "owner": "nell"}', "show r99", TODAY)["name of get"] == "r99"
+
+
 def test_answers_are_read_in_several_notations() -> None:
     assert parse_answer('{"a": 1}') == {"a": 1}
     assert parse_answer("(True, {'a': None})") == (True, {"a": None})

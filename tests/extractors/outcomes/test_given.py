@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from extractors.outcomes.given import misstated, other_record, unsaid
+from extractors.outcomes.given import misstated, other_record, superseded, unsaid
 from tests.extractors.outcomes.test_refusals import evidence, of, talk
 
 SHELF = ('[{"slot": "s71", "day": "2026-03-04", "hour": "10:45"}, {"slot": "s72", "day": "2026-03-05", "hour": "11:30"}, '
@@ -28,6 +28,19 @@ def test_a_value_other_than_the_one_that_users_state_speaks_against_its_session(
 def test_an_argument_that_users_do_not_state_is_left_alone() -> None:
     assert unsaid(evidence(*(painted(n, f"hut{n + 50}x") for n in range(10)))).is_empty()
     assert unsaid(evidence(*(painted(n, f"hut{n:02}x") for n in range(4)), painted(99, "hut41x"))).is_empty(), "too few"
+
+
+def test_writing_what_a_declined_request_named_instead_of_the_next_speaks_against_the_session() -> None:
+    colours = "red", "blue", "green"
+    first, refusal = ("user", "paint it red"), ("assistant", "I'm sorry, I can't do that: the plaster is not dry.")
+    also, red, blue = ("user", "also paint it blue"), ("paint", {"c": "red"}, "ok"), ("paint", {"c": "blue"}, "ok")
+    usual = [talk(f"s{n:02}", ("user", f"paint it {colours[n % 3]}"), ("paint", {"c": colours[n % 3]}, "ok"))
+             for n in range(12)]
+    votes = of(superseded(evidence(
+        *usual, talk("stale", first, refusal, also, red), talk("both", first, also, red, blue),
+        talk("refused", first, also, refusal, red), talk("last", first, refusal, also, blue),
+        talk("answer", first, ("assistant", "Which colour is it now?"), ("user", "it is blue"), red))))
+    assert votes == {"stale": -1.0}, "who serves both requests, or declines the second, may still serve the first"
 
 
 def test_taking_another_record_than_the_words_describe_speaks_against_the_session() -> None:

@@ -79,8 +79,11 @@ def test_a_refusal_that_has_no_word_of_request_rules_or_record_speaks_against_it
 def test_a_refusal_of_a_further_request_needs_a_reason_of_its_own() -> None:
     record = ("look", {}, "the plaster is new; walls: hut07x, hut08x")
     good = [talk(f"s{n}", ask(n), record, WET) for n in range(6)]
-    votes = of(cites(evidence(*good, talk("mixed", ask(7), record, WET, ask(8), VAGUE))))
+    mixed = talk("mixed", ask(7), record, WET, ask(8), VAGUE)
+    at_once = talk("at once", ("user", f"{ask(7)[1]}. Also, tell me a joke"), record, WET, VAGUE)
+    votes = of(cites(evidence(*good, mixed, at_once)))
     assert votes["mixed"] == -1, "the answer had named the second wall, the user had not; and no other vote outweighs it"
+    assert votes["at once"] == -1, "nobody pressed: the second refusal is of something else"
 
 
 def test_refusals_without_instructions_are_no_evidence_for_their_sessions() -> None:
