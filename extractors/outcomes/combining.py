@@ -7,7 +7,9 @@ it than bad ones, per service; a fixed weight counts where few sessions have it.
 
 - Where most sessions have an end state to compare, `end_state` is the anchor of every group. A part of the estimated worth
   counts, as groups repeat the anchor in part (feedback does not, and counts in full).
-- Elsewhere by expectation-maximisation over all groups (Dawid and Skene 1979); silence of a group is a third answer.
+- Elsewhere by expectation-maximisation over all groups (Dawid and Skene 1979); silence of a group is a third answer. Settled
+  groups that speak against sessions alone are silent together: were their silence worth nothing, work that is done right and
+  leaves no trace of praise would count for less than a refusal, of which a settled vote says that it was right.
 
 Graded votes are probabilities and count as such. The outcome of a reviewed session is known. A session without a vote has the
 base rate, and `judge` abstains. Does not see: groups that err together (all agents of one model), so it may be too sure."""
@@ -33,7 +35,7 @@ _LEAST = 0.5
 _UNSIGNED = 1.5
 """Log odds that a group without a sign of its own does not go beyond: one that errs alike may agree with itself."""
 _SILENT = 0.5
-"""Log odds that saying nothing does not go beyond."""
+"""Log odds that saying nothing does not go beyond: of one group, and of all that find faults together."""
 _ECHO = 0.25
 """Part of a group's worth that counts beside an anchor."""
 _MOST = 5.0
@@ -145,6 +147,8 @@ class _Model:
         self.base = odds(BASE_RATE)
         self.weight: dict[Key, float] = {}
         self.silence: dict[str, float] = defaultdict(float)
+        self.faultless = 0.0
+        """What it is worth that no group that finds faults has spoken."""
         self.groups = sorted({group for session in sessions.values() for group in session.hard})
         self._odds: dict[tuple[int, str | None], float] = {}
         """Of patterns of votes, without a group or with all, at the weights as they are."""
@@ -153,6 +157,8 @@ class _Model:
         for name, session in sessions.items():
             for group, vote in session.hard.items():
                 self.votes[group, 1 if vote > 0 else -1].append((name, abs(vote)))
+        faults = {group for group in self.groups if group in settled and (group, 1) not in self.votes}
+        self.clean = {name for name, session in sessions.items() if faults and faults.isdisjoint(session.hard)}
         for group, side in self.votes:
             self.weight[group, side] = side * fixed[group] if not self.anchored or group == _OWN or group in settled else 0.0
 
@@ -168,7 +174,7 @@ class _Model:
     def odds(self, name: str, without: str | None = None) -> float:
         key = self.sessions[name].pattern, without
         if key not in self._odds:
-            total, hard = self._begin(name), self.sessions[name].hard
+            total, hard = self._begin(name) + (self.faultless if name in self.clean else 0.0), self.sessions[name].hard
             for group in self.groups:
                 if group != without:
                     vote = hard.get(group, 0.0)
@@ -184,11 +190,9 @@ class _Model:
         for _ in range(_ROUNDS):
             good = {name: self._good(name) for name in self.sessions}
             self.weight = {key: self._weight(key, good) for key in sorted(self.votes)}
-            for group in self.groups:   # what saying nothing is worth, shrunk to none
-                quiet = [good[name] for name in self.quiet[group]]
-                shrunk = _log_ratio(sum(quiet), len(quiet), good) * len(quiet) / (len(quiet) + _PRIOR)
-                shrunk = 0.0 if group in self.settled else min(max(shrunk, -_SILENT), _SILENT)
-                self.silence[group] = (_ECHO if self.anchored else 1.0) * shrunk
+            for group in self.groups:
+                self.silence[group] = 0.0 if group in self.settled else self._silence(self.quiet[group], good)
+            self.faultless = max(self._silence(sorted(self.clean), good), 0.0)
             self._odds.clear()
             plain = [name for name, session in self.sessions.items() if not session.anchored]
             if plain:
@@ -212,6 +216,11 @@ class _Model:
     def _begin(self, name: str) -> float:
         session = self.sessions[name]
         return session.graded + (0.0 if session.anchored else self.base)
+
+    def _silence(self, names: list[str], good: dict[str, float]) -> float:
+        """Log odds of sessions in which nothing is said, shrunk to none."""
+        shrunk = _log_ratio(sum(good[name] for name in names), len(names), good) * len(names) / (len(names) + _PRIOR)
+        return (_ECHO if self.anchored else 1.0) * min(max(shrunk, -_SILENT), _SILENT)
 
     def _weight(self, key: Key, good: dict[str, float]) -> float:
         """Log likelihood ratio of this side of the group's vote, held against what sessions are taken for (`good`: chance by
