@@ -351,3 +351,13 @@ def test_ends_that_agree_make_a_session_nearly_sure_only_where_settled_votes_bea
         "session_id", "probability").iter_rows())
     best = max(chances.values())
     assert best >= 0.9 if borne_out else best < 0.9
+
+
+def test_work_in_which_nothing_finds_a_fault_is_not_doubted_for_want_of_praise() -> None:
+    faulty, plain, praised = ([f"{kind}{n}" for n in range(n)] for kind, n in (("bad", 30), ("plain", 40), ("good", 30)))
+    rows = [{"session_id": name, "name": "promised", "vote": -1.0} for name in faulty]
+    rows += [{"session_id": name, "name": "cites", "vote": 1.0} for name in praised]   # which praises refusals alone
+    names = [*faulty, *plain, *praised]
+    chances = dict(combine(pl.DataFrame(rows), dict.fromkeys(names, "shop"), registered()).probabilities.select(
+        "session_id", "probability").iter_rows())
+    assert chances["bad0"] < 0.15 and 0.7 < chances["plain0"] < 0.9 < chances["good0"], "it was 0.65"
