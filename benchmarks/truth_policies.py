@@ -12,11 +12,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from truth_data import DataSet, score, scorer, truths
+from truth_data import DataSet, rows, score, scorer, truths
 
 RIGHT = ("right", "right_other_words", "right_with_error")
 WRONG = ("liar", "echo_x", "wrong_item", "lazy", "forbidden", "unverified", "half", "says_everything", "extra_write", "undo",
          "refuses")
+KINDS = ("act", "refuse", "tell")
+"""What is right to do; of a session with several requests the first of these."""
 MOST_EXAMPLES = 6
 """Examples of each kind of error that are printed."""
 
@@ -47,7 +49,17 @@ def graded(folder: Path, out: Path, data: DataSet) -> dict[str, Any]:
         "published": figures["published"], "no_truth": figures["no_truth"], "scored": n, **whole,
         "solution_right": round((figures["solution_right"] or 0) * n), "merged_wrongly": figures["merged_wrongly"],
         "good": sum(good.values()), "good_sound": sum(good[session] for session in sound),
-        "sessions": figures["sessions"], "right_is_refusal": figures["right_is_refusal"]}}
+        "sessions": figures["sessions"], "right_is_refusal": figures["right_is_refusal"], **by_kind(data.path, sound)}}
+
+
+def by_kind(data: Path, sound: set[str]) -> Counter[str]:
+    """Count the good sessions of each kind, and those of them that have a sound task."""
+    counts = Counter[str]()
+    for row in rows(data / "truth" / "sessions.jsonl"):
+        kind = next((kind for kind in KINDS if kind in row.get("outcome", ())), None)
+        if row.get("success") and kind is not None:
+            counts.update([f"good_{kind}"] + [f"sound_{kind}"] * (row["session_id"] in sound))
+    return counts
 
 
 def policy_figures(measured: dict[str, list[dict[str, Any]]]) -> dict[str, float | None]:
@@ -67,6 +79,7 @@ def of_way(builds: list[dict[str, Any]]) -> dict[str, float | None]:
     return {
         "sound": share(n["sound"], n["scored"]), "agree": share(n["agree"], n["scored"]),
         "solution_right": share(n["solution_right"], n["scored"]), "published": share(n["good_sound"], n["good"]),
+        **{f"published_{kind}": share(n[f"sound_{kind}"], n[f"good_{kind}"]) for kind in KINDS},
         "tasks": n["published"], "ungraded": share(_of(grades, None, None, "ungraded"), _of(grades)),
         "no_truth": share(n["no_truth"], n["published"]), "merged_wrongly": n["merged_wrongly"],
         "right_punished": share(_of(grades, RIGHT, "right", "unpaid"), _of(grades, RIGHT, "right")),

@@ -32,9 +32,11 @@ def _build(grades: dict[str, int], **counts: int) -> dict[str, Any]:
 def test_counts_are_pooled_over_services_before_they_are_divided() -> None:
     small = _build({"liar wrong paid": 1}, published=1, scored=1, sound=0, good=10, good_sound=0)
     large = _build({"liar wrong unpaid": 9}, published=10, no_truth=1, scored=9, sound=9, good=90, good_sound=45)
+    large["counts"] |= {"good_act": 60, "sound_act": 15, "good_refuse": 30}
     figures = truth_policies.of_way([small, large])
     assert figures["sound"] == 0.9, "9 of 10 tasks, not the mean of 0 and 1"
     assert figures["published"] == 0.45 and figures["no_truth"] == 0.0909 and figures["tasks"] == 11
+    assert [figures[f"published_{kind}"] for kind in truth_policies.KINDS] == [0.25, 0.0, None]
     assert truth_policies.paid_share(truth_policies.pooled([small, large], "grades"), "liar") == 0.1
 
 
