@@ -9,7 +9,7 @@ the form of its answers (arguments, fields, words; a tool with few answers: what
 have nothing in common; or no rule gives all its answers (one for writes, of other tools one that computes them from the
 question and the records that it names), but one gives those before and another those after. Sees: tools with at least ten
 calls in each version, and a clock. Does not see: a version that came back; a change that most calls do not meet; fields that
-were renamed in records which nobody read again since.
+were renamed in records which were not read again since.
 """
 
 from __future__ import annotations

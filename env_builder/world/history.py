@@ -279,7 +279,7 @@ class SharedRecords:
         own = self._pairs
         other._pairs = {name: list(pairs(name[0], other._events[name], True)) if name in touches else own[name] for name in own}
         other._drift = Drift([pair for each in other._pairs.values() for pair in each])
-        del self._pairs, other._pairs  # they are many, and told what they tell
+        del self._pairs, other._pairs  # they are many, and not needed any more
         return other
 
     def rows(self, name: Name) -> list[Row]:

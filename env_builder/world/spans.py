@@ -69,7 +69,7 @@ _texts = IdentityCache[str](json.dumps)
 
 
 def flat(value: Any) -> Any:
-    """Return a value that can be compared and counted. Of a list or an object the text is kept: nobody may change it."""
+    """Return a value that can be compared and counted. Of a list or an object the text is kept: it must not be changed."""
     return _texts(value) if isinstance(value, dict | list) else value
 
 
