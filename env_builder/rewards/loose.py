@@ -19,6 +19,7 @@ import polars as pl
 
 from env_builder.world.calls import LoggedCall, ReadCalls, calls_of, read_call
 from env_builder.world.effects import tells_of_a_change
+from env_builder.world.statements import Argument, statements
 
 FREE_TEXT_WORDS = 8
 """Mean number of words from which an argument's values count as free text: longer than a name or an address."""
@@ -34,8 +35,6 @@ FEWEST_QUOTES, QUOTED, LONG_WORD = 5, 0.8, 3
 says what the user said."""
 _WORD = re.compile(r"[^\W\d_]+")
 
-Argument = tuple[str, str]
-"""(tool, argument)."""
 Difference = dict[str, Any]
 
 
@@ -53,6 +52,8 @@ class FreeText(NamedTuple):
 
     quoted: Mapping[str, list[str]] = {}
     """Tool -> arguments, ignored too, that say in other words what the user said: what they quote is a check of its own."""
+    statements: frozenset[Argument] = frozenset()
+    """Arguments that take statements of a formal language."""
 
     def parameters(self, differences: Iterable[Difference]) -> dict[str, Any]:
         """Return the part that speaks of the tools in `differences`, as parameters of a check."""
@@ -81,15 +82,16 @@ def free_text(
             for argument, value in call.arguments.items():
                 words = len(value.split()) if isinstance(value, str) else 0
                 lengths.setdefault((call.tool, argument), []).append(words)
-        free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)}
+        formal = frozenset(statements(calls))
+        free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)} - formal
         ignored_tools = {tool for tool, _ in free if not any(t == tool and (t, n) not in free for t, n in lengths)}
         acts = [call for call in calls if call.tool not in reads.get(service, ()) and not call.failed]
-        ignored = free | _made_up(acts, own, task_of)
-        quoted = _quoted(acts, own) - ignored
+        ignored = (free | _made_up(acts, own, task_of)) - formal
+        quoted = _quoted(acts, own) - ignored - formal
         harmless = looks.get(service, frozenset())
         seeming = harmless | {tool for tool in presumed.get(service, ()) if not tells_of_a_change(tool, "")}
         by_service[service] = FreeText(
-            _by_tool(ignored | quoted), sorted(ignored_tools), harmless, seeming, _by_tool(quoted))
+            _by_tool(ignored | quoted), sorted(ignored_tools), harmless, seeming, _by_tool(quoted), formal)
     return by_service
 
 

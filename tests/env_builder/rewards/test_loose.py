@@ -54,3 +54,10 @@ def test_what_every_agent_words_anew_is_free_and_what_it_was_told_is_not() -> No
 def test_the_order_of_turns_does_not_matter(order: list[int]) -> None:
     payments = ([{"to": "AB1", "label": "dinner"}], [{"to": "AB1", "label": "lunch"}])
     assert masked("Pay AB1 please.", *payments, order=order) == {"pay": ["label"]}
+
+
+def test_a_statement_is_no_free_text_however_long() -> None:
+    statements = [f"UPDATE doors SET state = 'open', by = 'desk' WHERE door = {n} AND locked = 1" for n in range(3)]
+    assert masked("Open it.", *([{"sql": text}] for text in statements)) == {}
+    assert masked("Mail.", *([{"body": f"<p>Dear guest, your door number = {n} is open for you now</p>"}] for n in range(3))
+                  ) == {"pay": ["body"]}, "markup is text"
