@@ -33,6 +33,8 @@ FEWEST_TASKS = 3
 FEWEST_QUOTES, QUOTED, LONG_WORD = 5, 0.8, 3
 """Values of an argument, the share of them that quote the user, and the letters of a word that counts, from which the argument
 says what the user said."""
+FEWEST_NONCES, NONCES, SHORTEST_NONCE = 5, 0.9, 8
+"""Calls with an argument, the share of them with a word of their own, and its characters, from which it takes nonces."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 Difference = dict[str, Any]
@@ -86,7 +88,7 @@ def free_text(
         free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)} - formal
         ignored_tools = {tool for tool, _ in free if not any(t == tool and (t, n) not in free for t, n in lengths)}
         acts = [call for call in calls if call.tool not in reads.get(service, ()) and not call.failed]
-        ignored = (free | _made_up(acts, own, task_of)) - formal
+        ignored = (free | _made_up(acts, own, task_of) | _nonces(acts, own)) - formal
         quoted = _quoted(acts, own) - ignored - formal
         harmless = looks.get(service, frozenset())
         seeming = harmless | {tool for tool in presumed.get(service, ()) if not tells_of_a_change(tool, "")}
@@ -151,6 +153,26 @@ def _made_up(acts: list[LoggedCall], turns: pl.DataFrame, task_of: dict[str, str
                 task = task_of.get(call.session_id, call.session_id)
                 by_task.setdefault(where, {}).setdefault(task, {})[call.session_id] = value
     return {where for where, own in n_own.items() if sum(own) >= OWN * len(own) and _disagree(by_task[where])}
+
+
+def is_nonce(text: str) -> bool:
+    """Return whether a text may be a key that somebody drew: one long word with a digit."""
+    return len(text) >= SHORTEST_NONCE and len(text.split()) == 1 and any(map(str.isdigit, text))
+
+
+def _nonces(acts: list[LoggedCall], turns: pl.DataFrame) -> set[Argument]:
+    """Return the arguments that nearly always take one word of its own, which is in no message and in no answer of its session:
+    keys against repeats and the like."""
+    texts = _texts_before(turns, pl.col("kind").is_in(["message", "call"]))
+    shown = {session: "\n".join(text for _, text in own) for session, own in texts.items()}
+    values: dict[Argument, list[tuple[str, bool]]] = {}
+    for call in acts:
+        for argument, value in call.arguments.items():
+            plain = value.casefold() if isinstance(value, str) else ""
+            is_own = is_nonce(plain) and plain not in shown.get(call.session_id, "")
+            values.setdefault((call.tool, argument), []).append((plain, is_own))
+    return {where for where, own in values.items() if len(own) >= FEWEST_NONCES
+            and sum(is_own for _, is_own in own) >= NONCES * len(own) and len({text for text, _ in own}) >= NONCES * len(own)}
 
 
 def _disagree(by_task: dict[str, dict[str, str]]) -> bool:
