@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.world.calls import LoggedCall, ReadCalls, calls_of, read_call
-from env_builder.world.effects import tells_of_a_change
-from env_builder.world.statements import Argument, statements
+from env_builder.world.effects import CHANGING_STATEMENTS, tells_of_a_change
+from env_builder.world.statements import Argument, first_word, statements
 
 FREE_TEXT_WORDS = 8
 """Mean number of words from which an argument's values count as free text: longer than a name or an address."""
@@ -66,6 +66,14 @@ class FreeText(NamedTuple):
         }
         parts: dict[str, Any] = {"ignored_arguments": ignored_arguments, "ignored_tools": ignored_tools}
         return {name: part for name, part in parts.items() if part}
+
+
+def takes_no_change(calls: Iterable[LoggedCall], free: FreeText) -> bool:
+    """Return whether all calls of a session take statements of which none begins with a change."""
+    own = [[value for name, value in call.arguments.items() if (call.tool, name) in free.statements]
+           for call in calls if not call.failed]
+    return bool(own) and all(own) and not any(
+        first_word(str(value)) in CHANGING_STATEMENTS for values in own for value in values)
 
 
 def free_text(

@@ -242,7 +242,7 @@ _CHANGING = _words(
     "join leave append prepend paste swap adjust undo redo pop enqueue dequeue shuffle install "
     "uninstall connect disconnect mute unmute unpublish pin unpin hide unhide ban unban promote demote dismiss terminate "
     "abort retweet upvote downvote reassign rebook acknowledge resolve snooze postpone freeze unfreeze dispatch unload")
-_CHANGING_STATEMENTS = _CHANGING | {"mutation"}
+CHANGING_STATEMENTS = _CHANGING | {"mutation"}
 _CHANGING_OR_NOUNS = _words(
     "book order file mail email message record log label tag flag mark link copy cp store post charge credit debit issue "
     "note exchange return invite forward echo pull sign turn like comment share mention follow claim release hold ship "
@@ -355,7 +355,7 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
 
 def _described(declared: Declared, mine: list[LoggedCall]) -> Declared:
     """Return what is declared of a tool; one that takes statements of which one begins with a change says so by itself."""
-    changes = declared.hint is None and begin_with(mine, _CHANGING_STATEMENTS)
+    changes = declared.hint is None and begin_with(mine, CHANGING_STATEMENTS)
     return declared._replace(hint="unknown") if changes else declared
 
 

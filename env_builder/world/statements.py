@@ -30,7 +30,7 @@ def statements(calls: Iterable[LoggedCall]) -> dict[Argument, frozenset[str]]:
         for argument, value in call.arguments.items():
             if isinstance(value, str) and value.strip():
                 texts.setdefault((call.tool, argument), []).append(value.strip())
-    return {where: frozenset(map(_first_word, own)) for where, own in texts.items() if _are_statements(own)}
+    return {where: frozenset(map(first_word, own)) for where, own in texts.items() if _are_statements(own)}
 
 
 def begin_with(calls: Iterable[LoggedCall], words: Collection[str]) -> bool:
@@ -40,10 +40,11 @@ def begin_with(calls: Iterable[LoggedCall], words: Collection[str]) -> bool:
 
 def _are_statements(texts: list[str]) -> bool:
     n_formal = sum(_SIGN.search(text) is not None and text[0] != "<" and len(text.split()) > 1 for text in texts)
-    usual = sum(n for _, n in Counter(map(_first_word, texts)).most_common(FEW_BEGINNINGS))
+    usual = sum(n for _, n in Counter(map(first_word, texts)).most_common(FEW_BEGINNINGS))
     return n_formal >= FORMAL * len(texts) and usual >= SAME_BEGINNINGS * len(texts)
 
 
-def _first_word(text: str) -> str:
+def first_word(text: str) -> str:
+    """Return the first word of a statement in small letters."""
     first = _FIRST_WORD.match(text)
     return first[1].lower() if first else ""
