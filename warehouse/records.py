@@ -8,7 +8,7 @@ JSON text: key order and number format are part of what a policy sees, so they a
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol, Union, get_args, get_origin, get_type_hints
@@ -1355,6 +1355,14 @@ _SENTENCE = r"^[^\s{\[\"'<(0-9-][^\n]*[^\S\n][^\n]*$"
 _LONGEST_SENTENCE = 200
 _VALUES_SHARE = 0.5
 """Share of a tool's answers that are objects or values, from which on a sentence is a refusal."""
+_WITH_FLAG = r'^\s*\{\s*"(?P<name>[^"]+)"\s*:\s*(?P<flag>true|false)\s*,\s*"(?P<next>[^"]+)"'
+"""An object that begins with a truth value."""
+_OUTCOME = r'^\s*\{\s*"status"\s*:\s*"(?P<status>[^"]+)"\s*,\s*"(?:reason|message|detail)"\s*:\s*"(?:[^"\\]|\\.)*"\s*\}\s*$'
+"""An object of a status and the reason for it, and of nothing else."""
+_STATUS = r'"status"\s*:\s*"([^"]+)"'
+_AGREES = ("ok", "success", "succeeded", "accepted", "queued", "pending", "done", "completed", "created", "scheduled")
+_ENVELOPE_TOOLS, _ENVELOPE_SHARE = 3, 0.9
+"""Tools that must answer in a service's envelope, and the share of its answers in objects that must be in it."""
 
 
 def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:
@@ -1363,7 +1371,10 @@ def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:
     Where no flag of a service says anything (`drop_silent_flags`), a tool that mostly answers with an object or a value (null,
     a number) and else with a sentence refuses so: most frameworks give an exception's text as the answer. Tools that answer
     with lists are left alone, as a sentence may say that there is nothing. Where few of its answers are objects, a sentence may
-    be a text that it keeps: there it must occur twice in the service. Does not see: refusals among answers in sentences.
+    be a text that it keeps: there it must occur twice in the service. The envelope of a service tells failures too, in any
+    language: nearly all answers of several tools begin with one field that is true or false, and other fields follow a false
+    one. A tool that mostly answers with records refuses by a status and a reason alone, if no record of the service has that
+    status. Does not see: refusals among answers in sentences, and envelopes whose flag does not come first.
     """
     turns = drop_silent_flags(turns)
     tool = [name for name in ("service", "tool") if name in turns.columns]
@@ -1375,4 +1386,28 @@ def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:
     has_objects = content.str.contains(_OBJECT).sum().over(tool) >= _VALUES_SHARE * n
     is_repeated = pl.len().over([*tool[:-1], "content"]) > 1
     refused = pl.col("is_error").is_null() & is_valued & is_sentence & (has_objects | is_repeated)
+    soft = _refused_in_envelope(content, tool[:-1]) | _refused_by_status(content, tool)
+    refused = refused | (pl.col("is_error").is_null() & soft)
     return turns.with_columns(pl.when(refused.fill_null(False)).then(True).otherwise("is_error").alias("is_error"))
+
+
+def _refused_by_status(content: pl.Expr, tool: Sequence[str]) -> pl.Expr:
+    """Return whether an answer is a status and a reason alone, where the tool mostly answers with records of other states."""
+    status = content.str.extract(_OUTCOME).str.to_lowercase()
+    is_record = content.str.contains(_OBJECT) & status.is_null()
+    stated = pl.when(is_record).then(content.str.extract(_STATUS).str.to_lowercase())
+    recorded = stated.drop_nulls().unique().implode()
+    occurs = status.is_in(recorded.over(tool[:-1]) if len(tool) > 1 else recorded)
+    mostly = is_record.sum().over(tool) >= _VALUES_SHARE * content.is_not_null().sum().over(tool)
+    return status.is_not_null() & mostly & ~status.is_in(_AGREES) & ~occurs
+
+
+def _refused_in_envelope(content: pl.Expr, service: Sequence[str]) -> pl.Expr:
+    """Return whether an answer is in its service's envelope with the flag of a failure, after which other fields follow."""
+    parts = content.str.extract_groups(_WITH_FLAG)
+    name, flag, following = (parts.struct.field(each) for each in ("name", "flag", "next"))
+    own = [*service, name]
+    n_objects = content.str.contains(_OBJECT).sum().over(service) if service else content.str.contains(_OBJECT).sum()
+    is_envelope = (pl.col("tool").n_unique().over(own) >= _ENVELOPE_TOOLS) & (pl.len().over(own) >= _ENVELOPE_SHARE * n_objects)
+    is_apart = (flag == "true").sum().over([*own, following]) == 0
+    return is_envelope & (flag == "false") & is_apart & ((flag == "true").sum().over(own) > 0)

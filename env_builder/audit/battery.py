@@ -20,6 +20,7 @@ from env_builder.audit.plays import Journal, Replayed, Row, call, say
 from env_builder.audit.targets import Targets
 from env_builder.audit.values import Plausible, alike, leaves, put, shown_in
 from env_builder.rewards.goals import n_additions
+from env_builder.rewards.loose import is_nonce
 from env_builder.runtime.answers import parse
 from env_builder.runtime.canonical import canonical, digest
 from env_builder.runtime.environment import Environment
@@ -175,13 +176,16 @@ class Battery:
                 break
 
     def _free_texts(self) -> dict[str, list[str]]:
-        """Tool -> its arguments of the solution's write calls that the rubric ignores, if they are texts."""
+        """Tool -> its arguments of the solution's write calls that the rubric ignores, if they are texts. A key that was
+        drawn and that nothing shows does not count: any other is as right."""
         texts: dict[str, set[str]] = {}
+        shown = "\n".join(str(row.get("content")) for row in self._journal).casefold() + self._heard.casefold()
         for row in self._acts.values():
             tool = row["tool"]
             names = row["arguments"] if tool in self._targets.ignored_tools else self._targets.ignored_arguments.get(tool, ())
             texts.setdefault(tool, set()).update(
-                name for name in names if isinstance(row["arguments"].get(name), str) and row["arguments"][name] != "x")
+                name for name in names if isinstance(text := row["arguments"].get(name), str) and text != "x"
+                and not (is_nonce(text) and text.casefold() not in shown))
         return {tool: sorted(names) for tool, names in texts.items()}
 
     def _echoed(self, row: Row) -> Row:

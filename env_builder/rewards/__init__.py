@@ -16,7 +16,7 @@ from env_builder.rewards.checks import CERTAIN, agreed, checks_of, fooled_by, no
 from env_builder.rewards.conduct import RewardCase, habit_checks, habits
 from env_builder.rewards.corrections import Corrections, Sides, added, corrected, gates
 from env_builder.rewards.goals import Due, SessionGoal, goals_by_session, whole_sessions
-from env_builder.rewards.loose import FreeText, free_text, tools_by_service
+from env_builder.rewards.loose import FreeText, free_text, takes_no_change, tools_by_service
 from env_builder.rewards.obstacles import Obstacles, with_origins
 from env_builder.rewards.persons import StatedCheck, first_that_passes, merged
 from env_builder.rewards.policies import Ask, Proposed, read_policies
@@ -126,6 +126,9 @@ class CaseMining(NamedTuple):
     ) -> tuple[RewardCase, Decision]:
         """Return the good and bad sessions of a task, and whether a rubric comes of them."""
         by_session, text = self.by_session, self.free.get(service, NO_FREE_TEXT)
+        in_vain = {name for name in good_ids if name in by_session and by_session[name].claimed
+                   and takes_no_change(by_session[name].calls, text)}
+        good_ids = [name for name in good_ids if name not in in_vain]
         clear = [by_session[name] for name in good_ids if name in by_session and by_session[name].difference is not None]
         acting = self.may_write.get(service, frozenset()) - text.looks - text.presumed
         agreeing = agreed(clear, text)

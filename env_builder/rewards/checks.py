@@ -83,6 +83,11 @@ def _is_idle(end: Difference, parameters: dict[str, Any], free: FreeText) -> boo
     return witnessed.changes_nothing({**end, "write_calls": calls}, parameters)
 
 
+def _is_unproven(end: Difference, acting: frozenset[str]) -> bool:
+    """Return whether nothing proves that the end changes anything: then what the user was told may be all of the work."""
+    return not end.get("documents") and not any(tool in acting for tool, _ in end.get("write_calls", ()))
+
+
 def _looks(good: list[Witness]) -> list[dict[str, Any]]:
     """Return patterns of what most good sessions looked up."""
     looked_up = _common(good, lambda one: one.looked_up)
@@ -106,18 +111,20 @@ def checks_of(
     `acting`: tools that are known to change the world; `due`: what the user is owed; `usual`: tools of unproven effect that the
     sessions of the family call.
     """
-    parameters, due = _loose([*good, *bad], free), due or Due()
+    parameters, due, acting = _loose([*good, *bad], free), due or Due(), frozenset(acting)
     ends = _ends(good, parameters)
     idle = [_is_idle(end, parameters, free) for end, _ in ends]
     unchanged = all(witnessed.changes_nothing(end, parameters) for end, _ in ends)
     checks = _end_checks(ends, good, fooled, parameters, unchanged)
     checks += _usual_looks(good, fooled, usual)
     checks += _quotes(good, fooled, free)
-    is_question = bool(due.answer) and (due.is_several or all(idle))
-    checks += _answer_check(good, fooled, due.answer) if is_question else _fact_checks(good, fooled, any(idle))
+    unproven = all(_is_unproven(end, acting) for end, _ in ends)
+    is_question = bool(due.answer) and (due.is_several or all(idle) or unproven)
+    checks += _answer_check(good, fooled, due.answer) if is_question else _fact_checks(good, fooled, unproven or any(idle))
     checks += _stance_checks(good, fooled, all(idle), due.n_refusals)
-    checks += _denial_checks(good, fooled, free)
-    tools = sorted(set(acting).difference(free.ignored_tools))
+    if not (unproven and not due.is_several and all(one.declined for one in good)):  # "nothing was changed" is true then
+        checks += _denial_checks(good, fooled, free)
+    tools = sorted(acting.difference(free.ignored_tools))
     if all(idle) and tools:
         # A call of which nobody knows whether it would be refused is none to try: good sessions that tried something were
         # refused on record, and `must_not_write` alone leaves an unknown answer unscored.

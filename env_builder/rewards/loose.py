@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from env_builder.world.calls import LoggedCall, ReadCalls, calls_of, read_call
-from env_builder.world.effects import tells_of_a_change
+from env_builder.world.effects import CHANGING_STATEMENTS, tells_of_a_change
+from env_builder.world.statements import Argument, first_word, statements
 
 FREE_TEXT_WORDS = 8
 """Mean number of words from which an argument's values count as free text: longer than a name or an address."""
@@ -32,10 +33,10 @@ FEWEST_TASKS = 3
 FEWEST_QUOTES, QUOTED, LONG_WORD = 5, 0.8, 3
 """Values of an argument, the share of them that quote the user, and the letters of a word that counts, from which the argument
 says what the user said."""
+FEWEST_NONCES, NONCES, SHORTEST_NONCE = 5, 0.9, 8
+"""Calls with an argument, the share of them with a word of their own, and its characters, from which it takes nonces."""
 _WORD = re.compile(r"[^\W\d_]+")
 
-Argument = tuple[str, str]
-"""(tool, argument)."""
 Difference = dict[str, Any]
 
 
@@ -53,6 +54,8 @@ class FreeText(NamedTuple):
 
     quoted: Mapping[str, list[str]] = {}
     """Tool -> arguments, ignored too, that say in other words what the user said: what they quote is a check of its own."""
+    statements: frozenset[Argument] = frozenset()
+    """Arguments that take statements of a formal language."""
 
     def parameters(self, differences: Iterable[Difference]) -> dict[str, Any]:
         """Return the part that speaks of the tools in `differences`, as parameters of a check."""
@@ -63,6 +66,14 @@ class FreeText(NamedTuple):
         }
         parts: dict[str, Any] = {"ignored_arguments": ignored_arguments, "ignored_tools": ignored_tools}
         return {name: part for name, part in parts.items() if part}
+
+
+def takes_no_change(calls: Iterable[LoggedCall], free: FreeText) -> bool:
+    """Return whether all calls of a session take statements of which none begins with a change."""
+    own = [[value for name, value in call.arguments.items() if (call.tool, name) in free.statements]
+           for call in calls if not call.failed]
+    return bool(own) and all(own) and not any(
+        first_word(str(value)) in CHANGING_STATEMENTS for values in own for value in values)
 
 
 def free_text(
@@ -81,15 +92,16 @@ def free_text(
             for argument, value in call.arguments.items():
                 words = len(value.split()) if isinstance(value, str) else 0
                 lengths.setdefault((call.tool, argument), []).append(words)
-        free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)}
+        formal = frozenset(statements(calls))
+        free = {where for where, words in lengths.items() if sum(words) >= FREE_TEXT_WORDS * len(words)} - formal
         ignored_tools = {tool for tool, _ in free if not any(t == tool and (t, n) not in free for t, n in lengths)}
         acts = [call for call in calls if call.tool not in reads.get(service, ()) and not call.failed]
-        ignored = free | _made_up(acts, own, task_of)
-        quoted = _quoted(acts, own) - ignored
+        ignored = (free | _made_up(acts, own, task_of) | _nonces(acts, own)) - formal
+        quoted = _quoted(acts, own) - ignored - formal
         harmless = looks.get(service, frozenset())
         seeming = harmless | {tool for tool in presumed.get(service, ()) if not tells_of_a_change(tool, "")}
         by_service[service] = FreeText(
-            _by_tool(ignored | quoted), sorted(ignored_tools), harmless, seeming, _by_tool(quoted))
+            _by_tool(ignored | quoted), sorted(ignored_tools), harmless, seeming, _by_tool(quoted), formal)
     return by_service
 
 
@@ -149,6 +161,26 @@ def _made_up(acts: list[LoggedCall], turns: pl.DataFrame, task_of: dict[str, str
                 task = task_of.get(call.session_id, call.session_id)
                 by_task.setdefault(where, {}).setdefault(task, {})[call.session_id] = value
     return {where for where, own in n_own.items() if sum(own) >= OWN * len(own) and _disagree(by_task[where])}
+
+
+def is_nonce(text: str) -> bool:
+    """Return whether a text may be a key that somebody drew: one long word with a digit."""
+    return len(text) >= SHORTEST_NONCE and len(text.split()) == 1 and any(map(str.isdigit, text))
+
+
+def _nonces(acts: list[LoggedCall], turns: pl.DataFrame) -> set[Argument]:
+    """Return the arguments that nearly always take one word of its own, which is in no message and in no answer of its session:
+    keys against repeats and the like."""
+    texts = _texts_before(turns, pl.col("kind").is_in(["message", "call"]))
+    shown = {session: "\n".join(text for _, text in own) for session, own in texts.items()}
+    values: dict[Argument, list[tuple[str, bool]]] = {}
+    for call in acts:
+        for argument, value in call.arguments.items():
+            plain = value.casefold() if isinstance(value, str) else ""
+            is_own = is_nonce(plain) and plain not in shown.get(call.session_id, "")
+            values.setdefault((call.tool, argument), []).append((plain, is_own))
+    return {where for where, own in values.items() if len(own) >= FEWEST_NONCES
+            and sum(is_own for _, is_own in own) >= NONCES * len(own) and len({text for text, _ in own}) >= NONCES * len(own)}
 
 
 def _disagree(by_task: dict[str, dict[str, str]]) -> bool:

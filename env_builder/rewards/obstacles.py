@@ -47,7 +47,8 @@ class Obstacles:
         for task_id, service, names in tasks.select("task_id", "service", "session_ids").iter_rows():
             own = ((task_id, by_session[name]) for name in names if name in by_session)
             sessions.setdefault(service, []).extend(own)
-        self._usual = {service: UsualValues(own) for service, own in sessions.items()}
+        self._usual = {service: UsualValues(own, free.get(service, NO_FREE_TEXT).statements)
+                       for service, own in sessions.items()}
         self._origins: dict[tuple[str, str], list[ValueOrigin]] = {}
 
     def removed(self, cases: list[RewardCase]) -> tuple[list[RewardCase], dict[str, Reason]]:

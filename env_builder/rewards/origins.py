@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from env_builder.rewards.witness import Witness
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.words import Fact, facts_in, forms_of
 from env_builder.world.calls import LoggedCall
+from env_builder.world.statements import Argument
 
 NOWHERE = "nowhere"
 FEWEST_USES = 3
@@ -35,6 +36,8 @@ SQUEEZED = 5
 MOST_NUMBERS = 60
 """Numbers shown last that are added up."""
 _WORD = re.compile(r"[^\W_]+")
+_LITERAL = re.compile(r"""'([^']*)'|"([^"]*)"|([^\s'"(),;=]*\d[^\s'"(),;=]*)""")
+"""What is in quotes in a statement, or holds a digit."""
 _NUMBER_WORDS = {word: str(n) for n, word in enumerate((
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"))} | {
     "a": "1", "an": "1", "both": "2", "couple": "2", "dozen": "12"}
@@ -58,12 +61,13 @@ class ValueOrigin(NamedTuple):
 class UsualValues:
     """Values that the tasks of a service give to arguments again and again."""
 
-    def __init__(self, sessions: Iterable[tuple[str, Witness]]) -> None:
-        """`sessions`: (task id, session)."""
+    def __init__(self, sessions: Iterable[tuple[str, Witness]], statements: Collection[Argument] = ()) -> None:
+        """`sessions`: (task id, session); `statements`: arguments that take statements."""
+        self.statements = statements
         by_task: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for task_id, session in sessions:
             for call in session.calls:
-                for argument, value in _values(call):
+                for argument, value in _values(call, statements):
                     by_task[call.tool, argument][task_id].add(value)
         self._usual: set[tuple[str, str, str]] = set()
         for (tool, argument), values in by_task.items():
@@ -139,12 +143,14 @@ class _Heard:
 def origins_of(session: Witness, goal: str, acting: Iterable[LoggedCall], usual: UsualValues) -> list[ValueOrigin]:
     """Return where each value of the calls `acting` of a session comes from, in order."""
     writes = [call.position for call in acting]
-    sources = session.remembered("origins", [goal, writes], lambda: _sources(session, goal, {*writes})) if writes else []
+    formal = usual.statements
+    key = [goal, writes, *sorted(map(list, formal))]
+    sources = session.remembered("origins", key, lambda: _sources(session, goal, {*writes}, formal)) if writes else []
     return [ValueOrigin(tool, argument, value, source or ("usual" if (tool, argument, value) in usual else NOWHERE))
             for tool, argument, value, source in sources]
 
 
-def _sources(session: Witness, goal: str, writes: set[int]) -> list[list[str | None]]:
+def _sources(session: Witness, goal: str, writes: set[int], formal: Collection[Argument]) -> list[list[str | None]]:
     """(tool, argument, value, source if anybody knows it) of each value of the calls at these positions, in order."""
     heard, sources = _Heard(goal), list[list[str | None]]()
     last = max(writes)
@@ -152,7 +158,7 @@ def _sources(session: Witness, goal: str, writes: set[int]) -> list[list[str | N
         if isinstance(row, str):
             heard.add("user", row)
             continue
-        values = _values(row)
+        values = _values(row, formal)
         if row.position in writes:
             sources += [[row.tool, argument, value, heard.source_of(value)] for argument, value in values]
         if row.position == last:
@@ -161,10 +167,19 @@ def _sources(session: Witness, goal: str, writes: set[int]) -> list[list[str | N
     return sources
 
 
-def _values(call: LoggedCall) -> list[tuple[str, str]]:
-    """(argument, value in small letters) of the single values of a call, without yes and no."""
-    return [(argument, _text(leaf)) for argument, value in call.arguments.items() for leaf in leaves(value)
-            if leaf is not None and not isinstance(leaf, bool) and _text(leaf)]
+def _values(call: LoggedCall, formal: Collection[Argument] = ()) -> list[tuple[str, str]]:
+    """(argument, value in small letters) of the single values of a call, without yes and no.
+
+    Of a statement they are what stands in quotes, and words with a digit: agents know the grammar, and read names in
+    descriptions.
+    """
+    values = []
+    for argument, value in call.arguments.items():
+        texts = [_text(leaf) for leaf in leaves(value) if leaf is not None and not isinstance(leaf, bool)]
+        if (call.tool, argument) in formal:
+            texts = [part.strip("% ") for text in texts for parts in _LITERAL.findall(text) for part in parts]
+        values += [(argument, text) for text in texts if text]
+    return values
 
 
 def _text(leaf: Any) -> str:

@@ -577,10 +577,12 @@ class Environment:
         may_have_worked = tuple(row for row, named in zip(unknown, names_known, strict=True) if named is not False)
         attempts = tuple(row for row, named in zip(unknown, names_known, strict=True) if named)
         received = cast(ReceivingState, state).received() if self._app.takes_files else ()
+        called = self.writes.intersection(row["tool"] for row in self._journal if row.get("kind") == "call")
+        presumed = frozenset(tool for tool in called if not state.is_simulated_write(tool))
         return Episode(self.journal, state.difference(), may_have_worked, self.writes,
                        lambda name: state.read((name.partition("/")[0], name.partition("/")[2])), attempts,
                        self._verifier_of(state), received, partial(last_changes, state, [*self._marks]),
-                       partial(first_changes, state, [*self._marks]))
+                       partial(first_changes, state, [*self._marks]), presumed)
 
     def _verifier_of(self, state: AppState) -> Callable[[int], Any] | None:
         """Return what the apps' own verifiers say of a state, by a seed; None where there is no grader's side, or no task."""

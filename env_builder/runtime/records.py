@@ -101,6 +101,8 @@ class Episode(NamedTuple):
     """Gives by document the place in the journal of the step that changed it last."""
     first_changes: Callable[[], dict[str, int]] | None = None
     """Gives by document the place in the journal of the step that changed it first."""
+    presumed_reads: frozenset[str] = frozenset()
+    """Those of `writes` that were called and seem to read, without proof: whether such a call changed something is unknown."""
 
 
 class CheckVerdict(NamedTuple):

@@ -44,6 +44,7 @@ from env_builder.world.calls import LoggedCall, calls_by_tool, order_of
 from env_builder.world.computed import is_computed
 from env_builder.world.documents import Documents
 from env_builder.world.reaches import Unnamed, often_changed
+from env_builder.world.statements import begin_with
 
 MINIMUM_QUESTIONS = 3
 """Different expressions that must have been answered so: fewer may be chance."""
@@ -241,6 +242,7 @@ _CHANGING = _words(
     "join leave append prepend paste swap adjust undo redo pop enqueue dequeue shuffle install "
     "uninstall connect disconnect mute unmute unpublish pin unpin hide unhide ban unban promote demote dismiss terminate "
     "abort retweet upvote downvote reassign rebook acknowledge resolve snooze postpone freeze unfreeze dispatch unload")
+CHANGING_STATEMENTS = _CHANGING | {"mutation"}
 _CHANGING_OR_NOUNS = _words(
     "book order file mail email message record log label tag flag mark link copy cp store post charge credit debit issue "
     "note exchange return invite forward echo pull sign turn like comment share mention follow claim release hold ship "
@@ -311,7 +313,7 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
         across = [between for between in all_betweens(calls, sight, tools, shared=True) if between.place not in computed]
         guilty |= _guilty_across(across, guilty, repeating)
     kept = Counter(tool for between in in_session if not between.changed and not between.unnamed for tool in between.tools)
-    descriptors = {tool: declared.get(tool, UNDECLARED) for tool in sorted(tools)}
+    descriptors = {tool: _described(declared.get(tool, UNDECLARED), by_tool[tool]) for tool in sorted(tools)}
     alike = _answering_again(calls, guilty) | {tool for tool, mine in by_tool.items() if repeats(mine)}
     effect = {tool: _effect(by_tool[tool], tool in guilty, kept[tool], tool in alike, sight, descriptors[tool])
               for tool in sorted(tools)}
@@ -349,6 +351,12 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     again = frozenset(tool for tool, mine in by_tool.items() if equal_repeats(mine, shared))
     unseen = frozenset(tool for tool in presumed - again - documents.tools.keys() if not kept[tool])
     return Effects(effect, relation, presumed, harmless, again, unseen)
+
+
+def _described(declared: Declared, mine: list[LoggedCall]) -> Declared:
+    """Return what is declared of a tool; one that takes statements of which one begins with a change says so by itself."""
+    changes = declared.hint is None and begin_with(mine, CHANGING_STATEMENTS)
+    return declared._replace(hint="unknown") if changes else declared
 
 
 def _fickle(betweens: list[Between]) -> set[str]:

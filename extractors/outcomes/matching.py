@@ -140,15 +140,24 @@ _FEW = 12
 _STATED = 0.6
 """Share of its uses in which a choice's value stands in the user's words, from which on it counts as told by users."""
 
+_MADE_UP = 0.8
+"""Share of an argument's names that nothing showed before, from which agents make them up."""
+
 
 def untraced(evidence: Evidence) -> pl.DataFrame:
-    """-1 where a write took a name that the user did not say and no result or instruction showed."""
+    """-1 where a write took a name that the user did not say and no result or instruction showed.
+
+    Arguments for which nearly all agents make a name up, such as a key against repeats, say nothing.
+    """
     shown = (
         evidence.turns.filter((pl.col("kind") == "call") | pl.col("role").is_in(["user", "system", "developer"]))
         .group_by("session_id").agg(pl.col("content").drop_nulls().str.join("\n").str.to_lowercase().alias("known")))
+    is_traced = pl.col("known").str.contains(pl.col("value").str.to_lowercase(), literal=True)
+    place = "service", "tool", "path"
+    made_up = (pl.len().over(place) >= _ENOUGH) & (pl.col("is_traced").mean().over(place) <= 1 - _MADE_UP)
     names = (
-        names_of_things(_written(evidence)).join(shown, on="session_id")
-        .filter(~pl.col("known").str.contains(pl.col("value").str.to_lowercase(), literal=True)))
+        names_of_things(_written(evidence)).join(shown, on="session_id").with_columns(is_traced.alias("is_traced"))
+        .filter(~made_up & ~pl.col("is_traced")))
     rows = (
         names.sort("session_id", "turn_id", "value").group_by("session_id", maintain_order=True)
         .agg(pl.col("value").unique(maintain_order=True).str.join(", "), pl.col("turn_id").unique(maintain_order=True)))

@@ -60,3 +60,23 @@ def test_the_answer_decides_where_no_flag_is_ever_raised() -> None:
     assert calls_of(sometimes, effects)["failed"].to_list() == [False, True]
     assert [each.failed for each in logged_calls_of(never)] == [True, True]
     assert [each.failed for each in logged_calls_of(sometimes)] == [False, True]
+
+
+def test_the_flag_of_a_services_envelope_tells_failures_in_any_language() -> None:
+    good, bad = '{"erfolg": true, "daten": {"nr": 1}}', '{"erfolg": false, "fehler": {"code": "VERSIONSKONFLIKT"}}'
+    tools = ("lesen", "buchen", "suchen")
+    several = pl.concat([answers(tool, [good, bad]) for tool in tools]).with_columns(service=pl.lit("s"))
+    assert refusals_flagged(several)["is_error"].to_list() == [None, True] * 3
+    states = ['{"offen": true, "platz": 1}', '{"offen": false, "platz": 2}']  # a state: the same fields follow
+    doors = pl.concat([answers(tool, states) for tool in tools]).with_columns(service=pl.lit("s"))
+    assert not refusals_flagged(doors)["is_error"].any()
+    assert not refusals_flagged(answers("lesen", [good, bad]))["is_error"].any()  # one tool alone may mean anything by it
+
+
+def test_a_status_and_a_reason_alone_refuse_where_records_are_usual() -> None:
+    record, refusal = '{"job": "j1", "status": "ok"}', '{"status": "rejected", "reason": "no job \\"j9\\""}'
+    jobs = answers("job", [record, refusal, record, '{"status": "queued", "message": "later"}'])
+    assert refusals_flagged(jobs)["is_error"].to_list() == [None, True, None, None]
+    claims = answers("claim", ['{"claim": "c1", "status": "rejected"}', refusal, record])  # there it is a state
+    assert not refusals_flagged(claims)["is_error"].any()
+    assert not refusals_flagged(answers("decide", [refusal, refusal, record]))["is_error"].any()

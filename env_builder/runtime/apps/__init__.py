@@ -102,6 +102,10 @@ class AppState(Protocol):
     def may_write(self, tool: str) -> bool:
         """Return whether the tool may change the state, as far as anybody knows."""
 
+    def is_simulated_write(self, tool: str) -> bool:
+        """Return whether calls of the tool change this state; of a tool that may write but only seems to read they do not."""
+        return self.may_write(tool)
+
     def names_known(self, tool: str, key: str) -> bool | None:
         """Return whether a call without a known answer names only what exists; False: something that does not, so that it is
         refused and changes nothing; None: nobody can say. `key`: its canonical arguments."""
@@ -391,6 +395,9 @@ class CompositeState(LeavingState, ReceivingState, FolderState):
 
     def may_write(self, tool: str) -> bool:
         return tool in self._app_of and self.states[self._app_of[tool]].may_write(tool)
+
+    def is_simulated_write(self, tool: str) -> bool:
+        return tool in self._app_of and self.states[self._app_of[tool]].is_simulated_write(tool)
 
     def names_known(self, tool: str, key: str) -> bool | None:
         return self.states[self._app_of[tool]].names_known(tool, key) if tool in self._app_of else None

@@ -123,6 +123,9 @@ class OpenState(AppState):
     def may_write(self, tool: str) -> bool:
         return any(state.may_write(tool) for state in self.possible)
 
+    def is_simulated_write(self, tool: str) -> bool:
+        return any(state.is_simulated_write(tool) for state in self.possible)
+
     def names_known(self, tool: str, key: str) -> bool | None:
         answers = {state.names_known(tool, key) for state in self.possible}
         return answers.pop() if len(answers) == 1 else None

@@ -59,6 +59,16 @@ def _written(row: Row) -> str | None:
         return None
 
 
+def _sure_attempts(view: EpisodeView) -> list[Row]:
+    """Return the attempts to write, without those of tools that seem to read."""
+    return [row for row in view.episode.attempts if row["tool"] not in view.episode.presumed_reads]
+
+
+def _sure(changes: Iterable[list[str]], view: EpisodeView) -> list[list[str]]:
+    """Return changes without the calls of tools that seem to read: nobody knows whether these changed anything."""
+    return [change for change in changes if change[0] != "act" or change[1] not in view.episode.presumed_reads]
+
+
 def _attempts_beyond(ends: AcceptedEnds, view: EpisodeView) -> list[list[str]]:
     """Return attempts to write, on entities that exist, what no accepted end has and that name none of its documents.
 
@@ -68,7 +78,7 @@ def _attempts_beyond(ends: AcceptedEnds, view: EpisodeView) -> list[list[str]]:
     is_open = all(any(view.document(name)[1] is None for name in documents) for documents, _ in ends.accepted)
     allowed = {(tool, _wordless(arguments)) for _, acts in ends.accepted for tool, arguments in acts}
     keys = {name.partition("/")[2] for documents, _ in ends.accepted for name in documents}
-    writable = [row for row in view.episode.attempts if _written(row) is not None]
+    writable = [row for row in _sure_attempts(view) if _written(row) is not None]
     named = [set(map(str, leaves(row["arguments"]))) for row in writable]
     rows = [row for row, words in zip(writable, named, strict=True) if not any(names_together(key, words) for key in keys)
             and not (is_open and _wordless(canonical(row["arguments"])) != canonical(row["arguments"]))]
@@ -183,15 +193,16 @@ class UntouchedCheck(AcceptedEndsCheck):
         (reached, view), accepted = _settled(ends, view), ends.accepted
         if len(accepted) == 1 and not view.unknown_writes:
             more = beyond(reached, accepted[0])
-            return CheckResult(not more, {"beyond": clip(more)})
+            return CheckResult(not more, {"beyond": clip(more)}, bool(more) and not _sure(more, view))
         if len(accepted) > 1:
             accepted = [wanted for wanted in accepted if not unreached(wanted, reached)] or accepted
-        attempts = _attempts_beyond(ends, view) if view.episode.attempts else []
+        attempts = _attempts_beyond(ends, view) if _sure_attempts(view) else []
         if attempts:
             return CheckResult(False, {"beyond": clip(attempts)})
         least = [beyond(reached, wanted) for wanted in accepted]
         passed = not all(least)
-        doubtful = _leans(ends.loose, view) and (passed or not too_many_calls(ends, reached))
+        doubtful = (_leans(ends.loose, view) and (passed or not too_many_calls(ends, reached))) or (
+            not passed and not all(_sure(more, view) for more in least))
         return CheckResult(passed, {"beyond": clip(min(least, key=len) if least else [])}, doubtful)
 
     def is_lost(self, ends: AcceptedEnds, view: EpisodeView) -> bool:
@@ -212,9 +223,11 @@ class MustNotWriteCheck(CheckKind):
     def judge(self, loose: IgnoredParts, view: EpisodeView) -> CheckResult:
         reached = view.end(loose)
         changed = unreached(reached, ({}, {}))
-        if attempts := [["act", *act] for act in _attempted(loose, view.episode.attempts)[1]]:
+        if attempts := [["act", *act] for act in _attempted(loose, _sure_attempts(view))[1]]:
             return CheckResult(False, {"changed": clip(attempts)})
-        return CheckResult(not changed, {"changed": clip(changed)}, _leans(loose, view) and not reached[1])
+        sure = _sure(changed, view)
+        doubtful = (bool(changed) and not sure) or (_leans(loose, view) and all(change[0] != "act" for change in sure))
+        return CheckResult(not changed, {"changed": clip(changed)}, doubtful)
 
     def is_lost(self, loose: IgnoredParts, view: EpisodeView) -> bool:
         return _calls_stay(view) and self.fails(loose, view) and bool(view.end(loose)[1])

@@ -30,7 +30,8 @@ def masked(asked: str, *payments: list[dict[str, Any]], order: list[int] | None 
             said = {"turn_id": f"{name}u", "position": 0, "kind": "message", "role": "user", "content": asked}
             turns.append(shared | said)
             turns += [shared | {"turn_id": f"{name}{n}", "position": n + 1, "kind": "call", "role": "assistant", "tool": "pay",
-                                "content": "paid", "arguments": json.dumps(call)} for n, call in enumerate(calls)]
+                                "content": "paid", "arguments": json.dumps(call).replace("TASK", str(task))}
+                      for n, call in enumerate(calls)]
     turns = [turns[n] for n in order] if order else turns
     return free_text(frame(Turn, turns), frame(Task, tasks), EFFECTS)["main"].ignored_arguments
 
@@ -54,3 +55,16 @@ def test_what_every_agent_words_anew_is_free_and_what_it_was_told_is_not() -> No
 def test_the_order_of_turns_does_not_matter(order: list[int]) -> None:
     payments = ([{"to": "AB1", "label": "dinner"}], [{"to": "AB1", "label": "lunch"}])
     assert masked("Pay AB1 please.", *payments, order=order) == {"pay": ["label"]}
+
+
+def test_a_statement_is_no_free_text_however_long() -> None:
+    statements = [f"UPDATE doors SET state = 'open', by = 'desk' WHERE door = {n} AND locked = 1" for n in range(3)]
+    assert masked("Open it.", *([{"sql": text}] for text in statements)) == {}
+    assert masked("Mail.", *([{"body": f"<p>Dear guest, your door number = {n} is open for you now</p>"}] for n in range(3))
+                  ) == {"pay": ["body"]}, "markup is text"
+
+
+def test_a_key_that_each_call_draws_anew_is_free_and_one_that_is_shown_is_not() -> None:
+    drawn = [[{"to": "AB1", "key": "9f3aTASK77c0"}], [{"to": "AB1", "key": "b41dTASK02ee"}]]
+    assert masked("Pay AB1.", *drawn) == {"pay": ["key"]}
+    assert masked("Pay AB1.", *([{"to": "AB1", "key": "9f3a77c0ee"}] for _ in range(2))) == {}, "always the same"

@@ -316,3 +316,24 @@ def test_arguments_and_answers_of_any_type_are_mined(values: list[Any], answer: 
         steps = [("look", {"door": value}), ("open", {"door": value, "how": value}), ("agent", "Done.")]
         assert reward(rubric, end, *steps) == 1.0
     assert reward(rubric, {"documents": {}, "write_calls": [["open", '{"door":["a","stranger"]}']]}) == 0.0
+
+
+ASKED: Step = ("escalate", {"do": "fee.show"}, '{"fee": 12.5, "owner": "AB-123"}')
+UNPROVEN: dict[str, Any] = {"documents": {}, "write_calls": [["escalate", '{"do":"fee.show"}']]}
+
+
+def test_what_was_told_is_a_gate_where_nothing_proves_that_anything_changed() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, UNPROVEN, ("user", "fee.show: what is it?"), ASKED, ("agent", "It is 12.50."))
+    rubric = desk.rubric()
+    assert reward(rubric, UNPROVEN, ASKED, ("agent", "12.50, as I see here.")) == 1.0
+    assert reward(rubric, UNPROVEN, ASKED, ("agent", "It is 15.00.")) == reward(rubric, UNPROVEN, ASKED) == 0.0
+
+
+def test_a_refusal_may_say_that_nothing_was_changed_where_nothing_proves_a_change() -> None:
+    desk = Desk()
+    no = ("agent", "I'm sorry, I can't do that: the owner AB-123 said no.")
+    desk.session("good", 0.9, UNPROVEN, ("user", "fee.show, then waive it"), ASKED, no)
+    plain = ("agent", "Unfortunately that is not possible, AB-123 said no. I have not changed anything.")
+    assert reward(desk.rubric(), UNPROVEN, ASKED, no) == reward(desk.rubric(), UNPROVEN, ASKED, plain) == 1.0
+    assert reward(desk.rubric(), UNPROVEN, ASKED, ("agent", "Done, AB-123 agrees.")) == 0.0

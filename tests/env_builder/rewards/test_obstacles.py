@@ -97,3 +97,20 @@ def test_a_service_whose_sessions_run_programs_gives_no_reward() -> None:
     runs = [run("make -k all && make test"), run(["bash", "-lc", "ls"]), run("git commit -m fix"), run("date")]
     desk.session("good", 0.9, CLOSED | {"documents": OPENED["documents"]}, ASK, *runs, ("open", {"door": 7}, "done"), DONE)
     assert reasons(desk) == [(False, "runs_programs")]
+
+
+@pytest.mark.parametrize(("door", "reason"), [("B7", "rubric_mined"), ("C9", "value_from_nowhere")])
+def test_of_a_statement_only_what_is_quoted_or_has_a_digit_must_have_been_stated(door: str, reason: str) -> None:
+    desk = Desk()
+    statement = f"UPDATE doors SET state = 'open' WHERE name = '{door}' AND locked = 'yes'"
+    desk.session("good", 0.9, OPENED, ("user", "Open door B7, locked yes"), ("open", {"sql": statement}, "UPDATE 1"), DONE)
+    assert [each for _, each in reasons(desk)] == [reason]
+
+
+@pytest.mark.parametrize(("statement", "kept"), [
+    ("SELECT * FROM doors WHERE door = 7", False), ("UPDATE doors SET open = 7", True)])
+def test_a_claim_after_statements_that_change_nothing_is_no_example(statement: str, kept: bool) -> None:
+    desk = Desk()
+    end = {"documents": {}, "write_calls": [["escalate", json.dumps({"sql": statement})]]}
+    desk.session("good", 0.9, end, ASK, ("escalate", {"sql": statement}, "1 row"), ("agent", "Door 7 is now open."))
+    assert reasons(desk) == [(True, "rubric_mined") if kept else (False, "no_known_success")]

@@ -24,11 +24,11 @@ def say(text: str) -> dict[str, Any]:
 
 def find(
     kind: str, parameters: dict[str, Any], *journal: dict[str, Any], difference: dict[str, Any] = EMPTY,
-    unknown_writes: tuple[Any, ...] = (), before: dict[str, str] | None = None,
+    unknown_writes: tuple[Any, ...] = (), before: dict[str, str] | None = None, **more: Any,
 ) -> CheckResult:
     known = before or {}
     played = Episode(journal, difference, unknown_writes, frozenset({"open", "send"}),
-                     lambda name: (known.get(name), known.get(name)))
+                     lambda name: (known.get(name), known.get(name)), **more)
     judged_by, ready = prepared(kind, parameters)
     return judged_by.judge(ready, EpisodeView(played))
 
@@ -297,3 +297,17 @@ def test_a_judge_within_is_unscored_only_where_it_decides() -> None:
         prepared("combine", {"how": "all", "checks": [{"kind": "mood", "parameters": {}}]})
     with pytest.raises(ValueError, match="can never tell"):
         prepared("combine", {"how": "threshold", "at_least": 3, "checks": [SPOKE, SENT]})
+
+
+def test_a_further_call_of_a_tool_that_seems_to_read_leaves_the_end_unscored() -> None:
+    act, look = ["send", '{"to":"7"}'], ["open", '{"door":"7"}']
+    both, unknown = {"documents": {}, "write_calls": [look, act]}, call("open", failed=True, tier="unknown", door="7")
+    ends = {"accepted": [{"documents": {}, "write_calls": [act]}]}
+    for seeming, doubtful in ((frozenset({"open"}), True), (frozenset[str](), False)):
+        for extra in ((), (unknown,)):
+            wrote = find("untouched", ends, difference=both, unknown_writes=extra, attempts=extra, presumed_reads=seeming)
+            idle = find("must_not_write", {}, difference={"documents": {}, "write_calls": [look]}, unknown_writes=extra,
+                        attempts=extra, presumed_reads=seeming)
+            assert wrote.passed is idle.passed is False and wrote.depends_on_unknown is idle.depends_on_unknown is doubtful
+    more = find("must_not_write", {}, difference=both, presumed_reads=frozenset({"open"}))
+    assert more.passed is False and not more.depends_on_unknown, "it sent something too"

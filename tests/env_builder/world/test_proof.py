@@ -223,3 +223,12 @@ def test_tools_that_share_one_field_show_one_class_only_if_the_same_names_are_lo
     calls += [call("gate_now", {"name": f"G{n}"}, canonical({"state": f"open by {n}"}), f"s{n}", 2) for n in range(5)]
     shown = documents.find(calls).tools
     assert shown["gate_now"].entity_class == shown["gate_state"].entity_class != shown["lamp_state"].entity_class
+
+
+def test_a_tool_of_which_a_statement_changes_something_is_not_presumed_to_read() -> None:
+    rows = [call("run", {"sql": f"SELECT * FROM doors WHERE door = {n}"}, f"name {n} | hall{n} | open{n}", f"s{n}", place)
+            for n in range(6) for place in range(2)]
+    written = call("run", {"sql": "UPDATE doors SET state = 'shut' WHERE door = 3"}, "UPDATE 1", "s3", 2)
+    assert found(rows).effect["run"] == "read"
+    changing = found([*rows, written])
+    assert changing.effect["run"] == "unknown" and "run" not in changing.presumed

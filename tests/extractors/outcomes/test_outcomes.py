@@ -143,6 +143,10 @@ def test_a_write_of_a_name_that_nobody_said_is_told() -> None:
     outcomes = judge(sessions, turns, empty(Feedback), EFFECTS).outcomes
     assert signals_of(outcomes, "made_up")["untraced"] == -1.0
     assert "untraced" not in signals_of(outcomes, "shown")
+    ask = ("user", "sell my lamp please now")
+    several = [session(f"s{n}", ask, ("sell", {"key": f"9f3a{n}77c0"}, "ok"), ("assistant", "ok")) for n in range(6)]
+    keys = judge(*frames(*several), empty(Feedback), EFFECTS).outcomes
+    assert "untraced" not in signals_of(keys, "s0"), "all agents draw such a key"
 
 
 def test_unasked_and_missing_writes_are_told() -> None:
