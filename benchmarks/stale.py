@@ -2,6 +2,7 @@
 """Tasks that a change of the service made wrong: whether the nights after it still publish them.
 
     benchmarks/stale.py [--rules NAME…] [--sizes 45,80,32] [--renamed TOOL…] [--nights 3] [--folder DIR]
+    benchmarks/stale.py --sentences [NAME…] [--sizes …] [--nights 3] [--folder DIR]
 
 The logs are those of a made-up service (relearning_service.py), with `--sizes` sessions on each of the first nine days, on
 the tenth, and on each day after. On the tenth, its rules (`--rules`: only these) become others, and the tools `--renamed` get
@@ -9,6 +10,10 @@ another name. The first nine days arrive at once, then each night brings a day, 
 other session has a person's review. After each night the known solution of each task that is published, or withheld for a
 change (reason `rule_changed`), is put to the service itself as it stood when the task begins, by the rules of then and of
 now. The task is stale if a call is answered otherwise.
+
+With --sentences the tools stay as they are, and sentences of the agents' instructions come or go on that day, each of which
+forbids something (stale_sentences.py): `whole` (a family of tasks), `limit` and `value` (a part of one), `dropped` (allowed
+since), `idle` (nothing). A task is stale if its solution does what is forbidden since, or declines what is allowed since.
 
 The last line on stdout is one JSON object. Of the night of the tenth day, and with a number of each night after:
 
@@ -32,7 +37,7 @@ import re
 import sys
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -42,10 +47,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nightly import Night, run, table
 from relearning_service import DAY_OF_CHANGE, RULES, Day, days
+from stale_sentences import SENTENCES, sentence_days, sentences_of
 
 from warehouse.store import Store
 
 REASON = "rule_changed"
+
+
+Judge = Callable[[bytes, str, tuple[str, ...]], tuple[str, ...]]
+"""Of what `begun` has of a session, a solution and names of changes: those that make the solution wrong."""
 
 
 class Judged(NamedTuple):
@@ -62,6 +72,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rules", nargs="+", choices=sorted(RULES), default=list(RULES))
     parser.add_argument("--renamed", nargs="+", default=[])
+    parser.add_argument("--sentences", nargs="*", choices=sorted(SENTENCES))
     parser.add_argument("--sizes", default="45,80,32")
     parser.add_argument("--nights", type=int, default=3)
     parser.add_argument("--folder", type=Path)
@@ -69,8 +80,12 @@ def main() -> int:
     before, change, after = map(int, given.sizes.split(","))
     sizes = [before] * (DAY_OF_CHANGE - 1) + [change] + [after] * (given.nights - 1)
     with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
-        nights = lived(list(days(sizes, given.rules)), given.rules, Path(scratch), given.renamed)
-    changes = [*given.rules, *given.renamed]
+        if given.sentences is None:
+            changes = [*given.rules, *given.renamed]
+            nights = lived(list(days(sizes, given.rules)), given.rules, Path(scratch), given.renamed)
+        else:
+            changes = given.sentences or [*SENTENCES]
+            nights = lived(list(sentence_days(sizes, changes)), changes, Path(scratch), judge=sentences_of)
     print(json.dumps({"benchmark": "stale", "figures": figures(nights, changes), "changes": {
         change: {kind: sum(change in own for own in getattr(nights[DAY_OF_CHANGE], kind).values())
                  for kind in ("published", "withheld")} for change in changes}}))
@@ -78,7 +93,7 @@ def main() -> int:
 
 
 def lived(
-    happened: list[Day], rules: Iterable[str], scratch: Path, renamed: Iterable[str] = ()
+    happened: list[Day], rules: Iterable[str], scratch: Path, renamed: Iterable[str] = (), judge: Judge | None = None
 ) -> dict[int, Judged]:
     """Return what each night from the ninth on publishes and withholds, by its day."""
     inbox, out = scratch / "logs", scratch / "out"
@@ -95,7 +110,7 @@ def lived(
         begun += day.begun
         if day.number >= DAY_OF_CHANGE - 1:
             runs.append(run(f"day {day.number}", [inbox], out))
-            nights[day.number] = judged(out, begun, (*rules, *renamed))
+            nights[day.number] = judged(out, begun, (*rules, *renamed), judge or rules_of)
     table(runs)
     return nights
 
@@ -106,18 +121,19 @@ def reviews(day: Day) -> list[str]:
     return [json.dumps({"session_id": name, "right": True, "reviewer": "lee"}) + "\n" for name in list(session_ids)[::2]]
 
 
-def judged(out: Path, begun: list[tuple[int, bytes]], rules: tuple[str, ...]) -> Judged:
-    """Judge the tasks of a night by the service itself. `begun`: the service when each session began."""
+def judged(out: Path, begun: list[tuple[int, bytes]], rules: tuple[str, ...], judge: Judge) -> Judged:
+    """Judge the tasks of a night by the service itself. `begun`: the service when each session began, or what it wanted."""
     with Store.open(out / "warehouse.duckdb", write=False) as store:
         rows = store.read(
             "select task_id, starts_at, solution, kept from (select task_id, starts_at, solution from mart.tasks join "
             "mart.rubrics using (task_id) union all select task_id, starts_at, solution from mart.variants) join "
             "mart.decisions on subject = task_id where stage = 'verify' and (kept or reason = $reason)", reason=REASON)
         named = store.read("select subject from mart.decisions where stage = 'drift' and reason = $reason", reason=REASON)
-    night = Judged({}, {}, sorted(subject.partition("rules of ")[2].partition("/")[0] for subject in named["subject"]))
+    night = Judged({}, {}, sorted(re.split("/(?:rules of|instructions on) ", subject)[1].partition("/")[0]
+                                  for subject in named["subject"]))
     for task_id, starts_at, solution, is_published in rows.iter_rows():
         place = bisect_right(begun, starts_at.timestamp(), key=lambda each: each[0]) - 1
-        (night.published if is_published else night.withheld)[task_id] = rules_of(begun[place][1], solution, rules)
+        (night.published if is_published else night.withheld)[task_id] = judge(begun[place][1], solution, rules)
     return night
 
 

@@ -2,6 +2,7 @@
 """What arrives on the real tools of a gain that was made in the environment alone?
 
     benchmarks/tuning.py ENGINES [--only NAME…] [--sessions N] [--seeds N] [--rounds N] [--weak] [--perturbed] [--jobs N]
+                         [--matrix FOLDER]
 
     benchmarks/tuning.py ../shared/data/zoo/engine.py
 
@@ -19,8 +20,9 @@ services, seeds and tasks; its interval (95 %) by a bootstrap over tasks. `onlin
 `total_transferred`: against the policy before it learnt. `tuning_regret`: true success that is lost by taking, of each service
 and seed, the stage that is best in the environment, not the one that is best at the real service; the mean.
 `paid_wrongly`: share of episodes that the environment pays and the real service does not; `refused_wrongly` the other way
-round. `judge_agreement`: share of the engine's own scripts that are judged as the engine judges them. The last line on stdout
-is one JSON object.
+round. --matrix writes each service's results as a recorded matrix, the stages of a seed as checkpoints of one policy, for
+`traceroom transfer`. `judge_agreement`: share of the engine's own scripts that are judged as the engine judges them. The last
+line on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -47,6 +49,8 @@ from real_services import Real, Start, agreement, engines, record
 from truth_data import PASSES, DataSet, Job, build, rows
 
 from env_builder.runtime import Environment
+from pipelines.rollouts.matrix import write_matrix
+from pipelines.rollouts.transfer import PLACES, PlacedResult
 
 PARTS = 3
 STAGES = ("untrained", "cloned", "sft", "offline", *(f"online_{number}" for number in range(1, PARTS + 1)))
@@ -149,14 +153,25 @@ def main() -> int:
     parser.add_argument("--weak", action="store_true")
     parser.add_argument("--perturbed", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--matrix", type=Path)
     options = parser.parse_args()
     names = [service.name for service in engines(options.engines).SERVICES if not options.only or service.name in options.only]
     if not names:
         parser.error("no such service is there")
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:  # polars' threads do not outlive a fork
         tuned = list(pool.map(partial(tune, options=options), names))
+    for each in tuned if options.matrix else ():
+        options.matrix.mkdir(parents=True, exist_ok=True)
+        write_matrix(options.matrix / f"{each.name}.jsonl", placed(each))
     print(json.dumps({"benchmark": "tuning", "figures": figures(tuned), "services": [service_row(each) for each in tuned]}))
     return 0
+
+
+def placed(tuned: Tuned) -> list[PlacedResult]:
+    """Return the results of all stages but the first, each seed's as checkpoints of one policy."""
+    return [PlacedResult(f"seed {seed} {STAGES[stage]}", f"t{task}", 0, PLACES[place], bool(success),
+                         checkpoint_of=f"seed {seed}", step=stage)
+            for (place, stage, seed, task), success in np.ndenumerate(tuned.success) if stage]
 
 
 def tune(name: str, options: argparse.Namespace) -> Tuned:

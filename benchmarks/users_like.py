@@ -17,6 +17,7 @@ next_act_habits   share of answers of the person's act (benchmarks/users.py); `_
 improvised_share  of the scripted turns; drawn_share: of those, in words that were drawn
 copied_share      of the scripted turns that repeat turns of the person's: these cannot be told apart, so read
                   `improvised_auc` beside `user_auc`; `_habits`
+contradicted…     benchmarks/users_corrections.py; contradictions_end_true is 1, or it fails
 facts_kept        share of drawn turns that state no fact but those of the words that they replace, or of what the user came
                   for, which it repeats where people did not say that they don't know (1, or it fails)
 
@@ -51,6 +52,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.users import as_it_came, halves, sessions_of  # noqa: E402 (a script of its own, from anywhere)
+from benchmarks.users_corrections import contradictions  # noqa: E402
 from benchmarks.users_ends import ends  # noqa: E402
 from env_builder.habits import habits  # noqa: E402
 from env_builder.runtime import Environment  # noqa: E402
@@ -90,12 +92,13 @@ def main() -> int:
     rows = user_rows(chosen, learn(earlier.values()))
     fitted_habits = habits(earlier, {}, {}, earlier.keys())
     figures = measured(chosen, rows, bank, fitted_habits)
+    figures |= contradictions(chosen, rows, fitted_habits)
     figures |= {"n_sessions": len(chosen), "n_wordings": sum(map(len, bank.values()))}
     figures |= {**solved(options.out), **ends(options.out, options.sessions)} if options.out else {}
     for name, value in figures.items():
         print(f"{name:28} {value!s:>10}", file=sys.stderr)
     print(json.dumps({"benchmark": "users_like", "data": options.data.resolve().name, "figures": figures}))
-    return 0 if figures["facts_kept"] in (None, 1.0) else 1
+    return 0 if {figures["facts_kept"], figures["contradictions_end_true"]} <= {None, 1.0} else 1
 
 
 def scripts_of(rows: dict[str, dict[str, Any]]) -> pl.DataFrame:

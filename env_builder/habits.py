@@ -7,8 +7,8 @@ or `LEAST_PEOPLE` people, and none of an argument whose value fewer told.
 Patience is a hazard (Kaplan and Meier 1958): of all runs of n turns that told nothing new, the share after which the user left:
 had the last word, or did not answer a question, in a session that did not end well. People who went on, were served or waited
 are censored there. Sees: values of arguments and facts that turns state.
-Does not see: people who left for another reason, what words tell without a number or an argument; and corrections: a value
-that somebody says wrongly first would be one that nobody said, so users contradict themselves only where their record does.
+Does not see: people who left for another reason, what words tell without a number or an argument. Corrections are mined
+in `env_builder/corrections.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from env_builder.corrections import fitted_corrections
 from env_builder.runtime.habits import ALL, COMMON, slips
 from env_builder.runtime.user import NO, UNSURE, granted, question, telling
 from env_builder.runtime.wordings import asks_for_more
@@ -59,14 +60,16 @@ def habits(
     the talks hold, where it is known.
     """
     read = reads_of(talks) if read is None else read
-    by_family: dict[str, list[TalkHabits]] = defaultdict(list)
+    by_family: dict[str, dict[str, TalkHabits]] = defaultdict(dict)
     for task_id, talk in sorted(talks.items()):
         if talk.turns:
             one = _observe(talk, read[task_id], people.get(task_id, task_id), task_id in good)
             for family in {ALL, families.get(task_id, ALL)}:
-                by_family[family].append(one)
-    return {family: _fit(observed) for family, observed in sorted(by_family.items())
-            if len(observed) >= LEAST_SESSIONS and len({one.person for one in observed}) >= LEAST_PEOPLE}
+                by_family[family][task_id] = one
+    enough = {family: observed for family, observed in sorted(by_family.items())
+              if len(observed) >= LEAST_SESSIONS and len({one.person for one in observed.values()}) >= LEAST_PEOPLE}
+    return {family: _fit([*observed.values()]) | {"corrects": fitted_corrections(
+        {task_id: talks[task_id] for task_id in observed}, people, LEAST_SESSIONS)} for family, observed in enough.items()}
 
 
 def _observe(talk: Talk, read: Read, person: str, is_good: bool) -> TalkHabits:

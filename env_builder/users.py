@@ -405,10 +405,11 @@ def first_given(talk: Talk, n_told: int, text: str, before: str = "") -> frozens
     """Names of the arguments of later calls whose value the text gives and nobody gave before."""
     small, old = text.casefold(), before.casefold()
     return frozenset(name for at, name, value in talk.given
-                     if at >= n_told and _holds(small, value) and not _holds(old, value))
+                     if at >= n_told and holds(small, value) and not holds(old, value))
 
 
-def _holds(text: str, value: str) -> bool:
+def holds(text: str, value: str) -> bool:
+    """Return whether a text has the value as words of its own; both in small letters."""
     at = text.find(value)
     return at >= 0 and not text[at - 1:at].isalnum() and not text[at + len(value):at + len(value) + 1].isalnum()
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import polars as pl
 
+from env_builder.runtime.habits import VALUE
 from env_builder.runtime.user import (
     HEARD,
     LEAVES,
@@ -34,7 +35,7 @@ from env_builder.runtime.user import (
     stated,
     telling,
 )
-from env_builder.runtime.wordings import ACTS, ANSWERS, CHOICE, NO_MORE, TELLS, VALUE, asks_for_more, frame_of, keyed
+from env_builder.runtime.wordings import ACTS, ANSWERS, CHOICE, NO_MORE, TELLS, asks_for_more, frame_of, keyed
 
 LEAST_PEOPLE = 3
 MOST_WORDINGS = 100
@@ -61,7 +62,7 @@ def wordings(scripts: pl.DataFrame, people: Mapping[str, str]) -> dict[str, list
     for task_id, row in rows.items():
         person = people.get(task_id, task_id)
         for text in row["turns"]:
-            for run in _runs(text):
+            for run in runs_of_two(text):
                 runs[run].add(person)
         acts = [*acts_of(row)]
         for act, text in acts:
@@ -70,12 +71,13 @@ def wordings(scripts: pl.DataFrame, people: Mapping[str, str]) -> dict[str, list
         n_answered += sum(act == ACTS[HEARD] for act, _ in acts)
     common = {run for run, own in runs.items() if len(own) >= LEAST_PEOPLE}
     by_act = {act: _alike(texts) if act.partition(" ")[0] in (TELLS, CHOICE) else Counter(
-        {text: len(own) for text, own in texts.items() if common.issuperset(_runs(text))}) for act, texts in persons.items()}
+        {text: len(own) for text, own in texts.items() if common.issuperset(runs_of_two(text))})
+        for act, texts in persons.items()}
     answers = {ANSWERS: [["", round(n_answered / n_statements, 4)]]} if n_statements else {}
     return {**answers, **_most(by_act)}
 
 
-def _runs(text: str) -> Iterator[Words]:
+def runs_of_two(text: str) -> Iterator[Words]:
     """Yield the runs of two words of a text, its ends included, marks apart."""
     return pairwise(("", *_TOKEN.findall(text.casefold()), ""))
 

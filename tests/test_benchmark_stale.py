@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from relearning_service import DAY_OF_CHANGE, RULES, days
 from stale import Judged, figures, lived, reviews, rules_of
+from stale_sentences import SENTENCES, sentence_days, sentences_of
 
 
 def solution(tool: str, **arguments: object) -> str:
@@ -30,6 +33,21 @@ def test_a_task_is_stale_by_the_rules_that_its_calls_meet_and_only_if_it_begins_
     assert rules_of(before, solution("piece_fetch", ticket="T1001"), rules) == ("early_text",)
     names = [json.loads(line)["session_id"] for line in reviews(happened[0])]
     assert len(names) == 1 and names[0] in happened[0].lines[0]
+
+
+def test_a_task_is_stale_by_a_sentence_if_it_does_what_is_forbidden_since_or_declines_what_is_allowed() -> None:
+    happened = list(sentence_days([9] * (DAY_OF_CHANGE + 1), SENTENCES))
+    names, judged = tuple(SENTENCES), Counter[tuple[str, ...]]()
+    for day in happened:
+        for _, session in day.begun:
+            (tool, arguments), changed = pickle.loads(session)
+            solutions = solution(tool, **arguments), solution("potter", potter_no="P1001")
+            own = [name for each in solutions for name in sentences_of(session, each, names)]
+            judged[tuple(own)] += 1
+            assert not (changed and own)
+    assert set(judged) == {(), ("whole",), ("limit",), ("value",), ("dropped",)}
+    assert "I cannot do that" in "".join(happened[0].lines) and "Do not glaze a piece." in happened[0].lines[0]
+    assert "Do not void a piece." in happened[-1].lines[0] and "glaze a piece" not in happened[-1].lines[0].split("user")[0]
 
 
 def test_figures_count_what_is_published_and_what_is_withheld() -> None:

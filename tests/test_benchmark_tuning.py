@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipelines.rollouts.transfer import transfer
 from tests.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -38,6 +39,15 @@ def test_the_share_of_a_gain_that_arrives_is_of_the_same_tasks() -> None:
 def test_choosing_a_stage_that_only_the_environment_pays_is_regretted() -> None:
     assert tuning.regret(np.array([[0.2, 0.9], [0.6, 0.1]])) == pytest.approx(0.5)
     assert tuning.regret(np.array([[0.9, 0.9], [0.6, 0.2]])) == pytest.approx(0.2)   # of several that are best, their mean
+
+
+def test_the_command_gets_the_same_regret_from_the_matrix() -> None:
+    environment = [[0.0] * 4, [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0], [1.0] * 4]
+    real = [[0.0] * 4, [1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]]
+    one = tuned(*([*each, *([[0.0] * 4] * (len(tuning.STAGES) - len(each)))] for each in (environment, real)))
+    (row,) = transfer(tuning.placed(one)).tuning
+    assert row.regret == pytest.approx(tuning.figures([one])["tuning_regret"]) == pytest.approx(0.25)
+    assert row.first == "seed 0 cloned" and row.chosen == ["seed 0 offline"] and row.arrives == pytest.approx(1 / 3)
 
 
 def test_a_real_service_judges_its_own_scripts_as_it_says(data: Path, tmp_path: Path) -> None:

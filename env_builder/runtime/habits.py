@@ -1,20 +1,25 @@
 """How the user of one episode behaves, drawn by seed from how people of its family did: the perturbation `habits`.
 
 In: the habits of a service (`env_builder/habits.py`): family -> row, "" for all families; a seed. Out: the `UserHabits` of one
-episode. No habit invents or alters a fact: a user tells its own turns earlier or gives up sooner, and typing errors are made in
-common English words alone. A family without a row has that of the whole service, if there is one.
+episode. No habit alters a fact that the user ends with: a user tells its own turns earlier or gives up sooner, typing errors
+are made in common English words alone, and a wrong value is corrected in the same answer, so that no call can come between. A
+family without a row has that of the whole service, if there is one.
 
     leaves   [[n, share], …]: of the people who had said n turns in a row that told nothing new, those who left then, unserved
     volunteers {argument: share}: of the people who told its value, those who did before it was asked for
     aside    {stock words: share}: of the people who answered a question with these words ("No.", "I don't know.") or with
              something else than was asked for, the latter
+    corrects {argument: {"share": of the people who told its value, those who had told another one before, "values": those that
+             people told, "frames": words of corrections around `VALUE` and `WRONG`}}
     typing   {"styles": [[small first letter, no full stop, people], …], "typos": share of common words}
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .canonical import canonical
@@ -36,6 +41,11 @@ OPENING = COMMON | frozenset((
 """Words with which a text may begin in either letter."""
 
 
+VALUE, WRONG = "\0", "\1"
+"""Where the value is in words around it, and the one that is taken back."""
+NOTHING: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+
+
 class UserHabits(NamedTuple):
     """What the user of one episode is like."""
 
@@ -50,6 +60,29 @@ class UserHabits(NamedTuple):
     unmarked: bool
     """Does it leave out the full stop at the end?"""
     typos: float
+    corrects: Mapping[str, Mapping[str, Any]] = NOTHING
+    """Arguments of which it tells another value first, with their rows."""
+
+    def mistaken(self, text: str, slots: frozenset[str], own_words: str, *place: Any) -> str:
+        """Return the turn with another value of one of its arguments, and then the correction; as it is where that fits none.
+
+        `slots`: arguments that it gives; `own_words`: all that the user ever says, in small letters. The other value is one
+        that people gave, and none of this user's.
+        """
+        for slot in sorted(slots & self.corrects.keys()):
+            row, draw = self.corrects[slot], self._draw("corrects", slot, text, *place)
+            places = [match.span() for value in row["values"] for match in _places(text, value)]
+            longest = [(since, until) for since, until in places if not any(
+                first <= since and until <= last and (first, last) != (since, until) for first, last in places)]
+            if len(longest) != 1:
+                continue
+            (since, until), = longest
+            right = text[since:until]
+            others = [value for value in row["values"] if not _places(own_words, value) and not _places(value, right)]
+            if others:
+                wrong, frame = draw.choice(others), draw.choice(row["frames"])
+                return f"{text[:since]}{wrong}{text[until:]}\n{frame.replace(VALUE, right).replace(WRONG, wrong)}"
+        return text
 
     def strays(self, words: str, *place: Any) -> bool:
         """Return whether the user says something else that it has to tell, instead of these stock words, at this place."""
@@ -83,7 +116,14 @@ def habits_of(rows: Mapping[str, Mapping[str, Any]], family: str, seed: int, tas
     volunteers = frozenset(name for name, share in sorted(row["volunteers"].items()) if draw.random() < share)
     styles = row["typing"]["styles"]
     small, unmarked, _ = draw.choices(styles, [n for *_, n in styles])[0]
-    return UserHabits(own, patience, volunteers, row["aside"], small, unmarked, row["typing"]["typos"])
+    draw = random.Random(canonical([own, "corrects"]))  # of its own: environments without it draw the rest as ever
+    corrects = {name: one for name, one in sorted(row.get("corrects", NOTHING).items()) if draw.random() < one["share"]}
+    return UserHabits(own, patience, volunteers, row["aside"], small, unmarked, row["typing"]["typos"], corrects)
+
+
+def _places(text: str, value: str) -> list[re.Match[str]]:
+    """Return where a text has this value, in letters of any size, as words of its own."""
+    return [*re.finditer(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE)]
 
 
 def _misspelt(word: str, draw: random.Random) -> str:

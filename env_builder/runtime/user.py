@@ -2,9 +2,10 @@
 
 In: the task's opening and `user` row, and what the agent says. Out: the user's words, or None, by the rules of
 docs/environment.md. Nothing is invented: every answer is a turn of the script, a part of an earlier one, or one of the `STOCK`
-words, which hold no facts; what the user learnt from the agent alone is said only to an agent that says it. Sees: words,
-facts, shapes; question marks and English words of request, confirmation, yes and no. Does not see: other languages' requests
-without a question mark, irony, what a question means beyond its words. Text is only searched, never run and never a pattern.
+words, which hold no facts (with a habit, a value of other people comes before the user's own and is taken back in the same
+answer); what the user learnt from the agent alone is said only to an agent that says it. Sees: words, facts, shapes; question
+marks and English words of request, confirmation, yes and no. Does not see: other languages' requests without a question mark,
+irony, what a question means beyond its words. Text is only searched, never run and never a pattern.
 
 A token is taken for a quarter of the characters that the agent wrote (words, names and arguments of calls) and was shown
 (opening, answers, the user's words), each once. Not counted: what the agent thought, the descriptors of the tools, what a
@@ -155,11 +156,23 @@ class ScriptedUser:
     def _tell(self, progress: UserProgress, place: int, habits: UserHabits | None) -> tuple[UserProgress, str]:
         """Return the turn, and with it the next one that this user tells without being asked."""
         spoken, text = progress.spoken | 1 << place, self._lines[place].text
+        text = self._mistaken(progress, place, habits) if habits is not None and habits.corrects else text
         other = next((other for other, line in self._open_lines(spoken, frozenset()) if line.when == "asked" and line.slots
                       and line.slots <= habits.volunteers and other not in self._eventful), None) if habits else None
         if other is None:
             return UserProgress(spoken, 0, progress.at), text
         return UserProgress(spoken | 1 << other, 0, progress.at), f"{text}\n{self._lines[other].text}"
+
+    def _mistaken(self, progress: UserProgress, place: int, habits: UserHabits) -> str:
+        """Return the turn with a value that the user takes back at once; as it is where the record itself gives two."""
+        line = self._lines[place]
+        slots = frozenset(slot for slot in line.slots if sum(slot in one.slots for one in self._lines) == 1)
+        if line.when != "asked" or line.learnt:
+            return line.text
+        own_words = "\n".join([self._before.text, *(one.text for one in self._lines)])
+        text = habits.mistaken(line.text, slots, own_words, *progress)
+        is_alike = granted(text) == granted(line.text) and takes_back(text) == takes_back(line.text)
+        return text if is_alike else line.text
 
     def _wrong(self, facts: frozenset[Fact], asks_back: bool) -> frozenset[str]:
         """Shapes of the user's facts in whose place the text states others that nobody has ever seen."""

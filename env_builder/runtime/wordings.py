@@ -22,6 +22,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from .habits import VALUE
 from .user import HEARD, LEAVES, NO, UNSURE, YES, agrees, question, sentences, stated, telling
 
 ACTS = {YES: "yes", NO: "no", UNSURE: "unsure", HEARD: "heard", LEAVES: "leaves"}
@@ -42,10 +43,6 @@ def keyed(act: str, questions: str) -> str:
 def asks_for_more(heard: str) -> bool:
     """Return whether the agent asks for anything else."""
     return MORE in question(heard).lower()
-
-
-VALUE = "\0"
-"""Where the value is in a wording of `tells`."""
 
 
 class Frame(NamedTuple):

@@ -48,7 +48,8 @@ _SERVED = """
         select task_id, family, starts_at, succeeded_session_ids[1] as session_id from mart.tasks
         where service = $service and segment_of is null and starts_at is not null and len(succeeded_session_ids) > 0)
     select family, starts_at, coalesce(list_sort(list(distinct tool) filter (kind = 'call' and tool is not null)), []) as tools,
-        arg_min(content, position) filter (kind = 'message' and role in ('system', 'developer')) as instructions
+        arg_min(content, position) filter (kind = 'message' and role in ('system', 'developer')) as instructions,
+        string_agg(content, chr(10) order by position) filter (kind = 'message' and role = 'user') as request
     from served join core.turns using (session_id) group by task_id, family, starts_at order by starts_at, task_id
 """
 
@@ -90,8 +91,8 @@ def instructed_otherwise(store: Store, service: str) -> dict[str, list[Reinstruc
     """Return what good sessions of a service do otherwise since a sentence of the instructions changed, by family."""
     sentences = store.read(_SENTENCES, service=service)["sentence"].to_list()
     served = store.read(_SERVED, service=service).iter_rows() if sentences else ()
-    return reinstructed((ServedTask(family, str(instant(at)), frozenset(tools), " ".join((text or "").split()))
-                         for family, at, tools, text in served), sentences)
+    return reinstructed((ServedTask(family, str(instant(at)), frozenset(tools), " ".join((text or "").split()), request or "")
+                         for family, at, tools, text, request in served), sentences)
 
 
 def without_outdated(
@@ -124,7 +125,8 @@ def _detail(call: OutdatedCall | Reinstructed) -> str:
 
 def _what(call: OutdatedCall | Reinstructed) -> str:
     if isinstance(call, Reinstructed):
-        calls = "all good sessions of a family call" if call.is_called else "no good session of a family calls"
+        of = "a family" if call.part is None else f"a family's {call.part}"
+        calls = f"all good sessions of {of} call" if call.is_called else f"no good session of {of} calls"
         return (f'{calls} {call.tool} since {call.since}, and their instructions {"say" if call.is_said else "do not say"} '
                 f'"{call.sentence}" since')
     return f"answers by other rules since {call.since}" if call.now else (

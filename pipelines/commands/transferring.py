@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -34,6 +35,11 @@ MOST_TASKS = 10
 """Tasks that disagree most, as printed; the file has all."""
 
 
+CheckpointsOf = Annotated[str | None, typer.Option(
+    "--checkpoints-of", help="With --bind: the policies are checkpoints of this one, in the order of their tuning. Shows what "
+                             "tuning gained, and what of it arrives.", show_default=False)]
+
+
 def transfer_results(
     environment: Directory,
     matrix: Annotated[list[Path] | None, typer.Option(
@@ -51,6 +57,7 @@ def transfer_results(
         help="With --bind: policy to play in both places, as for rollout; with --agent, the agent's model. May be repeated.",
         show_default=False, autocompletion=complete_policy)] = None,
     agent: AgentOption = None, adapter: Adapter = None, talk: AgentTalks = "auto", agent_timeout: AgentTimeout = 600.0,
+    checkpoints: CheckpointsOf = None,
     n: Annotated[int | None, typer.Option("--tasks", min=1, help="With --bind: number of tasks to play.",
                                           show_default="all")] = None,
     group: Annotated[int, typer.Option(min=1, help="With --bind: episodes per task in each place.")] = 1,
@@ -74,9 +81,7 @@ def transfer_results(
     digests = measured.digests_of(root, name)
     if digests["content_digest"] is None:
         raise InputError("this is no environment", str(environment), "name a folder OUT/environments/NAME")
-    if not matrix and not (bind and (policy or agent)):
-        raise InputError("there is nothing to compare with", "--matrix, --bind",
-                         "name recorded results with --matrix, or a service with --bind and --policy or --agent to play on it")
+    _check_places(matrix, bind, policy, agent, checkpoints)
     results, switches = [result for path in matrix or () for result in read_matrix(path)], None
     if bind:
         service, switches = service_of(environment, bind, reset, verdict), sorted(perturbation or ())
@@ -87,13 +92,33 @@ def transfer_results(
                 for each in policy or (["none"] if command else [])]
         for job in jobs:
             _play(job, service, _Played(n, group, tuple(task or ()), split, seed), folder, root / measured.FOLDER / name)
-        results += _real(root / measured.FOLDER / name, digests, service.service_id)
+        results += _labelled(_real(root / measured.FOLDER / name, digests, service.service_id), checkpoints, jobs)
     results += _rollouts(folder, digests, {result.policy for result in results if result.journal is not None}, switches)
     document = {"environment": name, **digests, "seed": seed, **_compared(results, seed, environment)}
     measured.keep(root, name, document)
     _show(document)
     if json:
         data(document)
+
+
+def _check_places(
+    matrix: list[Path] | None, bind: list[str] | None, policy: list[str] | None, agent: str | None, checkpoints: str | None,
+) -> None:
+    """Raise InputError where the options name no results of the real service, or no checkpoints."""
+    if not matrix and not (bind and (policy or agent)):
+        raise InputError("there is nothing to compare with", "--matrix, --bind",
+                         "name recorded results with --matrix, or a service with --bind and --policy or --agent to play on it")
+    if checkpoints is not None and not (bind and len(policy or ()) > 1):
+        raise InputError("there are no checkpoints to play", "--checkpoints-of",
+                         "name the checkpoints with --policy, at least two, and a service with --bind; a matrix has `step`")
+
+
+def _labelled(results: list[PlacedResult], of: str | None, jobs: Iterable[Job]) -> list[PlacedResult]:
+    """Return the results with the step of each policy, if the policies that played are checkpoints of one."""
+    from pipelines.rollouts.policies import named
+
+    steps = {named(job).name: step for step, job in enumerate(jobs if of is not None else ())}
+    return [each._replace(checkpoint_of=of, step=steps[each.policy]) if each.policy in steps else each for each in results]
 
 
 def _compared(results: list[PlacedResult], seed: int, environment: Path) -> dict[str, Any]:
@@ -168,6 +193,7 @@ def _rollouts(
 def _plain(comparison: Any) -> dict[str, Any]:
     return {**comparison._asdict(), "policies": [each._asdict() for each in comparison.policies],
             "tasks": [each._asdict() for each in comparison.tasks],
+            "tuning": [each._asdict() for each in comparison.tuning],
             "cause_shares": [each._asdict() for each in comparison.cause_shares]}
 
 
@@ -177,6 +203,14 @@ def _show(comparison: dict[str, Any]) -> None:
         "difference": f"{row['difference']:+.3f}", "95 %": f"{row['low']:+.3f} to {row['high']:+.3f}",
         "unscored": row["n_unscored"]} for row in comparison["policies"]],
         right=("n", "environment", "real", "difference", "95 %", "unscored"))
+    if comparison["tuning"]:
+        table("Tuning", [{
+            "policy": row["policy"], "checkpoints": row["n_checkpoints"], "tasks": row["n_tasks"],
+            "chosen": ", ".join(row["chosen"]), "gain": f"{row['gain_environment']:+.3f}",
+            "real gain": f"{row['gain_real']:+.3f}",
+            "arrives": _number(row["arrives"]), "95 %": f"{_number(row['arrives_low'])} to {_number(row['arrives_high'])}",
+            "regret": f"{row['regret']:.3f}"} for row in comparison["tuning"]],
+            right=("checkpoints", "tasks", "gain", "real gain", "arrives", "95 %", "regret"))
     if comparison["tasks"]:
         table("Tasks that disagree most", [{
             "task": row["task_id"], "pairs": row["n"], "disagree": row["n_disagree"],

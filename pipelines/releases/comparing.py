@@ -70,8 +70,11 @@ def diff(registry: Registry, before: str, after: str) -> dict[str, Any]:
 
 def _transfer_figures(side: _Side) -> dict[str, Any]:
     """Return what was measured against the real service, as figures: `transfer ENVIRONMENT spearman` …"""
-    return {f"transfer {name} {figure}": measured[figure] for name, measured in side.manifest.get("transfer", {}).items()
-            for figure in ("spearman", "regret", "n_pairs")}
+    carried = side.manifest.get("transfer", {})
+    tuned = {f"transfer {name} {figure} of tuning": [row[figure] for row in measured["tuning"]]
+             for name, measured in carried.items() if "tuning" in measured for figure in ("arrives", "regret")}
+    return tuned | {f"transfer {name} {figure}": measured[figure] for name, measured in carried.items()
+                    for figure in ("spearman", "regret", "n_pairs")}
 
 
 def _side(registry: Registry, release: str) -> _Side:

@@ -2,7 +2,8 @@
 
 In: a file of JSON lines, or the episodes of rollouts. Out: results for `transfer`. Each line has `policy`, `task_id`, `place`
 ("environment" or "real"), `success` (0, 1 or null: not scored), and may have `seed` (0), `attempt` (0), `cause`, `n_unknown`,
-`perturbations`, `journal`, `rewarded`; other fields are ignored. Does not see: whether a result was truly had.
+`perturbations`, `journal`, `rewarded`, `step` and `checkpoint_of` (the policy itself by default); other fields are ignored.
+Does not see: whether a result was truly had.
 """
 
 from __future__ import annotations
@@ -51,14 +52,24 @@ def _result(line: str, where: str) -> PlacedResult:
         raise InputError("this line is not an object", where, SHAPE)
     success, (seed, attempt, n_unknown) = row.get("success"), (row.get(name, 0) for name in ("seed", "attempt", "n_unknown"))
     perturbations, cause, journal, rewarded = row.get("perturbations", []), *map(row.get, ("cause", "journal", "rewarded"))
+    of, step = row.get("checkpoint_of"), row.get("step")
     fits = (all(isinstance(row.get(name), str) for name in ("policy", "task_id")) and row.get("place") in PLACES
             and all(isinstance(each, int) for each in (seed, attempt, n_unknown)) and "success" in row
+            and _is_checkpoint(of, step)
             and _is_flag(success) and _is_flag(rewarded) and cause in (None, *CAUSES) and _is_journal(journal)
             and isinstance(perturbations, list | tuple) and all(isinstance(each, str) for each in perturbations))
     if not fits:
         raise InputError("this line is no result", where, SHAPE)
-    return PlacedResult(row["policy"], row["task_id"], seed, row["place"], _flag(success), cause, n_unknown,
-                        tuple(perturbations), attempt, None if journal is None else tuple(journal), _flag(rewarded))
+    policy = row["policy"] if step is None or of is not None else f"{row['policy']}, step {step}"
+    return PlacedResult(policy, row["task_id"], seed, row["place"], _flag(success), cause, n_unknown, tuple(perturbations),
+                        attempt, None if journal is None else tuple(journal), _flag(rewarded),
+                        row["policy"] if of is None and step is not None else of, step)
+
+
+def _is_checkpoint(of: Any, step: Any) -> bool:
+    """Return whether a line names no checkpoint, or a whole one: a step, and perhaps whose."""
+    return (of is None and step is None) or (isinstance(step, int) and not isinstance(step, bool) and step >= 0
+                                             and (of is None or isinstance(of, str)))
 
 
 def _is_flag(value: Any) -> bool:

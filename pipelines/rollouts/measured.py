@@ -18,6 +18,8 @@ FOLDER = "transfer"
 DIGESTS = ("content_digest", "rewards_digest")
 FIGURES = ("n_pairs", "n_alone", "spearman", "spearman_low", "spearman_high", "slope", "intercept", "regret", "causes")
 
+TUNING = ("n_checkpoints", "n_tasks", "gain_environment", "gain_real", "arrives", "arrives_low", "arrives_high", "regret")
+
 
 def digests_of(out: Path, name: str) -> dict[str, str | None]:
     """Return the digests of an environment and of its rewards as they are now; None of what is not there."""
@@ -53,8 +55,14 @@ def is_current(out: Path, name: str, comparison: Row) -> bool:
 def released_figures(out: Path, names: list[str]) -> dict[str, Row]:
     """Return the figures of each environment that was measured as it is now."""
     rows = {name: kept(out, name) for name in names}
-    return {name: {field: row[field] for field in FIGURES} for name, row in rows.items()
+    return {name: {field: row[field] for field in FIGURES} | _tuning(row) for name, row in rows.items()
             if row is not None and is_current(out, name, row)}
+
+
+def _tuning(row: Row) -> Row:
+    """Return what tuning gained, of a comparison that has checkpoints."""
+    rows = [{field: each[field] for field in TUNING} for each in row.get("tuning", [])]
+    return {"tuning": rows} if rows else {}
 
 
 def _field(path: Path, name: str) -> str | None:

@@ -5,7 +5,7 @@ task, seed and attempt are a pair; only pairs with both successes known count. S
 their mean rank); least squares of real on environment rates; 95 % intervals by bootstrap over tasks, all pairs of a task
 together, percentiles (Efron 1979), seeded. Causes: the recorded one, else what both journals show (`divergence.py`), else an
 unknown answer or a perturbation. Does not see: why results without journals disagree otherwise (`not_examined`); whether the
-real result is right; tuning.
+real result is right. Checkpoints of one policy: `tuning.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.rollouts.divergence import Divergence, divergence
+from pipelines.rollouts.tuning import Checkpoint, PairedSuccess, TuningTransfer, tuning_transfer
 
 PLACES = ("environment", "real")
 NOT_EXAMINED = "not_examined"
@@ -47,6 +48,10 @@ class PlacedResult(NamedTuple):
     """What happened, row by row; None: not recorded."""
     rewarded: bool | None = None
     """Of a real episode that was judged otherwise: whether the environment's reward pays it; None: not known."""
+    checkpoint_of: str | None = None
+    """Which policy this one is a state of, while that was tuned. One result of a policy that names it is enough."""
+    step: int | None = None
+    """How far it was tuned then; the smallest is the first checkpoint."""
 
 
 class PolicyTransfer(NamedTuple):
@@ -110,10 +115,14 @@ class Transfer(NamedTuple):
     intercept: float | None
     regret: float | None
     """Best real rate minus that of the policy with the best rate in the environment; the mean of several such policies."""
+    tuning: list[TuningTransfer]
+    """Of each policy with several checkpoints."""
 
 
 def transfer(results: Iterable[PlacedResult], draws: int = DRAWS, seed: int = 0) -> Transfer:
-    """Compare both places. The same results in any order give the same output. ValueError: a result that is there twice."""
+    """Compare both places. The same results in any order give the same output. ValueError: a result that is there twice, or a
+    policy that is two checkpoints."""
+    results = [*results]
     sides: dict[str, dict[tuple[str, str, int, int], PlacedResult]] = {place: {} for place in PLACES}
     for each in results:
         key = each.policy, each.task_id, each.seed, each.attempt
@@ -140,7 +149,20 @@ def transfer(results: Iterable[PlacedResult], draws: int = DRAWS, seed: int = 0)
         sorted(policies, key=lambda row: (-row.real, row.policy)), _disagreements(pairs, apart),
         dict(sorted(Counter(why.cause for _, why in apart).items())), _shares(apart), len(pairs),
         len(here.keys() ^ there.keys()),
-        spearman(*rates), *interval, slope, intercept, choosing_regret(*rates))
+        spearman(*rates), *interval, slope, intercept, choosing_regret(*rates), tuning_transfer(
+            [PairedSuccess(one.policy, one.task_id, bool(one.success), bool(other.success)) for one, other in pairs],
+            _checkpoints(results), draws, seed))
+
+
+def _checkpoints(results: Iterable[PlacedResult]) -> dict[str, Checkpoint]:
+    """Return the checkpoint that each policy is, where a result names it."""
+    checkpoints: dict[str, Checkpoint] = {}
+    for each in results:
+        if each.checkpoint_of is not None and each.step is not None:
+            own = Checkpoint(each.policy, each.checkpoint_of, each.step)
+            if checkpoints.setdefault(each.policy, own) != own:
+                raise ValueError(f"policy {each.policy!r} is two checkpoints: {checkpoints[each.policy]} and {own}")
+    return checkpoints
 
 
 def diverged(one: PlacedResult, other: PlacedResult) -> Divergence:

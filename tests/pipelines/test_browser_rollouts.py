@@ -210,7 +210,8 @@ def test_results_on_the_real_service_stand_beside_those_of_the_environment(out: 
     told = [about for about in episodes(folder) if about["reward"] is not None]
     (name,) = {path.parent.name for path in (folder / "rollouts").glob("*/trajectories.jsonl")}
     server, matrix = Server(folder), tmp_path / "real.jsonl"
-    real = [{"policy": about["policy"], "task_id": about["task_id"], "seed": about["seed"], "attempt": about["attempt"],
+    real = [{"policy": about["policy"], "checkpoint_of": "mine", "step": int(about["policy"] == "oracle"),
+             "task_id": about["task_id"], "seed": about["seed"], "attempt": about["attempt"],
              "place": "real", "success": int(about["policy"] == "oracle")} for about in told]
     matrix.write_text("".join(json.dumps(row) + "\n" for row in real))
     try:
@@ -220,6 +221,7 @@ def test_results_on_the_real_service_stand_beside_those_of_the_environment(out: 
         assert found["n_pairs"] == len(told) and found["causes"], "replays succeed in the environment alone"
         page = server.ask(f"/transfer?id={name}")[2]
         assert f"{len(told)} pairs" in page and "not examined" in page and "another build" not in page
+        assert found["tuning"][0]["n_checkpoints"] > 1 and "<h2>Tuning</h2>" in page
         assert all(f"/task?id={row['task_id']}" in page for row in found["tasks"])
         assert server.ask("/transfer?id=nobody")[0] == 404
         kept = folder / "transfer" / f"{name}.json"

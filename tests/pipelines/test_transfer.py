@@ -31,12 +31,15 @@ def _say(content: str, reply: str | None = None) -> dict[str, object]:
 JOURNALS = ((), (_say("hi", "bye"), _call("find", "1"), {"kind": "finish"}), (_say("hi"), _call("find", "2")))
 
 
+_STEPS: dict[str, tuple[str | None, int | None]] = {"a": ("run", 0), "b": ("run", 7), "c": (None, None), "d": ("run", 3)}
+
+
 @st.composite
 def matrices(draw: st.DrawFn) -> list[PlacedResult]:
     keys = st.tuples(st.sampled_from("abcd"), st.sampled_from("uvwxyz"), st.integers(0, 2), st.sampled_from(PLACES))
     return [PlacedResult(*key, draw(st.sampled_from((True, False, None))), draw(st.sampled_from((None, *CAUSES))),
                          draw(st.integers(0, 1)), (), 0, draw(st.sampled_from((None, *JOURNALS))),
-                         draw(st.sampled_from((None, True, False)))) for key in sorted(draw(st.sets(keys)))]
+                         draw(st.sampled_from((None, True, False))), *_STEPS[key[0]]) for key in sorted(draw(st.sets(keys)))]
 
 
 def _results(table: dict[str, str]) -> list[PlacedResult]:
@@ -72,6 +75,31 @@ def test_a_matrix_by_hand() -> None:
     assert found.slope == pytest.approx(2.25) and found.intercept == pytest.approx(-1.5)
     assert [(row.task_id, row.n_disagree, row.n_only_environment) for row in found.tasks] == [
         ("t1", 1, 1), ("t2", 1, 1), ("t3", 1, 1)]
+
+
+def _checkpoints(table: dict[str, str]) -> list[PlacedResult]:
+    """As `_results`, of checkpoints of one policy: the keys are their steps."""
+    return [each._replace(policy=f"p{each.policy}", checkpoint_of="p", step=int(each.policy)) for each in _results(table)]
+
+
+def test_the_share_of_a_gain_that_arrives_by_hand() -> None:
+    table = {"2": "11 11 10 00 11", "10": "11 11 11 11 00", "1": "00 00 00 00 00 11"}
+    (row,) = transfer([*_checkpoints(table), *_results({"other": "11"})]).tuning
+    assert (row.policy, row.n_checkpoints, row.first) == ("p", 3, "p1")
+    assert row.n_tasks == 5, "a task that one has alone does not count"
+    assert row.chosen == ["p2", "p10"] and row.gain_environment == pytest.approx(0.8)
+    assert row.gain_real == pytest.approx(0.7) and row.arrives == pytest.approx(0.875) and row.regret == pytest.approx(0.1)
+    assert row.arrives_low is not None and row.arrives_high is not None and 0 < row.arrives_low < row.arrives_high <= 1
+
+
+def test_a_gain_that_only_the_environment_shows_does_not_arrive_and_is_regretted() -> None:
+    (row,) = transfer(_checkpoints({"0": "01 01 00 00", "1": "10 10 10 10"})).tuning
+    assert (row.arrives, row.regret, row.gain_real) == (-0.5, 0.5, -0.5)
+    (none,) = transfer(_checkpoints({"0": "11 11", "1": "00 01"})).tuning
+    assert (none.chosen, none.arrives, none.arrives_low, none.regret) == (["p0"], None, None, 0.0), "nothing was gained"
+    assert transfer(_checkpoints({"0": "11"})).tuning == [] == transfer(_results({"0": "11", "1": "11"})).tuning
+    with pytest.raises(ValueError, match="two checkpoints"):
+        transfer([PlacedResult("p", "t", seed, "real", True, checkpoint_of="q", step=seed) for seed in (0, 1)])
 
 
 def test_causes_are_the_recorded_ones_or_what_the_episode_shows() -> None:
@@ -138,6 +166,7 @@ def test_order_does_not_matter_and_numbers_stay_in_bounds(results: list[PlacedRe
     assert all(-1 <= row.low <= row.high <= 1 for row in found.policies)
     assert found.spearman is None or -1 <= found.spearman <= 1
     assert found.regret is None or 0 <= found.regret <= 1
+    assert all(row.gain_environment >= 0 and 0 <= row.regret <= 1 and row.n_checkpoints > 1 for row in found.tuning)
 
 
 @given(matrices())
@@ -161,6 +190,8 @@ def test_a_matrix_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFac
     '{"policy": "p", "task_id": "t", "place": "real", "success": 2}',
     '{"policy": "p", "task_id": "t", "place": "real", "success": 0.5}',
     '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "cause": "weather"}',
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "step": -1}',
+    '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "checkpoint_of": "q"}',
     '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "cause": ["weather"]}',
     '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "rewarded": 2}',
     '{"policy": "p", "task_id": "t", "place": "real", "success": 1, "journal": {}}',
@@ -195,6 +226,24 @@ def test_the_command_keeps_what_it_prints(tmp_path: Path) -> None:
     (tmp_path / "rewards" / "main" / "rewards.json").write_text('{"rewards_digest": "other"}')
     assert measured.released_figures(tmp_path, ["main"]) == {}, "what was measured with other rewards is not carried"
     assert kept["content_digest"] == "c0ffee" and kept["regret"] == 0 and kept["policies"][0]["policy"] == "good"
+
+
+def test_the_command_says_what_tuning_gained_and_a_release_carries_it_without_names(tmp_path: Path) -> None:
+    environment, matrix = tmp_path / "environments" / "main", tmp_path / "m.jsonl"
+    environment.mkdir(parents=True)
+    (environment / "manifest.json").write_text('{"content_digest": "c0ffee"}')
+    lines = [{"policy": "mine", "step": step, "task_id": f"t{task}", "place": place, "success": int(step > 0 or task > 3)}
+             for step in (0, 50) for task in range(9) for place in PLACES]
+    matrix.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = CliRunner().invoke(app, ["transfer", str(environment), "--matrix", str(matrix), "--json"])
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(done.stdout)["tuning"]
+    assert (row["policy"], row["first"], row["chosen"], row["arrives"]) == ("mine", "mine, step 0", ["mine, step 50"], 1.0)
+    assert "Tuning" in done.stderr and "+0.444" in done.stderr
+    (carried,) = measured.released_figures(tmp_path, ["main"])["main"]["tuning"]
+    assert carried["arrives"] == 1.0 and carried["regret"] == 0 and not {"policy", "first", "chosen"} & carried.keys()
+    alone = CliRunner().invoke(app, ["transfer", str(environment), "--matrix", str(matrix), "--checkpoints-of", "mine"])
+    assert isinstance(alone.exception, InputError)
 
 
 def test_the_command_fails_where_nothing_can_be_compared(tmp_path: Path) -> None:
