@@ -14,8 +14,9 @@ import contextlib
 import hashlib
 import os
 import random
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -35,6 +36,7 @@ _VERSIONS = """
     select service, count(*), sum((n >> 64)::hugeint)::varchar, sum((n & 18446744073709551615::uhugeint)::hugeint)::varchar
     from named group by service order by service
 """
+_TABLE = re.compile(r"\b(?:raw|core|mart)\.\w+")
 _ROW_GROUP = 20480
 _INTERRUPTED = "Query interrupted"
 _ROOM = 1 << 24
@@ -42,6 +44,8 @@ _ROOM = 1 << 24
 _TRIES, _WAIT_S = 20, 0.05
 """Transactions tried where other writers come first, and the seconds that the first of them waits at most."""
 T = TypeVar("T")
+_Sum = tuple[str, int, int, int]
+"""Service, how many rows, and the sums of both halves of their digests."""
 
 
 class Store:
@@ -55,6 +59,8 @@ class Store:
         self._within = self._is_closed = False
         self._n_bytes = 0
         """What this transaction may write."""
+        self._sums: dict[tuple[str, str], list[_Sum]] = {}
+        """(rows, by) -> what `versions` counted: a table is hashed once between two changes of it."""
         self.path = path
         self.write = write
 
@@ -123,6 +129,7 @@ class Store:
         """Put the rows of Parquet files in the place of all rows of a table, in some order; gives how many they are."""
         names = ", ".join(schema.layout().names(table))
         with self.transaction(), _errors_as_ours(self._place, table):
+            self._forget_sums(table)
             self._connection.execute(f"delete from {table}")
             if not files:
                 return 0
@@ -149,14 +156,30 @@ class Store:
         if table in schema.KEPT and table not in schema.LEDGER:
             chunks = self.read("select file_id from raw.files order by file_id")["file_id"]
             return hashlib.sha256("\n".join(chunks).encode()).hexdigest()
-        return self.versions(table, "''").get("", "")
+        if "service" not in schema.layout().names(table):
+            return self.versions(table, "''").get("", "")
+        sums = self._summed(table, "service")   # stages ask for each service's rows too
+        return _digest_of([sum(each) for each in zip(*(numbers for _, *numbers in sums), strict=True)]) if sums else ""
 
     def versions(self, rows: str, by: str = "service") -> dict[str, str]:
         """Return the same of each service's rows. `rows`: a table with a column `service`, or a query in parentheses."""
-        rows_of_versions = self.read(_VERSIONS.format(rows=rows, by=by)).iter_rows()
-        return {
-            service: hashlib.sha256(":".join(map(str, digests)).encode()).hexdigest() for service, *digests in rows_of_versions
-        }
+        return {service: _digest_of(numbers) for service, *numbers in self._summed(rows, by)}
+
+    def _summed(self, rows: str, by: str) -> list[_Sum]:
+        """Count and sum the digests of rows by service, once while nothing changes their tables."""
+        sums = self._sums.get((rows, by))
+        if sums is None:
+            counted = self.read(_VERSIONS.format(rows=rows, by=by)).iter_rows()
+            sums = [(service, n, int(high), int(low)) for service, n, high, low in counted]
+            if not self.has_many_writers:
+                self._sums[rows, by] = sums
+        return sums
+
+    def _forget_sums(self, statement: str | None = None) -> None:
+        """Count the tables that a statement names again; all where it is None."""
+        changed = None if statement is None else {*_TABLE.findall(statement)}
+        self._sums = {} if changed is None else {
+            key: sums for key, sums in self._sums.items() if changed.isdisjoint(_TABLE.findall(key[0]))}
 
     def key(self, table: str) -> tuple[str, ...]:
         """Columns of the table's primary key."""
@@ -165,6 +188,7 @@ class Store:
     def replace(self, table: str, frame: pl.DataFrame, where: str = "true", **parameters: object) -> int:
         """Put `frame` in the place of the table's rows `where`; gives the rows written."""
         with self.transaction(), _errors_as_ours(self._place, table):
+            self._forget_sums(table)
             self._connection.execute(f"delete from {table} where {where}", parameters)
             return self._insert(table, frame)
 
@@ -176,6 +200,7 @@ class Store:
     def change(self, statement: str, frame: pl.DataFrame | None = None, **parameters: object) -> None:
         """Carry out an update or a delete, in which `incoming` stands for `frame`."""
         with self.transaction(), _errors_as_ours(self._place):
+            self._forget_sums(statement)
             if frame is not None:
                 self._connection.register("incoming", frame)
             try:
@@ -209,6 +234,7 @@ class Store:
             yield
             self._catalog.require_room(self._n_bytes)
         except BaseException:
+            self._forget_sums()
             if not self._is_closed:   # a stop may come before `with` holds the transaction; then closing the store undid it
                 self._connection.execute("rollback")
             raise
@@ -281,6 +307,7 @@ class Store:
     def _insert(self, table: str, frame: pl.DataFrame, are_new: bool = False) -> int:
         if frame.is_empty():
             return 0
+        self._forget_sums(table)
         columns = schema.layout().names(table)
         if absent := [name for name in columns if name not in frame.columns]:
             raise StoreError(f"the frame has no column {absent[0]!r}", table, "give it all columns of its record")
@@ -374,6 +401,10 @@ class Store:
 
     def _sign(self) -> None:
         self._connection.execute("insert into raw.schema_version values (?, ?)", [schema.SCHEMA_VERSION, schema.fingerprint()])
+
+
+def _digest_of(numbers: Iterable[int]) -> str:
+    return hashlib.sha256(":".join(map(str, numbers)).encode()).hexdigest()
 
 
 @contextlib.contextmanager

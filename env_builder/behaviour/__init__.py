@@ -79,7 +79,7 @@ def learn(world: InducedWorld, tools: pl.DataFrame, ledger: standing.ProgramLedg
         demands = validation.rules(by_tool, tools.filter((pl.col("service") == name) & pl.col("declared")))
         evidence = ServiceEvidence(service, demands, FINDERS)
         grounds = standing.Grounds(service, tools, ledger, by_tool, demands)
-        current = grounds.standing(evidence.rows)
+        current = grounds.standing(evidence)
         for tool, steps in sorted(by_tool.items()):
             behaviour = _taken_over(service, current[tool], len(steps)) if tool in current else (
                 _behaviour(service, tool, steps, evidence))

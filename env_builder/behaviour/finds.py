@@ -80,12 +80,39 @@ def _rule(examples: list[LoggedStep], entity: str, records: ShownRecords) -> Ite
         template = shared([({"before": hit, "argument": step.call.arguments}, step.call.content) for step, hit in hits])
         if len(hits) < MINIMUM_FOUND or template is None:
             continue
-        named_paths = [tuple(piece[1:]) for piece in template["pieces"] if isinstance(piece, list) and piece[0] == "before"]
-        if named_paths:
-            paths = [path for path, _ in by] + [path[1:] for path in named_paths if path[0] == "document"]
-            stable = not entity.endswith(ROWS) and records.stable(entity, paths)
-            yield {"rule": "find", "class": entity, "by": [[list(path), name] for path, name in by], "stable": stable,
-                   **template}
+        rule = {"rule": "find", "class": entity, "by": [[list(path), name] for path, name in by], "stable": False, **template}
+        if _named_paths(rule):
+            yield {**rule, "stable": is_stable(rule, records)}
+
+
+def _named_paths(rule: Rule) -> list[tuple[str, ...]]:
+    """Paths in a record of what the rule's answers hold."""
+    return [tuple(piece[1:]) for piece in rule["pieces"] if isinstance(piece, list) and piece[0] == "before"]
+
+
+def is_stable(rule: Rule, records: ShownRecords) -> bool:
+    """Return whether what the rule looks for and tells never changed in a record."""
+    paths = [tuple(path) for path, *_ in rule["by"]] + [path[1:] for path in _named_paths(rule) if path[0] == "document"]
+    return not rule["class"].endswith(ROWS) and records.stable(rule["class"], paths)
+
+
+def is_judged(rule: Rule) -> bool:
+    """Return whether single calls judge a rule (`contradicts`): a `find` rule of records by whole values."""
+    return rule["rule"] == "find" and not rule["class"].endswith(ROWS) and all(len(each) == 2 for each in rule["by"])
+
+
+def contradicts(rule: Rule, step: LoggedStep, records: ShownRecords) -> bool:
+    """Return whether a call speaks against a `find` rule: a record that its answer names holds the arguments in other fields,
+    or would be told otherwise; or the call failed, though a record was once shown that holds them."""
+    if {*step.call.arguments} != {name for _, name in rule["by"]}:
+        return False
+    by, kind = tuple((tuple(path), name) for path, name in rule["by"]), rule["class"]
+    if step.call.failed:
+        return bool(records.table(kind).matching(_wanted(by, step)))
+    hit = _hit(step, kind, by, records)
+    if hit is None:
+        return bool(_ways_of(step, kind, records))
+    return filled(rule, hit, step.call.arguments) != step.call.content
 
 
 def confirmed(rules: list[Rule]) -> list[Rule]:

@@ -11,7 +11,8 @@ program stands. A program stands unless
 - what it rests on changed: the code, the tool's schema, effect and relations, those of tools that it names, the classes of
   records, what its calls change besides, states that nothing leaves, and the forms in which the tool answers (`FORM_CALLS`
   calls each: a new refusal, a new field);
-- a rule of it is judged by no call alone (`JUDGED`): one that searches records or looks at other calls.
+- a rule of it is judged by no call alone (`JUDGED`): one that searches rows or looks at other calls. One that finds a record by
+  its values is judged by the records that a call's answer names, and by whether these values ever changed.
 
 It is learnt from all calls then, as a whole. A program just learnt has nothing after it and rests on what is so: it stands, so
 that a build with the nights' ledger gives what the nights gave. Sees: answers that a program gives with what the call's session
@@ -30,10 +31,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.behaviour import finds
+from env_builder.behaviour.evidence import Rule, ServiceEvidence
 from env_builder.behaviour.forms import form_of
 from env_builder.behaviour.trials import Malformed, TrialCall, known_before, replies
 from env_builder.runtime.canonical import canonical, digest
-from env_builder.runtime.tables import Table
 from env_builder.world import ServiceWorld
 from env_builder.world.calls import order_of
 from env_builder.world.replay import LoggedStep
@@ -86,8 +88,8 @@ class Grounds:
         self.is_large = len({session for session, epoch in epochs.items() if epoch and "~" not in session}) >= ENOUGH_SESSIONS
         self._epochs = epochs
 
-    def standing(self, rows: Mapping[str, Table]) -> dict[str, LearntProgram]:
-        """Return the programs that stand, by tool. `rows`: class of rows -> all that were ever listed."""
+    def standing(self, evidence: ServiceEvidence) -> dict[str, LearntProgram]:
+        """Return the programs that stand, by tool. `evidence`: all records and rows that were ever shown."""
         if not self.is_large:
             return {}
         likely = {tool: one for tool in self._by_tool
@@ -96,7 +98,7 @@ class Grounds:
         for each in known_before(self._service.steps, lambda step: step.call.tool in likely and (
                 self._epochs[step.call.session_id] > likely[step.call.tool].epoch)):
             later[each.step.call.tool].append(each)
-        return {tool: one for tool, one in likely.items() if not self._refuted(one, later[tool], rows)}
+        return {tool: one for tool, one in likely.items() if not self._refuted(one, later[tool], evidence)}
 
     def row(self, behaviour: Mapping[str, Any]) -> LearntProgram | None:
         """Return the row of the ledger for a behaviour that was learnt just now; None: it does not stand on another day."""
@@ -126,13 +128,19 @@ class Grounds:
             service.documents.tools.get(tool), service.also.get(tool), canonical(service.finals), sorted(service.feeds),
             sorted(repr(one) for one, n in forms.items() if n >= FORM_CALLS)]))
 
-    def _refuted(self, one: LearntProgram, later: Iterable[TrialCall], rows: Mapping[str, Table]) -> bool:
+    def _refuted(self, one: LearntProgram, later: Iterable[TrialCall], evidence: ServiceEvidence) -> bool:
         program = {**self._service.programs[one.tool], **json.loads(one.learnt)}
         calls = sorted(later, key=lambda each: (self._epochs[each.step.call.session_id], order_of(each.step.call)))
         calls = calls[-MOST_JUDGED:]
-        n_otherwise, n_passed = 0, 0
+        searches = _finds(program)
+        if any(rule["stable"] != finds.is_stable(rule, evidence.records) for rule in searches):
+            return True
+        against = [each.step.call.failed for each in calls for rule in searches
+                   if finds.contradicts(rule, each.step, evidence.records)]
+        n_passed = sum(against)
+        n_otherwise = len(against) - n_passed
         try:
-            for each, reply in replies(calls, program, rows):
+            for each, reply in replies(calls, program, evidence.rows):
                 n_otherwise += reply is not None and reply.content != each.step.call.content
                 n_passed += reply is not None and each.step.call.failed and not reply.is_error
         except Malformed:
@@ -141,6 +149,13 @@ class Grounds:
         return n_otherwise - expected >= 2 or n_passed > expected
 
 
+def _finds(program: Mapping[str, Any]) -> list[Rule]:
+    """Return the rules that find records and are judged by single calls."""
+    return [] if program.get("versions") else [rule for rule in program["rules"] if finds.is_judged(rule)]
+
+
 def _is_judged(program: Mapping[str, Any]) -> bool:
     rules = [*program["rules"], *(rule for version in program.get("versions", ()) for rule in version["rules"])]
-    return all(rule["rule"] in JUDGED and not ("found" in rule or "taught" in rule) for rule in rules)
+    searches = _finds(program)
+    return all(rule in searches or (rule["rule"] in JUDGED and "taught" not in rule and rule.get("found") in (None, *searches))
+               for rule in rules)

@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count, pairwise
 from math import log
 from typing import NamedTuple
@@ -21,7 +22,7 @@ import polars as pl
 from extractors.privacy.letters import words_in
 from extractors.tasks.branches import branch_ids
 from extractors.tasks.words import masked, split_words
-from warehouse.records import Decision, FamilyName, Sentence, frame
+from warehouse.records import Decision, FamilyName, Memoize, Sentence, frame, recompute
 
 LONGEST_NAME = 60
 """Characters of a name."""
@@ -104,7 +105,9 @@ class FamilyNames(NamedTuple):
     """Frame of `Sentence`, by goal_id."""
 
 
-def names_of(goals: pl.DataFrame, tools: pl.DataFrame, calls: pl.DataFrame | None = None) -> FamilyNames:
+def names_of(
+    goals: pl.DataFrame, tools: pl.DataFrame, calls: pl.DataFrame | None = None, memoize: Memoize = recompute,
+) -> FamilyNames:
     """Name all families and goals by words and tools alone. `goals`: frame of `Goal`; `tools`: service, tool; `calls`:
     session_id, position, tool, effect; in any order."""
     taken: dict[str, set[str]] = defaultdict(set)
@@ -115,7 +118,8 @@ def names_of(goals: pl.DataFrame, tools: pl.DataFrame, calls: pl.DataFrame | Non
         name = _name(kind, taken[kind.service])
         named[kind.kind] = FamilyName(
             service=kind.service, family=kind.kind, kinds=[kind.kind], name=name, sentence=_typical(kind, name))
-        sentences += [Sentence(goal_id=goal.goal_id, sentence=_sentence_of(kind, goal, name)) for goal in kind.goals]
+        sentences += [Sentence(goal_id=goal.goal_id, sentence=_sentence_of(kind, goal, name, memoize))
+                      for goal in kind.goals]
     return FamilyNames(families_of(goals, named | _branches(goals, tools)), frame(Sentence, sentences).sort("goal_id"))
 
 
@@ -287,11 +291,14 @@ def _typical(kind: RequestKind, name: str) -> str:
     return general(named, kind.usual.__contains__)
 
 
-def _sentence_of(kind: RequestKind, goal: NamedGoal, name: str) -> str:
+def _sentence_of(kind: RequestKind, goal: NamedGoal, name: str, memoize: Memoize) -> str:
     """Return a goal's words with its slots marked; of a routine without words its name, and then its slots."""
     words = kind.words_of(goal)
-    if words is not None:
-        return marked(words, goal.slots, lambda slot, value: filled(kind.slots[slot], value))
+    if words is not None:   # most of the time goes into patterns of values, of which each goal has its own
+        parts = [words, [[slot, kind.slots.get(slot), values] for slot, values in sorted(goal.slots.items())]]
+        sentence: str = memoize(parts, partial(
+            marked, words, goal.slots, lambda slot, value: filled(kind.slots[slot], value)))
+        return sentence
     return " ".join([name, *(filled(kind.slots[slot], value) for slot, value in sorted(goal.slots.items()))])
 
 

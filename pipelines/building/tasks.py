@@ -48,7 +48,8 @@ def names(store: Store, settings: Settings) -> Counts:
     calls = store.read(
         "select session_id, position, tool, effect from core.turns left join mart.behaviours using (service, tool) "
         "where kind = 'call'") if not goals.is_empty() else None
-    named, decisions = names_of(goals, tools, calls), [empty(Decision)]
+    with memoized(store, "names", code_digest(__name__)) as memoize:
+        named, decisions = names_of(goals, tools, calls, memoize), [empty(Decision)]
     if ask := asking(settings) if settings.configured.goals.ask else None:
         named, written = reworded(goals, tools, named, ask, model_name())
         decisions.append(written)

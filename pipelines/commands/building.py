@@ -99,9 +99,10 @@ def _made(settings: Settings) -> dict[str, Any]:
 
     has_instance = bool(os.environ.get("DAGSTER_HOME"))
     ran = (None if has_instance else running.unchanged(settings)) or _carry_out(settings)
-    made = {**summary(settings), "unread_fields": unread_fields(settings), "checks_failed": ran.broken}
+    unread = unread_fields(settings, receipt.unread(settings))
+    made = {**summary(settings), "unread_fields": unread.rows, "checks_failed": ran.broken}
     if not has_instance:
-        receipt.keep(settings, made)
+        receipt.keep(settings, made, unread.of)
     return {**made, "seconds": round(ran.seconds, 3), "stages": ran.stages}
 
 

@@ -41,18 +41,27 @@ def document(settings: Settings) -> dict[str, Any] | None:
         return None
 
 
-def keep(settings: Settings, made: dict[str, Any]) -> None:
-    """Cache the report of a run after which no stage is stale."""
+def unread(settings: Settings) -> tuple[str, list[dict[str, Any]]] | None:
+    """Return what the last run saw the fields in that it found unread, and these; None where it left no report."""
+    try:
+        kept = json.loads(settings.receipt.read_text("utf-8"))
+        return kept["unread_of"], kept["report"]["unread_fields"]
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def keep(settings: Settings, made: dict[str, Any], unread_of: str) -> None:
+    """Cache the report of a run after which no stage is stale. `unread_of`: what its unread fields were found in."""
     from pipelines.running.run import unchanged
 
     rests_on = _rests_on(settings)   # first: a file that grows from here on is seen by the next run
     path = settings.receipt
-    if rests_on is None or unchanged(settings) is None:
+    if rests_on is None or unchanged(settings, check=False) is None:
         path.unlink(missing_ok=True)
         return
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with contextlib.suppress(OSError):   # the next run looks itself
-        draft.write_text(json.dumps({"rests_on": rests_on, "report": made}), "utf-8")
+        draft.write_text(json.dumps({"rests_on": rests_on, "report": made, "unread_of": unread_of}), "utf-8")
         draft.replace(path)
 
 

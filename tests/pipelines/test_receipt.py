@@ -98,7 +98,7 @@ def test_a_person_who_is_forgotten_and_a_run_with_something_left_to_do_leave_no_
         finished: Settings, traceroom: Traceroom) -> None:
     assert finished.receipt.exists()
     (Path(finished.logs[0]) / "more.jsonl").write_text("{}\n")
-    receipt.keep(finished, {})
+    receipt.keep(finished, {}, "")
     assert not finished.receipt.exists()
     finished.receipt.write_text("{}")
     assert traceroom("forget", "--subject", "nobody-is-called-so", "--out", finished.out).returncode == 0

@@ -147,6 +147,31 @@ def test_a_transaction_that_ends_after_its_store_is_undone_without_a_word(path: 
         assert store.count("core.feedback") == 0
 
 
+def test_versions_are_of_what_the_tables_hold_now(path: Path) -> None:
+    """A table is not counted again while nothing changed it; what changed it, or was undone, is seen."""
+    rows = "(select value as service, feedback_id from core.feedback)"
+    with Store.open(path) as store:
+        def versions() -> tuple[str, dict[str, str]]:
+            with Store.open(path.parent / "other.duckdb") as other:   # one that has counted nothing yet
+                other.replace("core.feedback", store.table("core.feedback"))
+                assert other.version("core.feedback") == store.version("core.feedback")
+                assert other.versions(rows) == store.versions(rows)
+            return store.version("core.feedback"), store.versions(rows)
+
+        seen = [versions()]
+        store.append("core.feedback", feedback("a", "b"))
+        seen.append(versions())
+        store.change("delete from core.feedback where feedback_id = 'a'")
+        seen.append(versions())
+        store.replace("core.feedback", feedback("a", value="bad"))
+        seen.append(versions())
+        with pytest.raises(ValueError), store.transaction():
+            store.append_new("core.feedback", feedback("a", "c"))
+            assert store.version("core.feedback") != seen[-1][0]
+            raise ValueError
+        assert versions() == seen[-1] and len({version for version, _ in seen}) == len(seen)
+
+
 def test_a_frame_without_a_column_is_refused_by_name(path: Path) -> None:
     with Store.open(path) as store, pytest.raises(StoreError, match=r"core\.feedback.*no column 'value'"):
         store.append_new("core.feedback", feedback("a").drop("value"))

@@ -119,6 +119,38 @@ def test_the_order_within_an_epoch_does_not_matter(base: LearntBehaviours, order
     assert night.n_learnt == plain.n_learnt == 1
 
 
+@cache
+def asked(n_sessions: int, moved: bool) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the same sessions, in which the crane is sought by its plate first; `moved`: since the night by its tag."""
+    sessions, turns = rows(n_sessions, hired)
+    looks = turns.filter(pl.col("tool") == "crane").sort("session_id")
+    number = pl.col("session_id").str.slice(1).cast(pl.Int64)
+    plate = pl.when((number >= BASE) & moved).then(number + 5000).otherwise(number + 1000)
+    sought = looks.with_columns(
+        turn_id=pl.format("{}-sought", "session_id"), position=pl.lit(-1, pl.Int64()), tool=pl.lit("seek"),
+        arguments=pl.concat_str(pl.lit('{"plate":"T '), plate, pl.lit('"}')), content=pl.format("C-{}", number + 1000))
+    marks = pl.concat_str(pl.lit(', "plate": "T '), number + 1000, pl.lit('", "tag": "T '), number + 5000, pl.lit('"}'))
+    plated = pl.when(pl.col("tool") == "crane").then(pl.col("content").str.replace(r"\}$", "") + marks).otherwise("content")
+    return sessions, pl.concat([turns.with_columns(plated), sought])
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_tool_that_finds_a_record_stands_until_it_finds_by_another_field(moved: bool) -> None:
+    def seek(n_sessions: int, before: LearntBehaviours | None = None) -> LearntBehaviours:
+        epochs = {f"s{session:03}": 1 if session < BASE else 2 for session in range(n_sessions)}
+        own = {} if before is None else {
+            (one["service"], one["tool"]): LearntProgram(**one) for one in before.programs.to_dicts()}
+        built = world.build(*asked(n_sessions, moved), empty(Tool), {})
+        return learn(built, empty(Tool), ProgramLedger("code", epochs, own))
+
+    before = seek(BASE)
+    assert '"rule":"find"' in program(before, "seek") and "seek" in set(before.programs["tool"])
+    night = seek(BASE + NIGHT, before)
+    stands = dict(night.programs.select("tool", "epoch").iter_rows()).get("seek") == 1
+    assert stands is not moved and (program(night, "seek") == program(before, "seek")) is not moved
+    assert program(night, "seek") == program(seek(BASE + NIGHT), "seek")
+
+
 def test_a_small_log_keeps_no_programs() -> None:
     few = learnt(ENOUGH_SESSIONS - 1)
     assert few.programs.is_empty() and learnt(ENOUGH_SESSIONS - 1, learnt(BASE)).n_learnt == 2
