@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     for item in items:
         if isinstance(item, pytest.Function) and not item.get_closest_marker("xdist_group") and _shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     yield
     if getattr(config.option, "loadgroup", False):
         for item in items:
@@ -97,7 +97,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_of_a_part(item: pytest.Item) -> bool:
     """Return whether a test calls a part of the product, which takes a tenth of the time of commands and runs."""
-    return any(ROOT / "tests" / part in item.path.parents for part in ("extractors", "env_builder"))
+    return item.nodeid.startswith(("tests/extractors/", "tests/env_builder/"))
 
 
 def _deselect(config: pytest.Config, items: list[pytest.Item], passed: set[str]) -> None:

@@ -22,6 +22,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,12 @@ def run_tags() -> dict[str, str]:
 
 def made_by() -> dg.FreshnessPolicy:
     """Policy that a table is made in the day before this hour (TRACEROOM_FRESH_BY, cron in UTC). Raises InputError."""
-    cron = os.environ.get("TRACEROOM_FRESH_BY") or "0 6 * * *"
+    return _made_by(os.environ.get("TRACEROOM_FRESH_BY") or "0 6 * * *")
+
+
+@cache
+def _made_by(cron: str) -> dg.FreshnessPolicy:
+    """Make the policy once for all tables: Dagster goes through a thousand days to see how far apart the hours are."""
     try:
         dg.ScheduleDefinition(name="probe", cron_schedule=cron, job_name="everything")
         if not re.fullmatch(r"\d+ \d+ .*", cron):
