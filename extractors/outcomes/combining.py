@@ -186,7 +186,7 @@ class _Model:
         self.spared = {name for name, session in sessions.items() if faults and faults.isdisjoint(session.hard)}
         """Sessions in which none of these groups has spoken."""
         self.clean = self.spared
-        """Those that no vote speaks against, or a settled one for."""
+        """Those of them that are not contested."""
         for group, side in self.votes:
             self.weight[group, side] = side * fixed[group] if not self.anchored or group == _OWN or group in settled else 0.0
 
@@ -221,7 +221,7 @@ class _Model:
             for group in self.groups:
                 self.silence[group] = 0.0 if group in self.settled else self._silence(self.quiet[group], good)
             self.clean = {name for name in self.spared if not self._is_contested(name)}
-            self.faultless = max(self._silence(sorted(self.clean), good), 0.0)
+            self.faultless = max(self._silence(sorted(self.spared), good), 0.0)
             self._odds.clear()
             plain = [name for name, session in self.sessions.items() if not session.anchored]
             if plain:
@@ -230,10 +230,14 @@ class _Model:
                 self._odds.clear()
 
     def _is_contested(self, name: str) -> bool:
-        """Return whether a vote speaks against a session, and no settled one for it."""
+        """Return whether a vote without a sign of its own speaks clearly against a session, and no settled one for it.
+
+        Such votes are bounded, so credit would outweigh them; what has a sign weighs as much as it is worth.
+        """
         hard = self.sessions[name].hard
         weights = {group: self.weight[group, 1 if vote > 0 else -1] for group, vote in hard.items()}
-        return min(weights.values(), default=0.0) < 0.0 and not any(weights.get(group, 0.0) > 0.0 for group in self.settled)
+        return any(weight < -_SILENT and not self.fixed[group] for group, weight in weights.items()) and not any(
+            weights.get(group, 0.0) > 0.0 for group in self.settled)
 
     def worth(self, service: str) -> list[Worth]:
         rows = []
