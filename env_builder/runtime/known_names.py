@@ -6,9 +6,10 @@ other tools, in documents as the log began with them or as the session had seen 
 or are keys of entities. One with few values, all of them known, names if arguments of its name do elsewhere; one without any,
 if all others of its name do. Of numbers, answers and documents do not count: amounts stand there too, once they were written.
 A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused:
-it changes nothing, whatever the tool would say. So is one with an argument that no successful call of the tool has, if the
-service refuses such calls on record (`REFUSED`). Values that differ in nothing but their case are no values to choose from. A
-call whose naming arguments all exist is one that may well have worked, also with a value that is new by nature (an account
+it changes nothing, whatever the tool would say. A name with another digit after it (`solaris-3`, where `solaris-2` is
+shown) may exist, though. Refused is also a call with an argument that no successful call of the tool has, if the service
+refuses such calls on record (`REFUSED`). Values that differ in nothing but their case are no values to choose from. A call
+whose naming arguments all exist is one that may well have worked, also with a value that is new by nature (an account
 number), if it looks like others that were given. A value that stands nowhere, of an argument whose values other tools are
 mostly asked for alone, is *doubtful*: it may name nothing, and is not surely refused.
 
@@ -52,6 +53,7 @@ SHORT, MOST_PIECES = 200, 65536
 """Characters below which what stands in a row is kept with its values, and how many are."""
 _WORD = re.compile(r"[^\s,;:\"'()\[\]{}<>|=]+")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d+)?")
+_NUMBERED = re.compile(r"(.*[^\W\d_]{3,}[-_./# ])\d")
 _BREAKS = str.maketrans(dict.fromkeys("\t\r\n,;:\"'()[]{}<>|=", "\n"))
 """What words in a row have not between them."""
 _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
@@ -125,9 +127,14 @@ class KnownNames:
         others = {value for name, value in given if value not in self._choices.get((tool, name), (value,))}
         strangers = sorted(value for value in named | others if not self._is_shown(value))
         if strangers or not named:
-            return strangers or None
+            return [value for value in strangers if not self._is_sibling(value)] or None
         doubted = any(self._is_doubted(tool, name, value) for name, value in given)
         return None if doubted or any((tool, str(name)) not in self._arguments for name in arguments) else []
+
+    def _is_sibling(self, value: str) -> bool:
+        """Return whether a value is a name and a digit, and is shown with another digit: a copy that no session met."""
+        name = _NUMBERED.fullmatch(value)
+        return name is not None and any(self._is_shown(f"{name[1]}{digit}") for digit in range(10))
 
     def doubtful(self, tool: str, arguments: Any) -> list[str]:
         """Return the values of a call that the log has nowhere, of arguments whose values others are mostly asked for alone."""

@@ -44,6 +44,8 @@ RULED_OUT = 0.02
 """Most that the probability of a session is which a decisive signal speaks against, before reviews calibrate it."""
 _JUDGED = ("probability", "low", "high", "blind")
 """What an abstention leaves out."""
+_WEAK = ("unaccounted",)
+"""Signals that give no probability by themselves."""
 _LEARNT = {"amount": amount, "excess": excess, "manner": manner}
 """Signals that look at the others' probabilities, and so come after them."""
 
@@ -91,7 +93,7 @@ def judge(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, e
     votes = pl.concat([_named(name, signal.see(evidence)) for name, signal in signals.items()])
     votes = votes.join(sessions.select("session_id"), on="session_id", how="semi")
     services = _services(sessions, turns, votes, evidence)
-    spoken_of = votes.filter(pl.col("vote") != 0)["session_id"].to_list()
+    spoken_of = votes.filter((pl.col("vote") != 0) & ~pl.col("name").is_in(_WEAK))["session_id"].to_list()
     first = combine(votes, services, signals, known_outcomes)
     votes = pl.concat([votes, *(_named(name, learn(evidence, first.probabilities)) for name, learn in _LEARNT.items())])
     later = {name: Signal(name, lambda evidence: pl.DataFrame(schema=VOTES), name, graded=True) for name in _LEARNT}

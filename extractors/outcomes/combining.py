@@ -17,7 +17,7 @@ base rate, and `judge` abstains. Does not see: groups that err together (all age
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
 from typing import NamedTuple, Protocol
 
@@ -36,6 +36,8 @@ _UNSIGNED = 1.5
 """Log odds that a group without a sign of its own does not go beyond: one that errs alike may agree with itself."""
 _SILENT = 0.5
 """Log odds that saying nothing does not go beyond: of one group, and of all that find faults together."""
+_SELDOM = 0.1
+"""Share of the praised sessions that a group speaks against, up to which it knows of faults that the praise does not see."""
 _ECHO = 0.25
 """Part of a group's worth that counts beside an anchor."""
 _MOST = 5.0
@@ -65,6 +67,8 @@ class VoteMeaning(Protocol):
     def graded(self) -> bool: ...
     @property
     def settled(self) -> bool: ...
+    @property
+    def of_faultless(self) -> bool: ...
 
 
 class Worth(NamedTuple):
@@ -112,19 +116,23 @@ def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[s
         of = (graded if signal.graded else hard)[session_id]
         if abs(vote) > abs(of.get(signal.group, 0.0)):  # of two as strong the first signal by name
             of[signal.group] = vote
+    fixed = {signal.group: signal.weight for signal in signals.values()}
+    settled = {signal.group for signal in signals.values() if signal.settled}
+    praise = {signal.group for signal in signals.values() if signal.of_faultless}
+    by_service: dict[str, list[str]] = defaultdict(list)
+    for session in sorted(services):
+        by_service[services[session]].append(session)
+    for names in by_service.values():
+        for group in sorted(praise):
+            _drop_contested(group, [hard[name] for name in names], settled, {name for name, weight in fixed.items() if weight})
     patterns: dict[object, int] = {}
     sessions = {name: _VotedSession(
         patterns.setdefault((*hard[name].items(), None, *graded[name].items()), len(patterns)), hard[name],
         sum(odds((1.0 + _EDGE * vote) / 2.0) for vote in graded[name].values()), _ANCHOR in graded[name]) for name in services}
-    fixed = {signal.group: signal.weight for signal in signals.values()}
-    settled = {signal.group for signal in signals.values() if signal.settled}
-    by_service: dict[str, list[str]] = defaultdict(list)
-    for session in sorted(services):
-        by_service[services[session]].append(session)
     rows: list[tuple[str, float, float]] = []
     worth: list[Worth] = []
     for service, names in sorted(by_service.items()):
-        model = _Model({name: sessions[name] for name in names}, fixed, settled, reviews or {})
+        model = _Model({name: sessions[name] for name in names}, fixed, settled, praise, reviews or {})
         model.estimate()
         worth += model.worth(service)
         rows += [(name, model.chance(name), model.chance(name, _OWN)) for name in names]
@@ -132,16 +140,33 @@ def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[s
     return Combined(pl.DataFrame(rows, schema=schema, orient="row").sort("session_id"), worth)
 
 
+def _drop_contested(praise: str, votes: list[dict[str, float]], settled: Set[str], signed: Set[str]) -> None:
+    """Drop the votes of a group that looks at a part of the work alone, where another group finds a fault in the rest of it.
+
+    A settled group's word is enough. Of the others with a sign, those count that seldom contradict the praise in this service:
+    who often does misreads what was asked for, and the weights say which of the two is right.
+    """
+    for own in votes:
+        if praise in own and any(own.get(group, 0.0) < 0.0 for group in settled):
+            del own[praise]
+    praised = [own for own in votes if own.get(praise, 0.0) > 0.0]
+    against = Counter(group for own in praised for group, vote in own.items() if vote < 0.0 and group in signed)
+    seldom = {group for group, n in against.items() if n <= _SELDOM * len(praised)}
+    for own in praised:
+        if any(own.get(group, 0.0) < 0.0 for group in seldom):
+            del own[praise]
+
+
 class _Model:
     """The sessions of one service, and what votes are worth there."""
 
-    def __init__(self, sessions: dict[str, _VotedSession], fixed: Mapping[str, float], settled: Set[str],
+    def __init__(self, sessions: dict[str, _VotedSession], fixed: Mapping[str, float], settled: Set[str], praise: Set[str],
                  reviews: Mapping[str, bool]) -> None:
         self.sessions = sessions
         self.fixed = fixed
         self.settled = settled
         self.anchored = 2 * sum(session.anchored for session in sessions.values()) > len(sessions)
-        if self.anchored and self._agreement(settled) < _BORNE_OUT:
+        if self.anchored and self._agreement(settled - praise) < _BORNE_OUT:
             self.sessions = {name: session._replace(graded=_tempered(session.graded)) for name, session in sessions.items()}
         self.reviewed = {name: 1.0 if good else 0.0 for name, good in reviews.items() if name in sessions}
         self.base = odds(BASE_RATE)
@@ -158,7 +183,10 @@ class _Model:
             for group, vote in session.hard.items():
                 self.votes[group, 1 if vote > 0 else -1].append((name, abs(vote)))
         faults = {group for group in self.groups if group in settled and (group, 1) not in self.votes}
-        self.clean = {name for name, session in sessions.items() if faults and faults.isdisjoint(session.hard)}
+        self.spared = {name for name, session in sessions.items() if faults and faults.isdisjoint(session.hard)}
+        """Sessions in which none of these groups has spoken."""
+        self.clean = self.spared
+        """Those of them that are not contested."""
         for group, side in self.votes:
             self.weight[group, side] = side * fixed[group] if not self.anchored or group == _OWN or group in settled else 0.0
 
@@ -192,13 +220,24 @@ class _Model:
             self.weight = {key: self._weight(key, good) for key in sorted(self.votes)}
             for group in self.groups:
                 self.silence[group] = 0.0 if group in self.settled else self._silence(self.quiet[group], good)
-            self.faultless = max(self._silence(sorted(self.clean), good), 0.0)
+            self.clean = {name for name in self.spared if not self._is_contested(name)}
+            self.faultless = max(self._silence(sorted(self.spared), good), 0.0)
             self._odds.clear()
             plain = [name for name, session in self.sessions.items() if not session.anchored]
             if plain:
                 mean = (sum(self._good(name) for name in plain) + _PRIOR * BASE_RATE) / (len(plain) + _PRIOR)
                 self.base = odds(mean)
                 self._odds.clear()
+
+    def _is_contested(self, name: str) -> bool:
+        """Return whether a vote without a sign of its own speaks clearly against a session, and no settled one for it.
+
+        Such votes are bounded, so credit would outweigh them; what has a sign weighs as much as it is worth.
+        """
+        hard = self.sessions[name].hard
+        weights = {group: self.weight[group, 1 if vote > 0 else -1] for group, vote in hard.items()}
+        return any(weight < -_SILENT and not self.fixed[group] for group, weight in weights.items()) and not any(
+            weights.get(group, 0.0) > 0.0 for group in self.settled)
 
     def worth(self, service: str) -> list[Worth]:
         rows = []

@@ -234,7 +234,7 @@ def _chosen(session: str, steps: Sequence[Step], values: Mapping[str, Sequence[t
 def _is_best(value: str, answer: str, words: str) -> bool | None:
     """Return whether no record of the answer holds more of the words than the one with this value; None if no record has it, or
     several have."""
-    records = _records(answer)
+    records = records_in(answer)
     own = [record for record in records if value in record]
     if len(own) != 1 or len(records) < 2:
         return None
@@ -248,7 +248,7 @@ def _is_told(token: str, words: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _records(answer: str) -> tuple[frozenset[str], ...]:
+def records_in(answer: str) -> tuple[frozenset[str], ...]:
     """Return the values of each record of an answer, lower-cased."""
     document = read(answer)
     if document is not None:

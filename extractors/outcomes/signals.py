@@ -13,6 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from extractors.outcomes import endings
+from extractors.outcomes.accounted import as_stated, unaccounted
 from extractors.outcomes.code import code_change
 from extractors.outcomes.conditions import condition
 from extractors.outcomes.consensus import end_state, in_part
@@ -46,6 +47,8 @@ class Signal(NamedTuple):
     """The vote means what it says in any service: its weight keeps its sign and most of its size."""
     decisive: bool = False
     """A vote against makes the session no example, however well the rest of it went: only a person overrides it."""
+    of_faultless: bool = False
+    """Its vote for counts only if no settled signal speaks against the session: it tells nothing of what these look at."""
 
 
 OURS = (
@@ -55,7 +58,9 @@ OURS = (
     Signal("left", left, "left", 3.0, settled=True), Signal("promised", promised, "promised", 3.0, settled=True),
     Signal("skipped", skipped, "skipped", 3.0, settled=True),
     Signal("tests", endings.tests, "tests", 2.0),
-    Signal("as_asked", matches_request, "asked_done", 2.0), Signal("closing", endings.closing, "closing"),
+    Signal("as_asked", matches_request, "asked_done", 2.0),
+    Signal("as_stated", as_stated, "accounted", 3.0, settled=True, of_faultless=True),
+    Signal("closing", endings.closing, "closing"),
     Signal("condition", condition, "refusal", 3.0, settled=True),
     Signal("differs", differs_from_request, "differs"),
     Signal("complaint", endings.complaint, "words", 1.0), Signal("effort", effort, "effort", graded=True),
@@ -70,7 +75,7 @@ OURS = (
     Signal("misstated", misstated, "misstated", 3.0, settled=True), Signal("unsaid", unsaid, "given", 3.0, settled=True),
     Signal("superseded", superseded, "given", 3.0, settled=True),
     Signal("other_record", other_record, "given", 3.0, settled=True), Signal("undone", undone, "aftermath"),
-    Signal("untraced", untraced, "untraced", 2.0))
+    Signal("unaccounted", unaccounted, "unaccounted", graded=True), Signal("untraced", untraced, "untraced", 2.0))
 
 
 @cache

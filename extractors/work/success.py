@@ -71,6 +71,7 @@ class _WorkSignal(NamedTuple):
     weight: float
     graded: bool = False
     settled: bool = False
+    of_faultless: bool = False
 
 
 _ENDED = {"state": _WorkSignal("state", 2.0, settled=True), "steps": _WorkSignal("steps", 2.0, settled=True),

@@ -34,6 +34,14 @@ def test_a_name_that_stands_nowhere_is_a_stranger() -> None:
     assert NAMES.strangers("open", {"door": "D-999"}) == ["D-999"], "a refusal shows nothing"
 
 
+def test_another_copy_of_what_is_known_is_no_stranger() -> None:
+    rows = [row("books", {}, " ".join(f"emma-{n}" for n in range(1, 8))),
+            *(row("lend", {"copy": f"emma-{n}"}, "done") for n in range(1, 7))]
+    names = KnownNames([], {(each["tool"], each["arguments"]): [each] for each in rows})
+    assert names.strangers("lend", {"copy": "emma-7"}) == [] and names.strangers("lend", {"copy": "emma-9"}) is None
+    assert [names.strangers("lend", {"copy": copy}) for copy in ("emma-77", "faust-2")] == [["emma-77"], ["faust-2"]]
+
+
 def test_a_value_that_is_none_of_the_choices_is_a_stranger() -> None:
     assert NAMES.strangers("open", {"door": "D-3", "how": "axe"}) == ["axe"]
 
