@@ -8,11 +8,13 @@ vote for it if each value of each of its writes is accounted for:
   whose own values are accounted for;
 - nearly every session of the service gives it, or the argument is a text that agents word themselves.
 
-Each of several writes must have a value that no other has: who only repeats values may do what nobody wanted. A session that
-wrote and declined nothing has the vote if it states a name or number of an answer to a call that is accounted for. None has it
-that states a number which nothing showed, whose user took something back, or whose user did not state what users nearly always
-state of a record that is read (an e-mail: the proof of who they are). In a service of whose sessions few are accounted for,
-none has it.
+A session wrote if it called a tool that does what is asked (`conditions`), not only such as prepare it. Each of several writes
+must have a value that no other has: who only repeats values may do what nobody wanted. A session that wrote nothing and
+declined nothing has the vote if it states a name or number of an answer to a call that is accounted for. None has it that
+states a number which nothing showed, whose user took something back, or whose user did not state what users nearly always
+state of a record that is read (an e-mail: the proof of who they are); nor one that wrote where others mostly declined and all
+looked the same (`conditions`). In a service of whose sessions few are accounted for, none has it; where nobody is seen to
+decline, none that wrote nothing: its language may be one whose refusals are not seen.
 
 Sees values to the letter, but for case, the form of numbers and dates spelled out in English. Does not see: whether the tool is
 the right one, a wish that was not done as well, a value that the user states for another purpose."""
@@ -27,6 +29,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from extractors.outcomes.conditions import cases_by_service
 from extractors.outcomes.evidence import VOTES, Evidence, once
 from extractors.outcomes.given import records_in
 from extractors.outcomes.refusals import INSTRUCTING, Step, digests_of
@@ -96,19 +99,25 @@ def unaccounted(evidence: Evidence) -> pl.DataFrame:
 @once
 def _votes(evidence: Evidence) -> pl.DataFrame:
     digests, values, rows = digests_of(evidence), _values_by_turn(evidence), []
-    for sessions in sessions_by_service(evidence).values():
+    cases = cases_by_service(evidence)
+    for service, sessions in sessions_by_service(evidence).items():
         accounts = {session: _read_account(evidence.memoize(["accounted", digests[session]], partial(_account, steps, values)))
                     for session, steps in sorted(sessions.items())}
         ignored, proofs = _ignored(accounts), _proofs(accounts)
-        wrote = {session: turns for session, steps in sessions.items() if (turns := sorted(s.turn_id for s in steps if s.acts))}
+        acted = {session: turns for session, steps in sessions.items() if (turns := sorted(s.turn_id for s in steps if s.acts))}
+        wrote = {session: turns for session, turns in acted.items()
+                 if any(step.acts and step.tool in cases[service].doing for step in sessions[session])}
         fine = {session for session, own in accounts.items() if _is_in_order(sessions[session], own, proofs)}
         good = {session for session, turns in wrote.items()
                 if session in fine and _is_accounted(turns, accounts[session].written, ignored)}
-        answered = {session for session in fine - wrote.keys() if accounts[session].answering}
+        understood = any(step.declines for steps in sessions.values() for step in steps)
+        answered = {session for session in fine - wrote.keys() if understood and accounts[session].answering}
+        in_doubt = cases[service].declined_alike
         served = [session for session, steps in sessions.items() if session in wrote or not any(s.declines for s in steps)]
         if len(good) + len(answered) < _OFTEN * len(served):
             continue
-        rows += [(session, 1.0, "the user's words account for all that was written", wrote[session]) for session in good]
+        rows += [(session, 1.0, "the user's words account for all that was written", wrote[session])
+                 for session in good - in_doubt]
         rows += [(session, 1.0, "states what was read under the user's words", accounts[session].answering)
                  for session in answered]
         if len(good) >= _MOSTLY * len(wrote):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -37,6 +38,10 @@ _ASKS = re.compile(
 """Words by which a user asks to know something: then declining is not all that the session had to do."""
 _ACTED, _DECLINED = 6, 4
 """Cases of a kind that acted and declined, below which nothing is learnt of it."""
+_TWINS, _COMPARED = 2, 60
+"""Cases that declined what looked the same, from which on an act is in doubt; cases that one is compared with."""
+_SAME_WORDS, _BETWEEN = 0.5, 0.1
+"""Share of the stems of two requests that both have, and of the cases with a number between two alike."""
 _FOLDS = 5
 _RULES = 4
 _SUPPORT = 4
@@ -144,6 +149,10 @@ class ServiceCases(NamedTuple):
     written: Written
     declining: frozenset[str]
     """Sessions that only declined."""
+    declined_alike: frozenset[str]
+    """Sessions that acted where others mostly declined (`_declined_alike`)."""
+    doing: frozenset[str]
+    """Tools that do what is asked (`_doing`)."""
 
 
 @once
@@ -160,7 +169,7 @@ def cases_by_service(evidence: Evidence) -> dict[str, ServiceCases]:
         cases = [case for session, steps in sorted(sessions.items()) if session not in broken
                  for case in _remembered(evidence, session, steps, days[session], doing, named)]
         declining = frozenset(session for session, steps in sessions.items() if _only_declines(steps, doing))
-        by_service[service] = ServiceCases(_by_kind(cases), sentences, written, declining)
+        by_service[service] = ServiceCases(_by_kind(cases), sentences, written, declining, _declined_alike(cases), doing)
     return by_service
 
 
@@ -220,6 +229,54 @@ def _cases(steps: Sequence[Step], today: date | None,
         if step.kind == "call" and not acts:
             answers[step.tool or ""] = step.content, user_words
         waiting = waiting or step.kind == "call"
+
+
+def _declined_alike(cases: Sequence[DecisionCase]) -> frozenset[str]:
+    """Return the sessions with an act that others mostly declined where all looked the same: nothing tells which of them were
+    right, so that such an act speaks for nobody by itself.
+
+    Alike are cases with the same texts and flags in the records that were read, numbers with few of the cases' between them,
+    and mostly the same words of the user. Names do not count."""
+    groups: dict[frozenset[tuple[str, Fact]], list[DecisionCase]] = defaultdict(list)
+    for case in cases:
+        groups[_described(case)].append(case)
+    doubted = set[str]()
+    for own in groups.values():
+        numbers: dict[str, list[float]] = defaultdict(list)
+        for case in own:
+            for name, fact in case.facts.items():
+                if isinstance(fact, float):
+                    numbers[name].append(fact)
+        ordered = {name: sorted(values) for name, values in numbers.items()}
+        declined, acted = ([case for case in own if case.acted is acts] for acts in (False, True))
+        for case in acted if len(declined) >= _TWINS else ():
+            alike = [[each for each in some[:_COMPARED] if each.session != case.session and _is_alike(case, each, ordered)]
+                     for some in (declined, acted)]
+            n_declined, n_acted = map(len, alike)
+            if n_declined >= _TWINS and n_declined > n_acted:
+                doubted.add(case.session)
+    return frozenset(doubted)
+
+
+def _described(case: DecisionCase) -> frozenset[tuple[str, Fact]]:
+    """Return the texts and flags in what was read that are no names, and the words of the instructions that the user said."""
+    return frozenset((name, fact) for name, fact in case.facts.items() if not isinstance(fact, float)
+                     and not name.startswith((ABOUT, "the user said ")) and not name.endswith(" is missing"))
+
+
+def _is_alike(one: DecisionCase, other: DecisionCase, ordered: Mapping[str, Sequence[float]]) -> bool:
+    """Return whether the user said mostly the same, and of each number few cases' are between theirs."""
+    if len(one.words & other.words) < _SAME_WORDS * len(one.words | other.words):
+        return False
+    for name, values in ordered.items():
+        mine, theirs = one.facts.get(name), other.facts.get(name)
+        if isinstance(mine, float) and isinstance(theirs, float):
+            between = bisect_left(values, max(mine, theirs)) - bisect_right(values, min(mine, theirs))
+            if between > _BETWEEN * len(values):
+                return False
+        elif mine != theirs:
+            return False
+    return True
 
 
 def _by_kind(cases: Sequence[DecisionCase]) -> dict[str, list[DecisionCase]]:

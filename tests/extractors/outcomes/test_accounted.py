@@ -10,7 +10,7 @@ import pytest
 from extractors.outcomes.accounted import as_stated, unaccounted
 from extractors.outcomes.combining import combine
 from extractors.outcomes.signals import registered
-from tests.extractors.outcomes.test_refusals import evidence, of, talk
+from tests.extractors.outcomes.test_refusals import VAGUE, WET, evidence, of, talk
 
 SLOTS = '[{"slot": "s71", "day": "2026-03-04"}, {"slot": "s72", "day": "2026-03-05"}]'
 OWNER = '{"wall": "hut11x", "owner": "ann@example.org", "key": "k904"}'
@@ -60,7 +60,28 @@ def test_a_session_without_the_proof_that_users_give_is_not_accounted_for() -> N
                                                ("Have a nice day.", False), ("I'm sorry, I can't tell you.", False)])
 def test_an_answer_counts_if_all_its_numbers_were_shown(words: str, counts: bool) -> None:
     weighed = talk("s", ("user", "how heavy is hut11x?"), ("look", {"wall": "hut11x"}, '{"kg": 40.25}'), ("assistant", words))
-    assert of(as_stated(evidence(weighed))) == ({"s": 1.0} if counts else {})
+    declined = talk("d", ("user", "paint hut11x"), VAGUE)
+    assert of(as_stated(evidence(weighed, declined))) == ({"s": 1.0} if counts else {})
+    assert as_stated(evidence(weighed)).is_empty(), "where nobody is seen to decline, an answer may be a refusal"
+
+
+def test_who_only_prepares_what_is_asked_has_not_written() -> None:
+    key = ("sell", {"day": "March 5th"}, "key k904")
+    painted_too = [talk(f"p{n}", LATE, key, ("paint", {"at": "hut11x"}, "painted")) for n in range(3)]
+    only = talk("only", LATE, key, ("assistant", "That is not possible."))
+    assert of(as_stated(evidence(*painted_too, only))) == dict.fromkeys(("p0", "p1", "p2"), 1.0)
+
+
+@pytest.mark.parametrize(("plaster", "counts"), [("wet", False), ("dry", True)])
+def test_an_act_where_others_declined_what_looked_the_same_earns_no_praise(plaster: str, counts: bool) -> None:
+    def seen(name: str, wall: str, state: str, *end: Any) -> Any:
+        answer = f'{{"wall": "{wall}", "plaster": "{state}", "weeks": 3}}'
+        return talk(name, ("user", f"please paint {wall} now"), ("look", {"wall": wall}, answer), *end)
+
+    declined = [seen(f"d{n}", f"hut2{n}x", "wet", WET) for n in range(2)]
+    acts = [seen(f"a{n}", f"hut3{n}x", "dry", ("paint", {"at": f"hut3{n}x"}, "ok")) for n in range(3)]
+    votes = of(as_stated(evidence(*declined, *acts, seen("act", "hut40x", plaster, ("paint", {"at": "hut40x"}, "ok")))))
+    assert ("act" in votes) is counts and votes["a0"] == 1.0
 
 
 def chances(*votes: tuple[str, str, float]) -> dict[str, float]:
