@@ -87,7 +87,7 @@ def test_the_first_makes_verified_environments_and_starts_at_once_again(linked: 
     assert "\n  ./traceroom show --out out --rejected " in first.stderr, "what to do next can be typed as it stands"
     made = json.loads(first.stdout)
     assert made["n_sessions"] == 90
-    assert made["n_published"] >= 10
+    assert made["n_published"] >= 8
     for room in made["environments"]:
         assert (linked / room["path"] / "manifest.json").is_file()
         assert (linked / room["rewards"] / "rewards.json").is_file()
