@@ -175,7 +175,7 @@ def test_on_a_fresh_checkout_both_set_themselves_up(tmp_path: Path) -> None:
     assert sorted("setting up" in stderr for _, stderr in told) == [False, True]
     first, at_first = run(f"{commands()[0]} --json", folder)
     assert first.returncode == 0, first.stderr
-    assert json.loads(first.stdout)["n_published"] >= 10
+    assert json.loads(first.stdout)["n_published"] >= 8
     again, seconds = run(commands()[0], folder)
     assert again.returncode == 0, again.stderr
     assert seconds < at_first / 2  # all that is left of it is starting, which a slow disk makes longer
