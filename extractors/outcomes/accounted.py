@@ -13,8 +13,8 @@ must have a value that no other has: who only repeats values may do what nobody 
 declined nothing has the vote if it states a name or number of an answer to a call that is accounted for. None has it that
 states a number which nothing showed, whose user took something back, or whose user did not state what users nearly always
 state of a record that is read (an e-mail: the proof of who they are); nor one that wrote where others mostly declined and all
-looked the same (`conditions`). In a service of whose sessions few are accounted for, none has it; where nobody is seen to
-decline, none that wrote nothing: its language may be one whose refusals are not seen.
+looked the same (`conditions`). In a service of whose sessions few are accounted for, none has it; where no session
+declines, none that wrote nothing: its language may be one whose refusals are not recognised.
 
 Sees values to the letter, but for case, the form of numbers and dates spelled out in English. Does not see: whether the tool is
 the right one, a wish that was not done as well, a value that the user states for another purpose."""

@@ -232,8 +232,8 @@ def _cases(steps: Sequence[Step], today: date | None,
 
 
 def _declined_alike(cases: Sequence[DecisionCase]) -> frozenset[str]:
-    """Return the sessions with an act that others mostly declined where all looked the same: nothing tells which of them were
-    right, so that such an act speaks for nobody by itself.
+    """Return the sessions with an act that more others declined than did, though their cases were alike: one of the two is
+    wrong, so that the act is no evidence of success.
 
     Alike are cases with the same texts and flags in the records that were read, numbers with few of the cases' between them,
     and mostly the same words of the user. Names do not count."""

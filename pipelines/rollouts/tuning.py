@@ -3,7 +3,7 @@
 In: pairs of results, some of which name the policy that they are a checkpoint of, and its step. Out: a `TuningTransfer` of each
 such policy. Only tasks on which every checkpoint has a pair count, each once: success there is the mean over a checkpoint's
 pairs. Chosen is the checkpoint that is best in the environment; of several such, all, and their mean counts. The interval is a
-bootstrap over tasks, both places and all checkpoints of a task together, in which each draw chooses anew; percentiles (Efron
+bootstrap over tasks, both places and all checkpoints of a task together, in which each draw chooses again; percentiles (Efron
 1979), seeded. Does not see: that the tasks may be those which the policy was tuned on.
 """
 
