@@ -289,6 +289,7 @@ comment on column mart.outcomes.probability is 'Probability of success in [0, 1]
 comment on column mart.outcomes.low is 'Lower end of the interval of the probability';
 comment on column mart.outcomes.high is '95 % interval of the probability.';
 comment on column mart.outcomes.blind is 'The probability without what people said of the session afterwards: what it can be held against.';
+comment on column mart.outcomes.is_contested is 'Whether a signal clearly speaks against it.';
 comment on column mart.outcomes.model is 'Hash of the signals, weights and constants that it was made with.';
 comment on column mart.outcomes.signals is 'JSON list of {"name", "vote" (-1..1), "description", "evidence": [event ids]}, sorted by name.';
 comment on table mart.recipes is 'How the tests of a repository are run';

@@ -649,6 +649,8 @@ class Outcome(Record):
     """95 % interval of the probability."""
     blind: float | None = None
     """The probability without what people said of the session afterwards: what it can be held against."""
+    is_contested: bool = False
+    """Whether a signal clearly speaks against it."""
     model: str = ""
     """Hash of the signals, weights and constants that it was made with."""
     signals: str

@@ -173,8 +173,8 @@ create table if not exists mart.worlds (
     session_id varchar primary key, service varchar not null, world varchar not null);
 create table if not exists mart.leakage (service varchar primary key, report varchar not null);
 create table if not exists mart.outcomes (
-    session_id varchar primary key, probability double, low double, high double, blind double, model varchar not null,
-    signals varchar not null);
+    session_id varchar primary key, probability double, low double, high double, blind double,
+    is_contested boolean not null, model varchar not null, signals varchar not null);
 create table if not exists mart.signals (
     service varchar not null, signal varchar not null, side varchar not null, n_votes bigint not null,
     coverage double not null, agreement double not null, log_odds double not null, primary key (service, signal, side));

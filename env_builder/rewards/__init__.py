@@ -35,8 +35,6 @@ BAD_BELOW = 0.5
 NO_FREE_TEXT = FreeText({}, [])
 MOST_FAMILIES = 20
 """Families that a decision names."""
-MOST = 0.5
-"""Share of a service's sessions that are as good as certain, from which one that is not is in doubt."""
 
 
 class Rewards(NamedTuple):
@@ -70,7 +68,7 @@ def mine(
     by_session = witnesses(session_ids, turns, outcomes, differences, effects, memoize, read)
     free = free_text(turns, tasks, effects, read)
     families = _families(tasks, by_session)
-    mining = CaseMining(by_session, free, Questions(families), goals_by_session(goals), _mostly_certain(sessions, outcomes),
+    mining = CaseMining(by_session, free, Questions(families), goals_by_session(goals), _in_doubt(outcomes),
                         tools_by_service(effects.filter(pl.col("counted") != "read")))
     columns = ("task_id", "service", "family", "session_ids", "succeeded_session_ids")
     mined_cases = [mining.case(*row) for row in tasks.select(columns).iter_rows()]
@@ -117,8 +115,8 @@ class CaseMining(NamedTuple):
     free: dict[str, FreeText]
     questions: Questions
     goals: dict[str, list[SessionGoal]]
-    certain: set[str]
-    """Services of which most sessions are as good as certain."""
+    in_doubt: set[str]
+    """Sessions that something speaks against."""
     may_write: dict[str, frozenset[str]]
 
     def case(
@@ -136,20 +134,17 @@ class CaseMining(NamedTuple):
         due = _with_answer(due, self.questions.answer(family, good[0]), good[0]) if good else due
         is_idle = bool(good) and nothing_to_reward(good, text, due.answer)
         decision = _left_open(task_id, agreeing[0]) if agreeing and not good else _why(
-            task_id, good_ids, clear, good, is_idle, service in self.certain)
+            task_id, good_ids, clear, good, is_idle, self.in_doubt)
         good = good if decision.kept else []
         others = (by_session[name] for name in sorted(task_sessions) if name in by_session)
         bad = [one for one in others if one not in good and one.probability is not None and one.probability < BAD_BELOW]
         return RewardCase(task_id, service, family, good, bad, due), decision
 
 
-def _mostly_certain(sessions: pl.DataFrame, outcomes: pl.DataFrame) -> set[str]:
-    """Return the services of which most sessions are as good as certain."""
-    probability = pl.col("probability")
-    certain = (probability >= CERTAIN) | (probability <= 1 - CERTAIN)
-    rated = sessions.select("session_id", "service").join(outcomes, on="session_id")
-    share = rated.group_by("service").agg(certain.fill_null(False).mean().alias("share"))
-    return set(share.filter(pl.col("share") > MOST)["service"])
+def _in_doubt(outcomes: pl.DataFrame) -> set[str]:
+    """Return the sessions that are not as good as certain since something speaks against them, not since little speaks."""
+    doubtful = (pl.col("probability") < CERTAIN) & (pl.col("is_contested"))
+    return set(outcomes.filter(doubtful)["session_id"])
 
 
 def _families(tasks: pl.DataFrame, by_session: dict[str, Witness]) -> dict[str, list[Witness]]:
@@ -255,13 +250,13 @@ def _own_checks(case: RewardCase, fooled: list[Witness], tools: ServiceTools) ->
 
 
 def _why(
-    task_id: str, good_ids: list[str], clear: list[Witness], good: list[Witness], is_idle: bool, decided: bool
+    task_id: str, good_ids: list[str], clear: list[Witness], good: list[Witness], is_idle: bool, in_doubt: set[str]
 ) -> Decision:
     """Return what became of a task: `clear` are its good sessions whose end is known, `good` those that agree, `is_idle`: these
-    give nothing to reward."""
-    if decided and len(good) == 1 and (good[0].probability or 0.0) < CERTAIN:  # its signals contradict
-        detail = (f"{good[0].session_id} alone says what is right, and whether it succeeded is in doubt "
-                  f"({good[0].probability or 0.0:.2f}) where most sessions are certain; add an expert's word.")
+    give nothing to reward; `in_doubt`: sessions whose signals contradict each other."""
+    if len(good) == 1 and good[0].session_id in in_doubt:
+        detail = (f"{good[0].session_id} alone says what is right, and something speaks against its success "
+                  f"({good[0].probability or 0.0:.2f}); review it.")
         return _decision(task_id, False, "doubtful_success", detail)
     if is_idle:
         detail = f"{good[0].session_id} changed, declined and told nothing: any read would be worth as much."

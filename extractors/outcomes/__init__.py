@@ -166,5 +166,5 @@ def _outcomes(sessions: pl.DataFrame, votes: pl.DataFrame, published: pl.DataFra
             return_dtype=pl.String)))
     return (
         sessions.select("session_id").join(published, on="session_id", how="left").join(listed, on="session_id", how="left")
-        .with_columns(pl.col("signals").fill_null("[]"), pl.col("model").fill_null("")).select(list(frame_schema(Outcome)))
-        .cast(pl.Schema(frame_schema(Outcome))).sort("session_id"))
+        .with_columns(pl.col("signals").fill_null("[]"), pl.col("model").fill_null(""), pl.col("is_contested").fill_null(False))
+        .select(list(frame_schema(Outcome))).cast(pl.Schema(frame_schema(Outcome))).sort("session_id"))

@@ -36,6 +36,8 @@ _UNSIGNED = 1.5
 """Log odds that a group without a sign of its own does not go beyond: one that errs alike may agree with itself."""
 _SILENT = 0.5
 """Log odds that saying nothing does not go beyond: of one group, and of all that find faults together."""
+_CLEAR = 0.5
+"""Log odds that a group takes off a session that it clearly speaks against."""
 _SELDOM = 0.1
 """Share of the praised sessions that a group speaks against, up to which it knows of faults that the praise does not see."""
 _ECHO = 0.25
@@ -87,7 +89,8 @@ class Combined(NamedTuple):
     """What `combine` gives."""
 
     probabilities: pl.DataFrame
-    """session_id, probability, blind (the same without feedback): every session of `services`."""
+    """session_id, probability, blind (the same without feedback), is_contested (whether a group clearly speaks against it):
+    every session of `services`."""
     worth: list[Worth]
 
 
@@ -98,6 +101,8 @@ class _VotedSession(NamedTuple):
     """Group -> vote."""
     graded: float
     """Log odds of the graded groups."""
+    least: float
+    """Those of the one that speaks most against the session."""
     anchored: bool
     """The anchor is among them, and the base rate with it."""
 
@@ -126,17 +131,19 @@ def combine(votes: pl.DataFrame, services: Mapping[str, str], signals: Mapping[s
         for group in sorted(praise):
             _drop_contested(group, [hard[name] for name in names], settled, {name for name, weight in fixed.items() if weight})
     patterns: dict[object, int] = {}
-    sessions = {name: _VotedSession(
-        patterns.setdefault((*hard[name].items(), None, *graded[name].items()), len(patterns)), hard[name],
-        sum(odds((1.0 + _EDGE * vote) / 2.0) for vote in graded[name].values()), _ANCHOR in graded[name]) for name in services}
-    rows: list[tuple[str, float, float]] = []
+    sessions = {}
+    for name in services:
+        pattern = patterns.setdefault((*hard[name].items(), None, *graded[name].items()), len(patterns))
+        each = [odds((1.0 + _EDGE * vote) / 2.0) for vote in graded[name].values()]
+        sessions[name] = _VotedSession(pattern, hard[name], sum(each), min(each, default=0.0), _ANCHOR in graded[name])
+    rows: list[tuple[str, float, float, bool]] = []
     worth: list[Worth] = []
     for service, names in sorted(by_service.items()):
         model = _Model({name: sessions[name] for name in names}, fixed, settled, praise, reviews or {})
         model.estimate()
         worth += model.worth(service)
-        rows += [(name, model.chance(name), model.chance(name, _OWN)) for name in names]
-    schema = {"session_id": pl.String, "probability": pl.Float64, "blind": pl.Float64}
+        rows += [(name, model.chance(name), model.chance(name, _OWN), model.is_contested(name)) for name in names]
+    schema = {"session_id": pl.String, "probability": pl.Float64, "blind": pl.Float64, "is_contested": pl.Boolean}
     return Combined(pl.DataFrame(rows, schema=schema, orient="row").sort("session_id"), worth)
 
 
@@ -213,6 +220,12 @@ class _Model:
     def chance(self, name: str, without: str | None = None) -> float:
         return round(chance_of(self.odds(name, without)), 6)
 
+    def is_contested(self, name: str) -> bool:
+        """Return whether a group clearly speaks against a session, as far as its votes are worth something."""
+        session = self.sessions[name]
+        spoken = (self.weight[group, 1 if vote > 0 else -1] * abs(vote) for group, vote in session.hard.items())
+        return min(session.least, *spoken, 0.0) <= -_CLEAR
+
     def estimate(self) -> None:
         """Let weights and base rate find each other."""
         for _ in range(_ROUNDS):
@@ -220,7 +233,7 @@ class _Model:
             self.weight = {key: self._weight(key, good) for key in sorted(self.votes)}
             for group in self.groups:
                 self.silence[group] = 0.0 if group in self.settled else self._silence(self.quiet[group], good)
-            self.clean = {name for name in self.spared if not self._is_contested(name)}
+            self.clean = {name for name in self.spared if not self._gets_no_credit(name)}
             self.faultless = max(self._silence(sorted(self.spared), good), 0.0)
             self._odds.clear()
             plain = [name for name, session in self.sessions.items() if not session.anchored]
@@ -229,7 +242,7 @@ class _Model:
                 self.base = odds(mean)
                 self._odds.clear()
 
-    def _is_contested(self, name: str) -> bool:
+    def _gets_no_credit(self, name: str) -> bool:
         """Return whether a vote without a sign of its own speaks clearly against a session, and no settled one for it.
 
         Such votes are bounded, so credit would outweigh them; what has a sign weighs as much as it is worth.

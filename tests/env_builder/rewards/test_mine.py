@@ -41,7 +41,8 @@ class Desk:
         self.outcomes: list[dict[str, Any]] = []
         self.differences: list[tuple[str, str | None]] = []
 
-    def session(self, name: str, probability: float | None, end: dict[str, Any] | None, *steps: Step) -> None:
+    def session(self, name: str, probability: float | None, end: dict[str, Any] | None, *steps: Step,
+                is_contested: bool = False) -> None:
         empty: dict[str, Any] = dict.fromkeys(Turn.model_fields)
         for position, step in enumerate(steps):
             row = {**empty, "turn_id": f"{name}{position}", "session_id": name, "service": "main", "position": position}
@@ -52,7 +53,7 @@ class Desk:
                 row |= {"kind": "call", "role": "assistant", "tool": step[0], "content": step[2]}
                 row |= {"arguments": json.dumps(step[1])}
             self.turns.append(row)
-        self.outcomes.append({"session_id": name, "probability": probability, "signals": "[]"})
+        self.outcomes.append({"session_id": name, "probability": probability, "is_contested": is_contested, "signals": "[]"})
         self.differences.append((name, None if end is None else json.dumps(end)))
 
     def mined(
@@ -171,15 +172,18 @@ def test_where_as_many_disagree_one_that_is_likely_right_alone_decides() -> None
     assert reward(rubric, OPENED) == 1.0 and reward(rubric, LIFTED) == 0.0
 
 
-def test_a_session_left_open_where_the_others_are_certain_is_no_word_for_what_is_right() -> None:
+@pytest.mark.parametrize(("probability", "is_contested", "reason"), [
+    (0.6, False, "rubric_mined"), (0.6, True, "doubtful_success"), (0.95, True, "rubric_mined")])
+def test_a_session_alone_that_something_speaks_against_is_no_word_for_what_is_right(
+    probability: float, is_contested: bool, reason: str
+) -> None:
     desk = Desk()
-    desk.session("open", 0.6, OPENED, ASK, OPEN, ("agent", "Done."))
-    assert desk.mined().decisions["reason"].to_list() == ["rubric_mined"], "nobody is certain, and one has to begin"
+    desk.session("open", probability, OPENED, ASK, OPEN, ("agent", "Done."), is_contested=is_contested)
     desk.session("bad", 0.02, LIFTED, ASK, OPEN, ("agent", "Done."))
-    assert desk.mined().decisions["reason"].to_list() == ["rubric_mined"], "half of them"
     desk.session("worse", 0.03, LIFTED, ASK, OPEN, ("agent", "Done."))
-    assert desk.mined().decisions["reason"].to_list() == ["doubtful_success"] and desk.mined().rubrics.is_empty()
-    desk.session("second", 0.55, OPENED, ASK, OPEN, ("agent", "Done."))
+    mined = desk.mined()
+    assert mined.decisions["reason"].to_list() == [reason] and mined.rubrics.is_empty() == (reason != "rubric_mined")
+    desk.session("second", 0.55, OPENED, ASK, OPEN, ("agent", "Done."), is_contested=is_contested)
     desk.session("third", 0.01, CLOSED, ASK, ("agent", "Done."))
     assert desk.mined().decisions["reason"].to_list() == ["rubric_mined"], "two ended alike"
 

@@ -280,6 +280,15 @@ def test_planted_accuracies_are_found_again_without_labels() -> None:
     assert sum(truth[session] for session in sure) / len(sure) > 0.9
 
 
+def test_a_session_is_contested_by_what_is_worth_something_against_it() -> None:
+    praised = [(f"s{i}", "thanks", 1.0) for i in range(20)]
+    against = [("s0", "complaint", -1.0), ("s1", "manner", -0.4), ("s2", "manner", -0.05), ("s3", "differs", 1.0)]
+    votes = pl.DataFrame([*praised, *against], schema=["session_id", "name", "vote"], orient="row")
+    signals = {**registered(), "manner": registered()["thanks"]._replace(name="manner", group="manner", graded=True)}
+    rows = combine(votes, {f"s{i}": "shop" for i in range(20)}, signals).probabilities
+    assert rows.filter("is_contested")["session_id"].to_list() == ["s0", "s1"], "what is little or unsigned is no objection"
+
+
 def test_what_people_say_counts_in_full_beside_an_anchor() -> None:
     anchored = [(f"s{i}", "end_state", 0.4 if i % 2 else -0.4) for i in range(60)]
     said = [("s0", "feedback", 1.0), ("s1", "feedback", -1.0), ("s2", "thanks", 1.0)]
