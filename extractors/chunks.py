@@ -33,6 +33,7 @@ _NAMED_BY_HASH = re.compile("[0-9a-f]{64}")
 _UNKNOWN = ("is in no format that is known; name one under `format` in the configuration, describe it with `traceroom sniff`, "
             "or add a format (docs/formats.md)")
 _PROSE = (".md", ".rst", ".pdf", ".html")
+_CONFIGURATION = "traceroom.toml"
 _PROSE_NAMES = ("licence", "license", "notice", "readme", "source", "changelog", "copying", "authors")
 
 
@@ -150,6 +151,8 @@ def _looked_at(source_file: SourceFile, stream: Stream, n_bytes: int) -> Log | R
     path = PurePosixPath(source_file.relative.lower())
     if path.suffix in _PROSE or (path.suffix in ("", ".txt") and path.stem in _PROSE_NAMES):
         return RejectedFile("not_a_log", "is prose beside the logs; no action needed", nothing, n_bytes)
+    if path.name == _CONFIGURATION:
+        return RejectedFile("not_a_log", "is a configuration; to use it, give it with --config", nothing, n_bytes)
     if stream.damage and b"\n" not in begin:
         return _damaged(source_file, stream, stream.damage, None, n_bytes)
     if whole and not begin.strip():

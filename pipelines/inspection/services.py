@@ -19,9 +19,9 @@ _BEGINNING = (
     "Sessions of {service}: {begins}; {evidence} (reads after another session's write: {reset} for reset, {shared} for "
     "shared); starts_from in the configuration file decides it")
 _UNDECIDED = (
-    "{service}: nothing tells whether sessions begin anew or share one state (reads after another session's write: {reset} for "
-    "reset, {shared} for shared); until that is known, what one session was told speaks for another only as far as sessions "
-    "were told the same. To decide it, set starts_from in the configuration file")
+    "{service}: the logs do not show whether each session begins anew or all share one state (reads after another session's "
+    "write: {reset} for reset, {shared} for shared). Until you set starts_from in the configuration file, an answer that one "
+    "session got is given in another only where sessions that asked the same got the same")
 _WORLDS = (
     "{service}: its sessions are of {n} worlds that contradict each other ({sizes} sessions, {none} of no world that could be "
     "told; {alike} of {questions} questions agree on the world of their session). {apart}")

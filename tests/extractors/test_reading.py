@@ -47,8 +47,9 @@ def test_bad_lines_cost_themselves_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "text", "reason"), [
     ("notes.md", "# A conversation", "not_a_log"), ("LICENSE", "MIT License, 1", "not_a_log"), ("e.jsonl", " \n", "empty_file"),
-    ("x.bin", b"\x00\x01,\x02\n", "unknown_format"), ("x.json", '{"a": 1}', "unknown_format"),
-    ("x.gz", b"\x1f\x8b\x08damaged", "unreadable_file"), ("x.txt", "plain words, and more", "unknown_format"),
+    ("traceroom.toml", "[gates]\n", "not_a_log"), ("x.bin", b"\x00\x01,\x02\n", "unknown_format"),
+    ("x.json", '{"a": 1}', "unknown_format"), ("x.gz", b"\x1f\x8b\x08damaged", "unreadable_file"),
+    ("x.txt", "plain words, and more", "unknown_format"),
     (f"{'0af' * 21}b.csv", "a,b\n1,2\n", "not_a_log")])
 def test_what_is_no_log_is_left_with_a_reason(name: str, text: str | bytes, reason: str, tmp_path: Path) -> None:
     reading = reading_of(tmp_path, text, name)
