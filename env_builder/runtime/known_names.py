@@ -5,13 +5,14 @@ In: facts and answers on record. Out: the naming arguments of each tool, and whe
 other tools, in documents as the log began with them or as the session had seen them, are all that another tool was asked for,
 or are keys of entities. One with few values, all of them known, names if arguments of its name do elsewhere; one without any,
 if all others of its name do. Of numbers, answers and documents do not count: amounts stand there too, once they were written.
-A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely refused:
-it changes nothing, whatever the tool would say. A name with another digit after it (`solaris-3`, where `solaris-2` is
-shown) may exist, though. Refused is also a call with an argument that no successful call of the tool has, if the service
-refuses such calls on record (`REFUSED`). Values that differ in nothing but their case are no values to choose from. A call
-whose naming arguments all exist is one that may well have worked, also with a value that is new by nature (an account
-number), if it looks like others that were given. A value that stands nowhere, of an argument whose values other tools are
-mostly asked for alone, is *doubtful*: it may name nothing, and is not surely refused.
+A call whose naming argument, or argument with a few values to choose from, has a value that is found nowhere is surely
+refused: it changes nothing, whatever the tool would say. A name with another digit after it (`solaris-3`, where `solaris-2` is
+shown) may exist, though. A number with more or fewer digits than all others of an argument have after the same letters
+(`ORD-10229`, where all are like `ORD-1022`) names nothing. Refused is also a call with an argument that no successful call of
+the tool has, if the service refuses such calls on record (`REFUSED`). Values that differ in nothing but their case are no
+values to choose from. A call whose naming arguments all exist is one that may well have worked, also with a value that is new
+by nature (an account number), if it looks like others that were given. A value that stands nowhere, of an argument whose
+values other tools are mostly asked for alone, is *doubtful*: it may name nothing, and is not surely refused.
 
 Sees: values as whole words of answers, values inside of objects and lists, values of several words if each has a digit (phone
 and account numbers). Does not see: entities that exist and that no session met; refusals for other reasons.
@@ -38,6 +39,8 @@ NEARLY_ALL = 0.95
 """Share of these that must be known from elsewhere."""
 MOSTLY = 0.8
 """Share of these that other tools must be asked for alone, for a value that stands nowhere to be doubtful."""
+ALIKE = 20
+"""Different values of an argument, as many digits after the same letters each, from which no other number of digits names."""
 MANY_TIMES = 6
 """Times that each value of an argument was given on average, from which on its values are a list to choose from."""
 OPEN = 3
@@ -53,6 +56,7 @@ SHORT, MOST_PIECES = 200, 65536
 """Characters below which what stands in a row is kept with its values, and how many are."""
 _WORD = re.compile(r"[^\s,;:\"'()\[\]{}<>|=]+")
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d+)?")
+_LETTERS_AND_NUMBER = re.compile(r"(\D*[^\W\d_]\D*)(\d+)")
 _NUMBERED = re.compile(r"(.*[^\W\d_]{3,}[-_./# ])\d")
 _BREAKS = str.maketrans(dict.fromkeys("\t\r\n,;:\"'()[]{}<>|=", "\n"))
 """What words in a row have not between them."""
@@ -105,7 +109,8 @@ class KnownNames:
             "given": sorted(self._given_for), "naming": sorted(self._naming), "naming_anywhere": sorted(self._naming_anywhere),
             "looked_up": sorted(self._looked_up), "ranges": [[*own, *ends] for own, ends in sorted(self._ranges.items())],
             "choices": [[*own, sorted(values)] for own, values in sorted(self._choices.items())],
-            "shapes": [[*own, sorted(shapes)] for own, shapes in sorted(self._new.items())]}
+            "shapes": [[*own, sorted(shapes)] for own, shapes in sorted(self._new.items())],
+            "numbers": [[*own, *form] for own, form in sorted(self._numbers.items())]}
 
     @property
     def lines(self) -> list[bytes]:
@@ -123,7 +128,7 @@ class KnownNames:
         if self._refuses_foreign and (foreign := self._foreign(tool, arguments)):
             return foreign
         given = _scalars(arguments)
-        named = {value for name, value in given if self._is_naming(tool, name)}
+        named = {value for name, value in given if self._is_naming(tool, name) or self._is_misnumbered((tool, name), value)}
         others = {value for name, value in given if value not in self._choices.get((tool, name), (value,))}
         strangers = sorted(value for value in named | others if not self._is_shown(value))
         if strangers or not named:
@@ -184,6 +189,9 @@ class KnownNames:
                        for own in many - self._naming}
         self._looked_up = {own for own, n in n_looked_up.items() if n >= MOSTLY * len(self._given[own])}
         """(tool, argument) whose values other tools are mostly asked for alone, too seldom to be sure that it names."""
+        mostly = (own for own in many if n_known[own] >= MOSTLY * len(self._given[own]))
+        self._numbers = {own: form for own in mostly if (form := _common_form(self._given[own]))}
+        """(tool, argument) -> letters and number of digits of its values, mostly known, where these are the same in all."""
         names = {name for _, name in self._naming}
         self._naming |= {own for own, n in n_known.items() if own[1] in names and n == len(self._given[own])}
         self._naming_anywhere = names - {name for tool, name in many - self._naming}
@@ -203,6 +211,11 @@ class KnownNames:
     def _is_naming(self, tool: str, name: str) -> bool:
         """Return whether an argument names: of a tool without successful calls on record, if all others of its name do."""
         return (tool, name) in self._naming or (name in self._naming_anywhere and (tool, name) not in self._given_for)
+
+    def _is_misnumbered(self, own: tuple[str, str], value: str) -> bool:
+        """Return whether a value of a (tool, argument) has another number of digits after the letters that all have."""
+        form, number = self._numbers.get(own), _form(value)
+        return form is not None and number is not None and form[0] == number[0] and form[1] != number[1]
 
     def _refuses(self, tool: str, given_arguments: Any, answer: str) -> int:
         """Return what a refused call counts for: nothing without an argument of its own, all if the answer names that."""
@@ -254,6 +267,7 @@ class StoredNames(KnownNames):
         self._choices, self._new = (
             {(tool, name): frozenset(values) for tool, name, values in rules[kind]} for kind in ("choices", "shapes"))
         self._ranges = {(tool, name): (least, most) for tool, name, least, most in rules["ranges"]}
+        self._numbers = {(tool, name): (letters, n) for tool, name, letters, n in rules.get("numbers", ())}
         self._lines = SortedLines(lines)
 
     def _is_shown(self, value: str) -> bool:
@@ -269,6 +283,18 @@ def _line(value: str | list[str]) -> bytes:
 
 def _is_quantity(value: str) -> bool:
     return _NUMBER.fullmatch(value) is not None
+
+
+def _form(value: str) -> tuple[str, int] | None:
+    """Return the letters before a number and how many digits it has; None of a value of another form."""
+    match = _LETTERS_AND_NUMBER.fullmatch(value)
+    return (match[1].casefold(), len(match[2])) if match else None
+
+
+def _common_form(values: Iterable[str]) -> tuple[str, int] | None:
+    """Return the form of all of at least `ALIKE` values; None if they have not the same."""
+    forms = [_form(value) for value in values]
+    return forms[0] if len(forms) >= ALIKE and len({*forms}) == 1 else None
 
 
 def _shape(value: str) -> str:

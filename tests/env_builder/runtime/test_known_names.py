@@ -42,6 +42,17 @@ def test_another_copy_of_what_is_known_is_no_stranger() -> None:
     assert [names.strangers("lend", {"copy": copy}) for copy in ("emma-77", "faust-2")] == [["emma-77"], ["faust-2"]]
 
 
+NUMBERED = [row("orders", {}, " ".join(f"ORD-10{n}" for n in range(10, 32))),
+            *(row("cancel", {"order": f"ORD-10{n}"}, "done") for n in range(10, 36))]
+
+
+def test_a_number_with_a_digit_more_than_all_others_names_nothing() -> None:
+    names = known(NUMBERED)
+    assert [names.strangers("cancel", {"order": order}) for order in ("ORD-10119", "ord-101")] == [["ORD-10119"], ["ord-101"]]
+    assert [names.strangers("cancel", {"order": order}) for order in ("ORD-1099", "X-10119", "10119")] == [None] * 3
+    assert known([*NUMBERED, row("cancel", {"order": "ORD-9"}, "done")]).strangers("cancel", {"order": "ORD-10119"}) is None
+
+
 def test_a_value_that_is_none_of_the_choices_is_a_stranger() -> None:
     assert NAMES.strangers("open", {"door": "D-3", "how": "axe"}) == ["axe"]
 
@@ -305,13 +316,14 @@ def test_values_that_differ_by_their_case_are_no_list_to_choose_from() -> None:
     assert strangers("bug", "draft") == ["late"] and strangers("bug", "Bug", "draft") is None
 
 
-@pytest.mark.parametrize("rows", [ROWS, LOOKED_UP, [*ROWS, *_again(12)]])
+@pytest.mark.parametrize("rows", [ROWS, LOOKED_UP, NUMBERED, [*ROWS, *_again(12)]])
 def test_what_is_stored_of_them_answers_as_they_do(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     documents = [(None, '{"note": "K-77 and K-78"}'), ("", '{"card": "C-1"}')]
     names = KnownNames(["C-1", "ä\u2028"], {(each["tool"], each["arguments"]): [each] for each in rows}, documents)
     (tmp_path / "names.jsonl").write_bytes(b"".join(line + b"\n" for line in names.lines))
     stored = StoredNames(json.loads(canonical(names.rules)), tmp_path / "names.jsonl")
-    values = [*names._shown_by, *names._asked_alone, "C-1", "ä\u2028", "K-78", "zz", "", '"', "\U0001f600", "17", "3.5", "999"]
+    values = [*names._shown_by, *names._asked_alone, "ORD-10119", "C-1", "ä\u2028", "K-78", "zz", "", '"', "\U0001f600", "17",
+              "3.5", "999"]
     calls = [(each["tool"], json.loads(each["arguments"])) for each in rows]
     calls += [(tool, {**arguments, name: value}) for tool, arguments in calls[::7] for name in arguments for value in values]
     calls += [(tool, {**arguments, "other": 1}) for tool, arguments in calls[:5]] + [("none", {"card": "C-1"})]
