@@ -73,8 +73,12 @@ def nothing_to_reward(good: list[Witness], free: FreeText, answer: Sequence[Fact
     """
     parameters = _loose(good, free)
     idle = all(_is_idle(end, parameters, free) for end, _ in _ends(good, parameters))
-    declined = all(one.declined for one in good) and bool(_looks(good))
-    return idle and not (answer or declined or any(each.role == "gate" for each in _fact_checks(good, [], True)))
+    return idle and not (answer or _declines_after_look(good)
+                         or any(each.role == "gate" for each in _fact_checks(good, [], True)))
+
+
+def _declines_after_look(good: list[Witness]) -> bool:
+    return all(one.declined for one in good) and bool(_looks(good))
 
 
 def _is_idle(end: Difference, parameters: dict[str, Any], free: FreeText) -> bool:
@@ -120,7 +124,12 @@ def checks_of(
     checks += _quotes(good, fooled, free)
     unproven = all(_is_unproven(end, acting) for end, _ in ends)
     is_question = bool(due.answer) and (due.is_several or all(idle) or unproven)
-    checks += _answer_check(good, fooled, due.answer) if is_question else _fact_checks(good, fooled, unproven or any(idle))
+    if is_question:
+        checks += _answer_check(good, fooled, due.answer)
+    elif all(idle) and _declines_after_look(good):   # a fact in a refusal is one reason of several: `declined` is the gate
+        checks += _fact_checks(good, [one for one in fooled if one.declined], False)
+    else:
+        checks += _fact_checks(good, fooled, unproven or any(idle))
     checks += _stance_checks(good, fooled, all(idle), due.n_refusals)
     if not (unproven and not due.is_several and all(one.declined for one in good)):  # "nothing was changed" is true then
         checks += _denial_checks(good, fooled, free)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from env_builder.runtime.clock import read as read_instant
 from env_builder.world.calls import LoggedCall, ReadCalls, calls_of, read_call
 from env_builder.world.effects import CHANGING_STATEMENTS, tells_of_a_change
 from env_builder.world.statements import Argument, first_word, statements
@@ -164,20 +165,22 @@ def _made_up(acts: list[LoggedCall], turns: pl.DataFrame, task_of: dict[str, str
 
 
 def is_nonce(text: str) -> bool:
-    """Return whether a text may be a key that somebody drew: one long word with a digit."""
-    return len(text) >= SHORTEST_NONCE and len(text.split()) == 1 and any(map(str.isdigit, text))
+    """Return whether a text may be a key that somebody drew: one long word with a digit that is no instant, as an instant is
+    worked out and right or wrong."""
+    return len(text) >= SHORTEST_NONCE and len(text.split()) == 1 and any(map(str.isdigit, text)) and read_instant(text) is None
 
 
 def _nonces(acts: list[LoggedCall], turns: pl.DataFrame) -> set[Argument]:
     """Return the arguments that nearly always take one word of its own, which is in no message and in no answer of its session:
-    keys against repeats and the like."""
+    keys against repeats and the like, no instants."""
     texts = _texts_before(turns, pl.col("kind").is_in(["message", "call"]))
     shown = {session: "\n".join(text for _, text in own) for session, own in texts.items()}
     values: dict[Argument, list[tuple[str, bool]]] = {}
     for call in acts:
         for argument, value in call.arguments.items():
-            plain = value.casefold() if isinstance(value, str) else ""
-            is_own = is_nonce(plain) and plain not in shown.get(call.session_id, "")
+            text = value if isinstance(value, str) else ""
+            plain = text.casefold()
+            is_own = is_nonce(text) and plain not in shown.get(call.session_id, "")
             values.setdefault((call.tool, argument), []).append((plain, is_own))
     return {where for where, own in values.items() if len(own) >= FEWEST_NONCES
             and sum(is_own for _, is_own in own) >= NONCES * len(own) and len({text for text, _ in own}) >= NONCES * len(own)}

@@ -29,7 +29,8 @@ _UNABLE = (
 _ALLOWED = r"(?:possible|allowed|permitted|eligible|refundable|entitled|within (?:our|the) (?:rules|policy))"
 _DO = (
     r"(?:refund|cancel|chang|modif|mov|return|renew|book|waiv|exchang|process|complet|done|made|updat|add|redirect|approv|grant|"
-    r"issu|reset|extend|remov|delet|transfer|upgrad|downgrad|replac|ship|honou?r)\w*")
+    r"issu|reset|extend|remov|delet|transfer|upgrad|downgrad|replac|ship|honou?r|carried out|fulfil|accommodat|perform|execut|"
+    r"accept|submit)\w*")
 _RULES = r"(?:polic(?:y|ies)|rules?|terms|guidelines)"
 _DECLINES = re.compile("|".join((
     rf"\b(?:i|we)(?: (?:really|also|simply|just|still|currently|therefore|unfortunately))? ?{_UNABLE}"
@@ -42,7 +43,8 @@ _DECLINES = re.compile("|".join((
     r"\b(?:does|do)(?: not|n't) have (?:the )?(?:permission|authori\w+|ability|capability)\b",
     rf"\b(?:against|violates?|outside|contrary to|breach of) (?:of )?(?:our|the|my|company|store)(?: \w+)? {_RULES}\b",
     rf"\b{_RULES}\b.{{0,40}}\b(?:prohibit|prevent|forbid|exclude|leave no room)\w*",
-    r"\b(?:say no|(?:have to|must) (?:refuse|decline|reject)|nothing (?:more |else )?(?:i|we) can do|no exceptions?)\b",
+    r"\b(?:say no|(?:have to|must) (?:refuse|decline|reject|turn (?:\w+ )?down)|nothing (?:more |else )?(?:i|we) can do|"
+    r"no exceptions?)\b",
     r"\bcan only (?:\w+ly )?(?:be )?\w+.*\b(?:if|when|while|within|before|until|unless|for|by|up to|at least|at most)\b",
     rf"\b(?:can(?:not|'t| not)|may not|must not|mustn't|won't|will not|no longer) (?:any ?more )?be (?:\w+ly )?{_DO}",
     r"\b(?:i|we) can (?:\w+ )?(?:neither|none)\b",

@@ -93,10 +93,11 @@ def changes_last(calls: list[LoggedCall]) -> bool | None:
 
     Compares each question's first answers, session after session. If changes last, a former answer seldom comes back (A A B B);
     if every session starts anew, differences between sessions come back at random (A B A B). The number of returns expected by
-    chance is that of the same answers in random order (a test of runs, Wald and Wolfowitz 1940).
+    chance is that of the same answers in random order (a test of runs, Wald and Wolfowitz 1940). Some answers come back where
+    changes last too, as changes are undone: a number of returns up to a standard deviation above the bound tells nothing.
     """
     answers, n_changed = _first_answers(calls)
-    returns, expected, differs, n_same = 0, 0.0, False, 0
+    returns, expected, variance, differs, n_same = 0, 0.0, 0.0, False, 0
     for texts in answers.values():
         kinds = Counter(texts)
         n_same += len(texts) - 1
@@ -105,10 +106,22 @@ def changes_last(calls: list[LoggedCall]) -> bool | None:
         differs = True
         turns_over = sum(one != other for one, other in pairwise(texts))
         returns += turns_over - (len(kinds) - 1)
-        expected += len(texts) - sum(n * n for n in kinds.values()) / len(texts) - (len(kinds) - 1)
+        mean, spread = _random_turns(list(kinds.values()))
+        expected += mean - (len(kinds) - 1)
+        variance += spread
     if expected >= MINIMUM_RETURNS:
-        return returns <= RETURNS_SHARE * expected
+        beyond = returns - RETURNS_SHARE * expected
+        return True if beyond <= 0 else None if beyond <= math.sqrt(variance) else False
     return False if not differs and (n_changed >= MINIMUM_CHANGES or n_same >= MINIMUM_SAME) else None
+
+
+def _random_turns(counts: list[int]) -> tuple[float, float]:
+    """Return mean and variance of the number of places where neighbours differ, of so many equal answers of each kind in random
+    order (Barton and David 1957)."""
+    n = sum(counts)
+    squares, cubes = sum(count**2 for count in counts), sum(count**3 for count in counts)
+    variance = (squares * (squares + n * (n + 1)) - 2 * n * cubes - n**3) / (n * n * (n - 1))
+    return n - squares / n, max(0.0, variance)
 
 
 def _first_answers(calls: list[LoggedCall]) -> tuple[dict[tuple[str, str], list[str]], int]:

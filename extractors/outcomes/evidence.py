@@ -101,16 +101,21 @@ def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, 
 
 _REFUSED = 2, 0.04
 """Calls of a tool, and share of its calls, right after which the agent declines, from which on the tool is taken to look."""
+_REFUSED_ALIKE = 0.5
+"""The share where all calls of the tool have one answer, such as "OK"."""
 
 
 def _refused_after(turns: pl.DataFrame) -> list[dict[str, str]]:
-    """Return the tools after whose calls agents decline: they look something up first, and what was done is not declined."""
+    """Return the tools after whose calls agents decline: they look something up first, and what was done is not declined.
+
+    Where a tool gives every call one answer, nobody learns from it what to decline: then most calls must be followed so."""
     if "stance" not in turns.columns:
         return []
     following = turns.with_columns(pl.col("stance").shift(-1).over("session_id").alias("then"))
     rows = following.filter(pl.col("kind") == "call").group_by("service", "tool").agg(
-        (pl.col("then") == "declines").sum().alias("n_refused"), pl.len().alias("n"))
-    looking = rows.filter((pl.col("n_refused") >= _REFUSED[0]) & (pl.col("n_refused") >= _REFUSED[1] * pl.col("n")))
+        (pl.col("then") == "declines").sum().alias("n_refused"), pl.len().alias("n"),
+        pl.when(pl.col("content").n_unique() > 1).then(_REFUSED[1]).otherwise(_REFUSED_ALIKE).alias("share"))
+    looking = rows.filter((pl.col("n_refused") >= _REFUSED[0]) & (pl.col("n_refused") >= pl.col("share") * pl.col("n")))
     return looking.select("service", "tool").sort("service", "tool").to_dicts()
 
 

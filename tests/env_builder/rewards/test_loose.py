@@ -68,3 +68,11 @@ def test_a_key_that_each_call_draws_anew_is_free_and_one_that_is_shown_is_not() 
     drawn = [[{"to": "AB1", "key": "9f3aTASK77c0"}], [{"to": "AB1", "key": "b41dTASK02ee"}]]
     assert masked("Pay AB1.", *drawn) == {"pay": ["key"]}
     assert masked("Pay AB1.", *([{"to": "AB1", "key": "9f3a77c0ee"}] for _ in range(2))) == {}, "always the same"
+
+
+def test_an_instant_that_the_agent_works_out_is_no_key() -> None:
+    def paid(*keys: str) -> dict[str, list[str]]:
+        return masked("Pay AB1 on Friday at ten.", [{"to": "AB1", "key": key} for key in keys])
+
+    assert paid("9f3aTASK77c0", "b41dTASK02ee") == {"pay": ["key"]}
+    assert paid("2026-03-1TASKT10:00Z", "2026-03-2TASKT09:30Z") == {}, "it is right or wrong"

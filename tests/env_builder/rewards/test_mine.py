@@ -247,6 +247,17 @@ def test_free_text_of_a_hand_over_is_no_part_of_the_end() -> None:
     assert reward(rubric, ended, other, sorry) == 0.0, "nothing was looked up"
 
 
+def test_a_refusal_may_give_another_reason_than_the_good_sessions_gave() -> None:
+    desk = Desk()
+    desk.session("good", 0.9, CLOSED, ASK, LOOK, ("agent", "I'm sorry, I can't do that: the fee of 12.50 is open."))
+    desk.session("silent", 0.1, CLOSED, ASK, LOOK)
+    rubric = desk.rubric()
+    assert "said" not in kinds(rubric) and "said" in kinds(rubric, "diagnostic")
+    assert reward(rubric, CLOSED, LOOK, ("agent", "I can't do that: AB-123 does not want it.")) == 1.0
+    assert reward(rubric, CLOSED, ("agent", "I can't do that: the fee of 12.50 is open.")) == 0.0, "it looked nothing up"
+    assert reward(rubric, CLOSED, LOOK, ("agent", "The fee of 12.50 is open.")) == 0.0, "it declines nothing"
+
+
 def test_a_hand_over_at_once_is_no_task() -> None:
     end = {"documents": {}, "write_calls": [["escalate", json.dumps(HAND[1])]]}
     desk = Desk()

@@ -28,6 +28,9 @@ DECLINED = (
     "I won't be able to process this refund.",
     "The policy prohibits visits after eight.",
     "I'm not allowed to share another patient's data.",
+    "It is closed for repairs, which is why this request can't be carried out.",
+    "Your wish cannot be fulfilled, as the room is taken.",
+    "I have to turn this down: the receipt is missing.",
     "I have cancelled the first order. I cannot cancel the second one.",
 )
 CLAIMED = (

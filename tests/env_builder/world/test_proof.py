@@ -142,6 +142,9 @@ def test_answers_that_return_speak_for_a_new_start() -> None:
     assert begin.changes_last(first_answers(*["3", "2", "1"] * 8)) is False
     assert begin.changes_last(first_answers(*["3"] * 8, *["2"] * 8, *["1"] * 8)) is True
     assert begin.changes_last(first_answers("3", "2", "3")) is None
+    some_return = [*["3"] * 3, *["2"] * 3] * 4
+    assert begin.changes_last(first_answers(*some_return)) is None, "changes that are undone bring answers back too"
+    assert begin.changes_last(first_answers(*[*["3"] * 6, *["2"] * 6] * 4)) is True, "these are far fewer than by chance"
 
 
 def test_changes_that_nobody_sees_later_speak_for_a_new_start() -> None:

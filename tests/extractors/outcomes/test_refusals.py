@@ -149,6 +149,16 @@ def test_a_user_who_leaves_before_the_answer_was_not_served() -> None:
     assert of(left(seen)) == {"left": -1.0}
 
 
+@pytest.mark.parametrize(("answers", "acts"), [(["OK"], True), (["dry", "wet"], False)])
+def test_a_tool_that_only_confirms_is_no_look_before_a_refusal(answers: list[str], acts: bool) -> None:
+    sessions = [talk(f"s{n}", ask(n), ("hang", {"wall": f"hut{n:02}x"}, answers[n % len(answers)]),
+                     ("assistant", "Done, it hangs there.") if n < 8 else WET) for n in range(10)]
+    heads, turns = frames(*sessions)
+    effects = pl.concat([EFFECTS, pl.DataFrame({"service": ["shop"], "tool": ["hang"], "effect": ["unknown"]})])
+    seen = gather(heads, with_stances(turns), feedback(), effects, START)
+    assert set(seen.calls["acts"]) == {acts}
+
+
 def test_without_stances_the_signals_abstain() -> None:
     heads, turns = frames(talk("a", ask(1), LOOKED, WET))
     seen = gather(heads, turns, feedback(), EFFECTS, START)
