@@ -331,6 +331,7 @@ class Turn(Record):
     """Text of the message, or the tool's answer byte for byte; None: never answered."""
     call_id: str | None
     tool: str | None
+    """The part that is called, where an argument decides what the tool does (`part_name`)."""
     arguments: str | None
     """Canonical JSON object of the arguments (sorted keys); None where the logged text is no JSON object."""
     arguments_raw: str | None
@@ -1365,6 +1366,21 @@ _STATUS = r'"status"\s*:\s*"([^"]+)"'
 _AGREES = ("ok", "success", "succeeded", "accepted", "queued", "pending", "done", "completed", "created", "scheduled")
 _ENVELOPE_TOOLS, _ENVELOPE_SHARE = 3, 0.9
 """Tools that must answer in a service's envelope, and the share of its answers in objects that must be in it."""
+
+
+PART_OPENS, PART_CLOSES = "⟨", "⟩"
+
+
+def part_name(tool: str, argument: str, value: str) -> str:
+    """Return the name of what a tool does for one value of the argument that decides; `runtime.tool_parts` reads it.
+
+    From the turns on, each such part is a tool by itself. Agents and trainers know the whole one alone (`whole_tool`)."""
+    return f"{tool}{PART_OPENS}{argument}={value}{PART_CLOSES}"
+
+
+def whole_tool(tool: pl.Expr) -> pl.Expr:
+    """Return the names of tools as agents call them."""
+    return tool.str.split(PART_OPENS).list.first()
 
 
 def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:
