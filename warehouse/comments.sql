@@ -93,7 +93,7 @@ comment on column core.turns.kind is 'What kind it is';
 comment on column core.turns.role is 'Who speaks: system, user, assistant or tool';
 comment on column core.turns.content is 'Text of the message, or the tool''s answer byte for byte; None: never answered.';
 comment on column core.turns.call_id is 'Id of the call, as the log has it';
-comment on column core.turns.tool is 'The part that is called, where an argument decides what the tool does (`part_name`).';
+comment on column core.turns.tool is 'Name of the tool';
 comment on column core.turns.arguments is 'Canonical JSON object of the arguments (sorted keys); None where the logged text is no JSON object.';
 comment on column core.turns.arguments_raw is 'The arguments as logged.';
 comment on column core.turns.is_error is 'Whether the answer says that the call failed';

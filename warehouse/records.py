@@ -331,7 +331,6 @@ class Turn(Record):
     """Text of the message, or the tool's answer byte for byte; None: never answered."""
     call_id: str | None
     tool: str | None
-    """The part that is called, where an argument decides what the tool does (`part_name`)."""
     arguments: str | None
     """Canonical JSON object of the arguments (sorted keys); None where the logged text is no JSON object."""
     arguments_raw: str | None
