@@ -30,6 +30,7 @@ from env_builder.runtime.files import NAMED_BY
 from env_builder.runtime.rubrics import FORMAT as RUBRIC_FORMAT
 from env_builder.runtime.rubrics import ParsedRubric, schema
 from env_builder.runtime.shards import FOLDER
+from env_builder.runtime.tool_parts import as_called
 from env_builder.sharding import Sharding, stated
 from env_builder.users import AS_WRITTEN, SESSIONS
 from warehouse.errors import InputError
@@ -270,10 +271,10 @@ def _write_rewards(bundle: Bundle, directory: Path, memoize: Memoize) -> None:
     rows = bundle.rubrics.sort("task_id").to_dicts()
     write_texts(directory / rubrics, (_document(row["rubric_id"], row["task_id"], row["checks"], memoize) for row in rows))
     write_texts(directory / solutions, (
-        styled({"steps": json.loads(row["solution"]), "task_id": row["task_id"]}, AS_WRITTEN) for row in rows
+        styled({"steps": as_called(json.loads(row["solution"])), "task_id": row["task_id"]}, AS_WRITTEN) for row in rows
     ))
     write_lines(directory / sessions, (
-        row | {"steps": json.loads(row["steps"])} for row in bundle.sessions.sort("task_id", "session_id").to_dicts()
+        row | {"steps": as_called(json.loads(row["steps"]))} for row in bundle.sessions.sort("task_id", "session_id").to_dicts()
     ))
     write_json(directory / SCHEMA, schema())
 

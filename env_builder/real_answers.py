@@ -25,6 +25,7 @@ from env_builder.runtime.joints import joined
 from env_builder.runtime.notations import read_in
 from env_builder.runtime.programs import Ready, shown_by
 from env_builder.runtime.relevance import names
+from env_builder.runtime.tool_parts import ToolParts
 from env_builder.runtime.world import View, World
 from warehouse.records import Decision, frame
 
@@ -52,9 +53,10 @@ def with_answers(rows: Rows, tasks: pl.DataFrame, answers: pl.DataFrame) -> tupl
     starts = {session_id: instant for sessions, instant in tasks.select("session_ids", _instant()).iter_rows()
               for session_id in sessions}
     recorded, decisions = dict[str, Row](), []
-    tools = {tool: Ready(row) for tool, row in programs.items()}
+    tools, parts = {tool: Ready(row) for tool, row in programs.items()}, ToolParts(programs)
     for calls in _latest(answers):
         first = calls[0]
+        calls = [{**call, "tool": parts.named(call["tool"], orjson.loads(call["arguments"]))} for call in calls]
         named = [{**call, "arguments": joined(orjson.loads(call["arguments"]), programs.get(call["tool"], {}).get("joint", ()))}
                  for call in calls]
         is_accepted = _decision(first)["accepted"]

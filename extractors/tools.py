@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from warehouse.records import ASSUMED_ANSWER, Decision, Tool, frame, frame_schema
+from warehouse.records import ASSUMED_ANSWER, Decision, Tool, frame, frame_schema, whole_tool
 
 _MAX_CHOICES = 5
 _CALLS_PER_CHOICE = 20
@@ -28,6 +28,7 @@ _ANY_OBJECT = '{"properties":{},"type":"object"}'
 def tools_of(turns: pl.DataFrame | pl.LazyFrame, declarations: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Frame of `core.tools`, and decisions. `declarations`: frame of `raw.declarations`."""
     calls = turns.lazy().filter((pl.col("kind") == "call") & pl.col("tool").is_not_null())
+    calls = calls.with_columns(whole_tool(pl.col("tool")))
     called = {(service, tool): n for service, tool, n in calls.group_by("service", "tool").len().collect().iter_rows()}
     rows, decisions = _declared(called, declarations)
     missing = pl.DataFrame([key for key in sorted(called) if key not in rows], schema=["service", "tool"], orient="row")

@@ -1367,6 +1367,21 @@ _ENVELOPE_TOOLS, _ENVELOPE_SHARE = 3, 0.9
 """Tools that must answer in a service's envelope, and the share of its answers in objects that must be in it."""
 
 
+PART_OPENS, PART_CLOSES = "⟨", "⟩"
+
+
+def part_name(tool: str, argument: str, value: str) -> str:
+    """Return the name of what a tool does for one value of the argument that decides; `runtime.tool_parts` reads it.
+
+    From the turns on, each such part is a tool by itself. Agents and trainers know the whole one alone (`whole_tool`)."""
+    return f"{tool}{PART_OPENS}{argument}={value}{PART_CLOSES}"
+
+
+def whole_tool(tool: pl.Expr) -> pl.Expr:
+    """Return the names of tools as agents call them."""
+    return tool.str.split(PART_OPENS).list.first()
+
+
 def refusals_flagged(turns: pl.DataFrame) -> pl.DataFrame:
     """Return the turns (kind, service, tool, content, is_error …) with flags that say something, and sentences as failures.
 

@@ -37,6 +37,8 @@ says what the user said."""
 FEWEST_NONCES, NONCES, SHORTEST_NONCE = 5, 0.9, 8
 """Calls with an argument, the share of them with a word of their own, and its characters, from which it takes nonces."""
 _WORD = re.compile(r"[^\W\d_]+")
+_SEGMENT = re.compile(r"[^\s/:?&=#,;|\"'{}\[\]()]+")
+"""A part of a text that may name something by itself: of an address, a path, a key of several names."""
 
 Difference = dict[str, Any]
 
@@ -157,7 +159,8 @@ def _made_up(acts: list[LoggedCall], turns: pl.DataFrame, task_of: dict[str, str
             if isinstance(value, str) and value:
                 where = (call.tool, argument)
                 plain = value.casefold()
-                given = any(plain in text for at, text in before.get(call.session_id, ()) if at < call.position)
+                texts = [text for at, text in before.get(call.session_id, ()) if at < call.position]
+                given = any(plain in text for text in texts) or names_shown(plain, " ".join(texts))
                 n_own.setdefault(where, []).append(not given)
                 task = task_of.get(call.session_id, call.session_id)
                 by_task.setdefault(where, {}).setdefault(task, {})[call.session_id] = value
@@ -170,6 +173,13 @@ def is_nonce(text: str) -> bool:
     return len(text) >= SHORTEST_NONCE and len(text.split()) == 1 and any(map(str.isdigit, text)) and read_instant(text) is None
 
 
+def names_shown(value: str, texts: str) -> bool:
+    """Return whether a value of several names without a space (a path) has one with a digit that stands in the texts alone."""
+    names = [name for name in _SEGMENT.findall(value) if any(map(str.isdigit, name))] if len(value.split()) == 1 else []
+    return bool(names) and value not in names and not set(names).isdisjoint(
+        name.strip(".!") for name in _SEGMENT.findall(texts))
+
+
 def _nonces(acts: list[LoggedCall], turns: pl.DataFrame) -> set[Argument]:
     """Return the arguments that nearly always take one word of its own, which is in no message and in no answer of its session:
     keys against repeats and the like, no instants."""
@@ -179,8 +189,8 @@ def _nonces(acts: list[LoggedCall], turns: pl.DataFrame) -> set[Argument]:
     for call in acts:
         for argument, value in call.arguments.items():
             text = value if isinstance(value, str) else ""
-            plain = text.casefold()
-            is_own = is_nonce(text) and plain not in shown.get(call.session_id, "")
+            plain, texts_of = text.casefold(), shown.get(call.session_id, "")
+            is_own = is_nonce(text) and plain not in texts_of and not names_shown(plain, texts_of)
             values.setdefault((call.tool, argument), []).append((plain, is_own))
     return {where for where, own in values.items() if len(own) >= FEWEST_NONCES
             and sum(is_own for _, is_own in own) >= NONCES * len(own) and len({text for text, _ in own}) >= NONCES * len(own)}

@@ -30,6 +30,7 @@ from .relabelling import SWITCHES as RELABELLINGS
 from .relabelling import Relabelling
 from .remembering import Memory, MemoryNode
 from .rubrics import ParsedRubric
+from .tool_parts import ToolParts, by_part, part_in
 from .user import CHARACTERS, ScriptedUser, UserConversation, UserProgress
 
 _UNPROVEN = frozenset({"unknown", "model", "assumed"})
@@ -178,6 +179,7 @@ class Environment:
         self.apps = tuple(apps)
         self._by_id = {task.task_id: task for task in self.tasks}
         self._app: App = self.apps[0] if len(self.apps) == 1 else CompositeApp(self.apps)
+        self._parts = ToolParts(self._app.answers)
         self._rubrics = rubrics
         self._parsed: dict[str, ParsedRubric] = {}
         """By task, parsed once and shared by all forks."""
@@ -282,7 +284,7 @@ class Environment:
         """
         if tool not in self._app.answers:
             raise KeyError(f"no tool {tool!r} to bind in this environment; there are: {', '.join(sorted(self._app.answers))}")
-        bound = {**self._bound, tool: binding(source)}
+        bound = {**self._bound, **self._parts.bound(tool, binding(source))}
         self._state.bind(bound)
         self._bound, self._node = bound, None
 
@@ -308,7 +310,7 @@ class Environment:
         descriptor = next((each for each in self.tools if each["name"] == row.get("tool")), None)
         if row.get("tier") != "unknown" or descriptor is None or not isinstance(row["arguments"], dict):
             return None
-        examples = self._state.examples(row["tool"], row["arguments"])
+        examples = self._state.examples(part_in(row), row["arguments"])
         shown = [f"{key}\n-> {content[:LONGEST]}" for key, content in examples]
         steps = [_step(step) for step in self._journal[:-1][-LATEST:]]
         return _ASKS.format(
@@ -334,6 +336,7 @@ class Environment:
     def _call(self, tool: str, arguments: Any, journaled: Mapping[str, Any] | None = None) -> Result:
         """Let the tool answer. `journaled`: the call's row in a journal that is replayed."""
         tool, arguments, key, refusal = AdmittedCall.of(tool, arguments)
+        part, tool = self._parts.named(tool, arguments), self._parts.whole(tool)
         self._mark()
         sampled: dict[str, Any] | None = None
         answer = self._state.call if self._node is None else self._from_memory
@@ -344,25 +347,26 @@ class Environment:
             elif journaled is not None and leaving is not None and (again := leaving.again(journaled)) is not None:
                 result = again
             elif self._perturbations.switches:
-                result, sampled = self._perturbations.answer(self._journal, tool, arguments, answer)
+                result, sampled = self._perturbations.answer(self._journal, part, arguments, answer)
             else:
-                result = answer(tool, arguments, key)
+                result = answer(part, arguments, key)
         except BaseException:  # the call has not been made: the episode goes on from where it stood
             snapshot, self._node, *_ = self._marks.pop()
             self._state.restore(snapshot)
             raise
         content, is_error, tier = result
-        if tier == "unknown" and self._task is None and isinstance(arguments, dict) and tool in self._app.answers:
+        if tier == "unknown" and self._task is None and isinstance(arguments, dict) and part in self._app.answers:
             # for those who build the environment: in a task this would give recorded arguments away
-            near = [on_record for on_record, _ in self._state.examples(tool, arguments)]
+            near = [on_record for on_record, _ in self._state.examples(part, arguments)]
             content += "; nearest calls on record: " + ", ".join(near) if near else "; no call of it is on record"
             result = Result(content, is_error, tier)
         self._talk.n_chars += len(tool) + len(key or "") + len(content)
-        row = {"kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier}
+        row = {"kind": "call", "tool": tool, "arguments": arguments, "content": content, "is_error": is_error, "tier": tier,
+               **({"part": part} if part != tool else {})}
         if leaving is not None and (remains := leaving.since(self._marks[-1][0])) is not None:
             row["left"] = remains
         self._journal.append(row | sampled if sampled else row)
-        events = () if is_error else self._talk.events_after(tool, arguments)
+        events = () if is_error else self._talk.events_after(part, arguments)
         if events and not any(_is_like(row, earlier) for earlier in self._journal[:-1]):
             self._play(events)
         if self._ask is None:
@@ -414,6 +418,7 @@ class Environment:
         """Take in what the real tool answered to the last call of an open episode."""
         if self._task is not None:
             raise ValueError("a task's room does not learn: reset(None, at=…) opens one that does")
+        tool = self._parts.named(tool, arguments)
         self._state.learn(tool, arguments, content, self._perturbations.passes(tool, arguments, content))
 
     def fork(self) -> Self:
@@ -512,7 +517,7 @@ class Environment:
         if _UNPROVEN.isdisjoint(tiers):
             return ()
         return tuple([row for row, tier in zip(self._journal, tiers, strict=True)
-                      if tier in _UNPROVEN and self._state.may_write(row["tool"])])
+                      if tier in _UNPROVEN and self._state.may_write(part_in(row))])
 
     def grade(self, mode: str = "eval", ask: Callable[[str], str] | None = None) -> Grade:
         """Grade this episode; unscored if the task has no verified reward.
@@ -572,14 +577,15 @@ class Environment:
 
     def _episode_of(self, state: AppState) -> Episode:
         """Return the episode of a state that nobody changes while it is graded."""
-        unknown = _without_refused(self.unknown_writes, state.refused)
+        journal = by_part(self._journal)
+        unknown = _without_refused(by_part(self.unknown_writes), state.refused)
         names_known = [state.names_known(row["tool"], canonical(row.get("arguments"))) for row in unknown]
         may_have_worked = tuple(row for row, named in zip(unknown, names_known, strict=True) if named is not False)
         attempts = tuple(row for row, named in zip(unknown, names_known, strict=True) if named)
         received = cast(ReceivingState, state).received() if self._app.takes_files else ()
-        called = self.writes.intersection(row["tool"] for row in self._journal if row.get("kind") == "call")
+        called = self.writes.intersection(row["tool"] for row in journal if row.get("kind") == "call")
         presumed = frozenset(tool for tool in called if not state.is_simulated_write(tool))
-        return Episode(self.journal, state.difference(), may_have_worked, self.writes,
+        return Episode(journal, state.difference(), may_have_worked, self.writes,
                        lambda name: state.read((name.partition("/")[0], name.partition("/")[2])), attempts,
                        self._verifier_of(state), received, partial(last_changes, state, [*self._marks]),
                        partial(first_changes, state, [*self._marks]), presumed)

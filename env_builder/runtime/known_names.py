@@ -15,7 +15,9 @@ by nature (an account number), if it looks like others that were given. A value 
 values other tools are mostly asked for alone, is *doubtful*: it may name nothing, and is not surely refused.
 
 Sees: values as whole words of answers, values inside of objects and lists, values of several words if each has a digit (phone
-and account numbers). Does not see: entities that exist and that no session met; refusals for other reasons.
+and account numbers); that sessions often name by an argument what nothing showed them and no other session met: then a value
+that is found nowhere may exist too, if it looks like the others (Good's estimate of what is still unseen, 1953). Does not see:
+other entities that exist and that no session met; refusals for other reasons.
 """
 
 from __future__ import annotations
@@ -48,6 +50,9 @@ OPEN = 3
 REFUSED = 3
 """Different refused calls with arguments that no successful call of the tool has, from which a service refuses all of them; one
 is enough if its answer names the argument."""
+FEWEST_NAMED, OFTEN_NEW = 10, 0.2
+"""Times that sessions named something by an argument, and the share of them in which no other session met it, from which on
+names of its kind exist that the log does not have."""
 BEGUN = ""
 """Stands for the documents as the log began with them, among the tools that show values and the sessions that saw them."""
 MOST_WORDS = 6
@@ -70,10 +75,10 @@ class KnownNames:
 
     def __init__(
         self, keys: Iterable[str], answers: Mapping[tuple[str, str], Iterable[Row]],
-        documents: Iterable[tuple[str | None, str]] = (),
+        documents: Iterable[tuple[str | None, str]] = (), key_of: Mapping[str, str] | None = None,
     ) -> None:
         """`keys`: of entities; `answers`: (tool, canonical arguments) -> rows of recorded.jsonl; `documents`: (who saw
-        it, text), who: BEGUN, a session, or None."""
+        it, text), who: BEGUN, a session, or None; `key_of`: their text -> the key that they are asked for by."""
         self._keys = frozenset(keys)
         self._shown_by: dict[str, set[str]] = defaultdict(set)
         self._given: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -83,6 +88,7 @@ class KnownNames:
         given_in: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         refused: list[tuple[str, Any, str]] = []
         texts: dict[str, set[str]] = defaultdict(set)
+        meetings, documents = _Meetings(), [*documents]
         for (tool, arguments), rows in answers.items():
             for row in rows:
                 if row["is_error"]:
@@ -90,13 +96,18 @@ class KnownNames:
                     continue
                 self._tools.add(tool)
                 texts[tool].add(row["content"])
+                meetings.show(row["session"] or BEGUN, row["content"], arguments)
                 given_arguments = parse(arguments)
                 self._arguments.update((tool, str(name)) for name in given_arguments)
                 for name, value in _scalars(given_arguments):
                     self._given[tool, name][value] += 1
                     given_in[row["session"] or BEGUN, tool, name].add(value)
+                    meetings.name(row["session"] or BEGUN, name, value)
                     if len(given_arguments) == 1 and name in given_arguments:
                         self._asked_alone[value].add(tool)
+        for session, document in documents:
+            meetings.show(BEGUN if session is None else session, document, (key_of or {}).get(document, ""))
+        self._open = meetings.open_names()
         self._see_documents(documents, given_in, texts)
         self._refuses_foreign = sum(self._refuses(*each) for each in refused) >= REFUSED
         self._sort_arguments()
@@ -106,6 +117,7 @@ class KnownNames:
         """Return what the log tells of tools and their arguments, as a JSON value; all else is `lines`."""
         return {
             "arguments": sorted(self._arguments), "tools": sorted(self._tools), "refuses_foreign": self._refuses_foreign,
+            "open": [[name, sorted(shapes)] for name, shapes in sorted(self._open.items())],
             "given": sorted(self._given_for), "naming": sorted(self._naming), "naming_anywhere": sorted(self._naming_anywhere),
             "looked_up": sorted(self._looked_up), "ranges": [[*own, *ends] for own, ends in sorted(self._ranges.items())],
             "choices": [[*own, sorted(values)] for own, values in sorted(self._choices.items())],
@@ -130,11 +142,16 @@ class KnownNames:
         given = _scalars(arguments)
         named = {value for name, value in given if self._is_naming(tool, name) or self._is_misnumbered((tool, name), value)}
         others = {value for name, value in given if value not in self._choices.get((tool, name), (value,))}
-        strangers = sorted(value for value in named | others if not self._is_shown(value))
-        if strangers or not named:
+        unseen = {value for name, value in given if value in named and self._may_exist(name, value)}
+        strangers = sorted(value for value in (named - unseen) | others if not self._is_shown(value))
+        if strangers or unseen or not named:
             return [value for value in strangers if not self._is_sibling(value)] or None
         doubted = any(self._is_doubted(tool, name, value) for name, value in given)
         return None if doubted or any((tool, str(name)) not in self._arguments for name in arguments) else []
+
+    def _may_exist(self, name: str, value: str) -> bool:
+        """Return whether a value is found nowhere and looks like those that no other session met, of an argument of such."""
+        return _shape(value) in self._open.get(name, ()) and not self._is_shown(value)
 
     def _is_sibling(self, value: str) -> bool:
         """Return whether a value is a name and a digit, and is shown with another digit: a copy that no session met."""
@@ -264,6 +281,7 @@ class StoredNames(KnownNames):
             named, ("arguments", "given", "naming", "looked_up"))
         self._tools, self._naming_anywhere = set(rules["tools"]), set(rules["naming_anywhere"])
         self._refuses_foreign = rules["refuses_foreign"]
+        self._open = {name: frozenset(shapes) for name, shapes in rules.get("open", ())}
         self._choices, self._new = (
             {(tool, name): frozenset(values) for tool, name, values in rules[kind]} for kind in ("choices", "shapes"))
         self._ranges = {(tool, name): (least, most) for tool, name, least, most in rules["ranges"]}
@@ -275,6 +293,40 @@ class StoredNames(KnownNames):
 
     def _is_given(self, own: tuple[str, str], value: str) -> bool:
         return _line([*own, value]) in self._lines
+
+
+class _Meetings:
+    """Which sessions met which values: gave them, and were shown them unasked."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        """Argument -> (session, value) that it was given."""
+        self._met_by: dict[str, set[str]] = defaultdict(set)
+        self._texts: set[tuple[str, str, str]] = set()
+
+    def name(self, session: str, argument: str, value: str) -> None:
+        """Note that a session gave an argument this value."""
+        self._met_by[value].add(session)
+        if session != BEGUN:
+            self._named[argument].add((session, value))
+
+    def show(self, session: str, text: str, asked_for: str) -> None:
+        """Note that a session was shown a text. `asked_for`: what it gave for it."""
+        self._texts.add((session, text, asked_for))
+
+    def open_names(self) -> dict[str, frozenset[str]]:
+        """Return the arguments by which sessions often name what nothing had shown them, and no other session met, with the
+        shapes of all that they were given."""
+        unasked: dict[str, set[str]] = defaultdict(set)
+        for session, text, asked_for in self._texts:
+            values = values_in(text) & self._met_by.keys()
+            for value in values:
+                self._met_by[value].add(session)
+            unasked[session].update(values - values_in(asked_for))
+        n_new = {name: sum(len(self._met_by[value]) == 1 and value not in unasked[session] for session, value in pairs)
+                 for name, pairs in self._named.items()}
+        return {name: frozenset(_shape(value) for _, value in pairs) for name, pairs in self._named.items()
+                if len(pairs) >= FEWEST_NAMED and n_new[name] >= OFTEN_NEW * len(pairs)}
 
 
 def _line(value: str | list[str]) -> bytes:

@@ -92,7 +92,10 @@ class World:
     @cached_property
     def known_names(self) -> KnownNames:
         """What the rows name."""
-        return self._stored_names or KnownNames((key for _, key in self.facts), self.answers, self._documents_as_seen())
+        if self._stored_names:
+            return self._stored_names
+        key_of = {row["value"]: key for (_, key), rows in self.facts.items() for row in rows if row["value"] is not None}
+        return KnownNames((key for _, key in self.facts), self.answers, self._documents_as_seen(), key_of)
 
     def _documents_as_seen(self) -> Iterator[tuple[str | None, str]]:
         """Yield each document with who saw it: BEGUN (the log began with it), a session, or None (somebody, later)."""

@@ -8,13 +8,15 @@ What it sees and does not see stands in the modules: `begin`, `documents`, `effe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 import polars as pl
 
 from env_builder.runtime.programs import Programs, presumed_effect
+from env_builder.runtime.tool_parts import CLOSE, METHODS, SAFE_METHODS, values_of, whole_of
 from env_builder.runtime.world import SURE
 from env_builder.runtime.writing import Consequence
 from env_builder.world import (
@@ -146,7 +148,8 @@ def build(
     for name, (calls, lost, in_notations, starts) in (read_logs(sessions, turns) if logs is None else logs).items():
         ways = OwnWays(in_notations, joints.find(calls))
         calls = joints.applied(calls, ways.joint)
-        service = _service(name, calls, _declared(tools, name), starts_from.get(name), ways)
+        declared = parts_declared(_declared(tools, name), {call.tool for call in calls})
+        service = _service(name, calls, declared, starts_from.get(name), ways)
         passed = faults.find_faults(calls, {tool: presumed_effect(program) for tool, program in service.programs.items()})
         if passed:
             decisions += [
@@ -154,7 +157,7 @@ def build(
                           "between; it tells how often that happens, and no more")
                 for call in calls if call.event_id in passed]
             calls = [call for call in calls if call.event_id not in passed]
-            service = _service(name, calls, _declared(tools, name), starts_from.get(name), ways)
+            service = _service(name, calls, declared, starts_from.get(name), ways)
         shared = service.starts_from == "shared"
         if not shared:
             _mark_apart(service)
@@ -218,6 +221,23 @@ def _mark_apart(service: ServiceWorld) -> None:
 
 def _rejected(call: LoggedCall, reason: str, why: str) -> Decision:
     return Decision(stage="world", subject=call.event_id, kept=False, reason=reason, detail=f"{why}: {call.content[:80]!r}")
+
+
+def parts_declared(declared: dict[str, Declared], names: Iterable[str]) -> dict[str, Declared]:
+    """Return the same with what is known of the parts of tools among these names: that the whole tool only reads, and of parts
+    that are all methods of HTTP, that the safe ones read (RFC 9110, 9.2.1). A description speaks of the whole tool."""
+    siblings: dict[str, set[str]] = defaultdict(set)
+    for name in names:
+        for value in values_of(name)[-1:]:
+            siblings[name.removesuffix(value + CLOSE)].add(value)
+    parts: dict[str, Declared] = {}
+    for before, values in siblings.items():
+        whole = declared.get(whole_of(before), Declared()).hint
+        are_methods = {value.upper() for value in values} <= METHODS
+        for value in values:
+            hint: Effect | None = ("read" if value.upper() in SAFE_METHODS else "unknown") if are_methods else None
+            parts[f"{before}{value}{CLOSE}"] = Declared("read" if whole == "read" else hint, "")
+    return declared | parts
 
 
 def _declared(tools: pl.DataFrame, service: str) -> dict[str, Declared]:

@@ -31,6 +31,7 @@ from env_builder.runtime.joints import key_argument
 from env_builder.runtime.programs import ACTING
 from env_builder.runtime.relevance import leaves
 from env_builder.runtime.texts import FORMATS, arithmetic_value
+from env_builder.runtime.tool_parts import values_of
 from env_builder.world.betweens import (
     MINIMUM_LOOKS,
     WITHOUT_ARGUMENTS,
@@ -248,6 +249,7 @@ _CHANGING_OR_NOUNS = _words(
     "note exchange return invite forward echo pull sign turn like comment share mention follow claim release hold ship "
     "load fix bill vote star shift raise lower fund fill")
 """Verbs of changing that are nouns as well: they count where they stand first, unless the last word names a state."""
+_VERBS = _LOOKING | _CHANGING | _CHANGING_OR_NOUNS
 _PARTICLES = frozenset(("in", "out", "on", "off"))
 """Words that make another verb of the verb of looking before them: to check in."""
 _STATES = _words(
@@ -258,7 +260,11 @@ _IS_CHANGED = re.compile(
 
 
 def _name_words(name: str) -> list[str]:
-    """Return the words of a tool's own name; the group before it belongs to it if that has a verb of changing."""
+    """Return the words of a tool's own name; the group before it belongs to it if that has a verb of changing. Of a part of a
+    tool, the last of the values that name it which has a verb."""
+    values = values_of(name)
+    verbs = [value for value in values if not _VERBS.isdisjoint(map(str.lower, _PARTS.findall(value)))]
+    name = (verbs or values or [name])[-1]
     own = _PARTS.findall(_NAMESPACE.sub("", name))
     words = _PARTS.findall(name)
     return words if {word.lower() for word in words[:len(words) - len(own)]} & _CHANGING else own

@@ -12,7 +12,7 @@ import polars as pl
 
 from extractors.tasks.arguments import calls_of, values_of
 from extractors.tasks.requests import find_requests, same_request
-from warehouse.records import CodeChangeRow, Goal, Memoize, RowChange, empty, recompute
+from warehouse.records import PART_OPENS, CodeChangeRow, Goal, Memoize, RowChange, empty, recompute
 
 VOTES = {"session_id": pl.String(), "vote": pl.Float64(), "description": pl.String(), "evidence": pl.List(pl.String())}
 """What a signal gives: a row a session that it votes on; a session without a row is one it abstains on."""
@@ -83,7 +83,8 @@ def gather(sessions: pl.DataFrame, turns: pl.DataFrame, feedback: pl.DataFrame, 
            row_changes: pl.DataFrame | None = None, memoize: Memoize = recompute) -> Evidence:
     """Gather the evidence of all sessions."""
     ordered = turns.sort("session_id", "position")
-    acting = (pl.col("effect") == "unknown") & ~pl.col("tool").str.contains(_LOOKING)
+    own = pl.col("tool").str.replace(rf"^.*{PART_OPENS}[^=]*=(?:\w+[.:/])*", "")   # of a part, what is done
+    acting = (pl.col("effect") == "unknown") & ~own.str.contains(_LOOKING)
     acting = acting & ~pl.struct("service", "tool").is_in(_refused_after(ordered))
     assumed = effects.with_columns(pl.when(acting).then(pl.lit("write")).otherwise("effect").alias("effect"))
     calls = calls_of(ordered, assumed)

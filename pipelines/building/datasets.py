@@ -33,17 +33,17 @@ from pipelines.building.site_datasets import site_sources
 from pipelines.building.work_datasets import work_sources
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
-from warehouse.records import SPLITS, Dataset, Decision, empty, frame
+from warehouse.records import PART_OPENS, SPLITS, Dataset, Decision, empty, frame
 from warehouse.store import Store
 
 STAGE = "datasets"
 FOR_TRAINING = ("train", "validation")
 """Splits that an environment is exported with by default."""
-_TURNS = """
+_TURNS = f"""
     with own as (
         select split, task_id, unnest(session_ids) as session_id from mart.tasks where service = $service),
     placed as (select session_id, min(row(split, task_id)) as place from own group by session_id)
-    select turns.* from core.turns as turns join placed using (session_id)
+    select turns.* replace (split_part(tool, '{PART_OPENS}', 1) as tool) from core.turns as turns join placed using (session_id)
     where service = $service order by place, session_id, position
 """
 _DRAWN = """

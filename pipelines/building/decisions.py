@@ -6,7 +6,7 @@ import polars as pl
 
 from pipelines.running.stage import Counts
 from pipelines.settings import Settings
-from warehouse.records import Decision, frame_schema
+from warehouse.records import PART_OPENS, Decision, frame_schema
 from warehouse.store import Store
 
 RULE_CHANGED = "rule_changed"
@@ -37,6 +37,12 @@ def effects_of(store: Store) -> pl.DataFrame:
         select service, tool, effect, coalesce(json_extract_string(program, '$.presumed'), effect) as presumed,
             if(json_extract_string(program, '$.harmless') = 'true', presumed, effect) as counted
         from mart.behaviours order by all""")
+
+
+def acts_of(store: Store) -> pl.DataFrame:
+    """Read the same for who asks what sessions did: a part of a tool that rewards count as a read is one."""
+    is_part = pl.col("tool").str.contains(PART_OPENS, literal=True)
+    return effects_of(store).with_columns(pl.when(is_part).then("counted").otherwise("effect").alias("effect"))
 
 
 def starts_of(store: Store) -> dict[str, str]:

@@ -33,6 +33,7 @@ from extractors.sessions import (
     with_requests,
 )
 from extractors.site_events import of_sites
+from extractors.tool_parts import applied, decisions, in_parts
 from extractors.tools import tools_of
 from pipelines.building.decisions import RULE_CHANGED, replace_decisions
 from pipelines.building.parts import held, n_parts, read_parts, scratch
@@ -96,7 +97,7 @@ def _at_once(store: Store, settings: Settings) -> Counts:
     is_of_site = of_sites(every)
     events = every.filter(~is_of_site)
     made = selected(assemble(events, store.table("raw.declarations"), settings.configured.sessions.gap_minutes), settings)
-    n_turns = store.replace("core.turns", made.turns)
+    n_turns = store.replace("core.turns", in_parts(made.turns))
     counts = _record(store, settings, made, _of_sites(every.filter(is_of_site), made.sessions))
     return counts | {"n_turns": n_turns} | _record_drift(store, drift(events, made.turns))
 
@@ -121,6 +122,7 @@ def _by_parts(store: Store, settings: Settings, n: int) -> Counts:
         tools, uncalled = tools_of(turns.scan(), store.table("raw.declarations"))
         decided = [frame(Decision, [*conflicts, *woven.decisions, *decisions]), uncalled]
         made = completed(every, more.clear(), tools, others, decided)
+        turns.divide()
         n_turns = store.replace_from("core.turns", turns.files, "session_id, position")
         counts = _record(store, settings, made, frame(Decision, []))
         n_row_changes = _append_row_changes(store, folder / "changes.parquet", n)
@@ -181,6 +183,12 @@ class _TurnFiles:
         """Put other texts in the place of those that turns have (`extractors.residues.residues`)."""
         for file in self.files if changed.height else ():
             without(changed, pl.read_parquet(file)).write_parquet(file, compression="lz4")
+
+    def divide(self) -> None:
+        """Name calls by the parts of their tools (`extractors.tool_parts`)."""
+        deciding = decisions(self.scan())
+        for file in self.files if deciding else ():
+            applied(deciding, pl.read_parquet(file)).write_parquet(file, compression="lz4")
 
     def scan(self) -> pl.LazyFrame:
         """Return all turns, to be read."""

@@ -20,7 +20,7 @@ from extractors.tasks import find, leakage, mine_goals
 from extractors.tasks.model_names import reworded
 from extractors.tasks.names import names_of, renamed
 from extractors.tasks.requests import reject_goalless
-from pipelines.building.decisions import all_of, corrections_of_kind, effects_of, replace_decisions, starts_of
+from pipelines.building.decisions import acts_of, all_of, corrections_of_kind, replace_decisions, starts_of
 from pipelines.building.sealing import ledger_of, seal, take_over, word_ledger_of
 from pipelines.resources import asking
 from pipelines.running.cache import memoized
@@ -35,7 +35,7 @@ def goals(store: Store, settings: Settings) -> Counts:
     """Mine what each session was for, with the arguments that its words ask for."""
     take_over(store, settings, "raw.word_groups")
     with memoized(store, "goals", code_digest(__name__)) as memoize:
-        mined, groups = mine_goals(store.table("core.sessions"), store.table("core.turns"), effects_of(store), starts_of(store),
+        mined, groups = mine_goals(store.table("core.sessions"), store.table("core.turns"), acts_of(store), starts_of(store),
                                    memoize, word_ledger_of(store))
     seal(store, "raw.word_groups", groups)
     replace_decisions(store, "goals", reject_goalless(store.table("core.sessions"), mined))
@@ -64,7 +64,7 @@ def outcomes(store: Store, settings: Settings) -> Counts:
     with memoized(store, "outcomes", code_digest(__name__)) as memoize:
         judged = judge(
             store.table("core.sessions"), with_stances(store.table("core.turns"), memoize), store.table("core.feedback"),
-            effects_of(store), starts_of(store), settings.configured.outcomes.reviews, store.table("mart.goals"),
+            acts_of(store), starts_of(store), settings.configured.outcomes.reviews, store.table("mart.goals"),
             store.table("core.row_changes"), corrections_of_kind(store, "outcome"), store.table("core.reviews"),
             CodeOutcomes(store.table("mart.code_changes"), store.table("mart.code_verdicts")), memoize)
     rated = judged.outcomes.drop_nulls("probability")["session_id"]
@@ -108,7 +108,7 @@ def _with_sides(store: Store) -> pl.DataFrame:
 
 def tasks(store: Store, settings: Settings) -> Counts:
     """Group sessions into tasks, with goal, start and split; and report what the split's sides still share."""
-    sessions, turns, effects = _with_sides(store), store.table("core.turns"), effects_of(store)
+    sessions, turns, effects = _with_sides(store), store.table("core.turns"), acts_of(store)
     gate = settings.configured.gates.min_probability
     take_over(store, settings, "raw.sides")
     ledger = ledger_of(store)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from warehouse.records import PART_OPENS
 from warehouse.store import Store
 
 
@@ -104,7 +105,10 @@ RULES: tuple[Rule, ...] = (
     _resolves("core.turns", "session_id", "core.sessions", "session_id"),
     _resolves("core.turns", "turn_id", "core.events", "event_id"),
     _resolves("mart.goals", "session_id", "core.sessions", "session_id"),
-    _resolves("mart.behaviours", "tool", "core.tools", "tool"),
+    Rule(
+        "tool_of_behaviours_resolves", "mart.behaviours", "Every tool of mart.behaviours is one of core.tools, or part of one.",
+        f"select distinct tool from mart.behaviours where split_part(tool, '{PART_OPENS}', 1) not in "
+        "(select tool from core.tools)"),
     _resolves("mart.sentences", "goal_id", "mart.goals", "goal_id"),
     _resolves("mart.outcomes", "session_id", "core.sessions", "session_id"),
     _resolves("mart.tasks", "family", "mart.families", "family"),

@@ -48,6 +48,8 @@ def test_what_every_agent_words_anew_is_free_and_what_it_was_told_is_not() -> No
     assert masked("Pay AB1.", [{"to": "AB1", "why": "lamp broken"}] * 2) == {}, "nobody said so"
     floor = {"to": "AB1", "why": "the lamp on floor 3 broke"}
     assert masked("The lamp on floor 3 broke, pay AB1.", [floor] * 2) == {"pay": ["why"]}, "a sentence may have a number"
+    path = [{"path": "/accounts/AB15/payments"}], [{"path": "/accounts/AB16/payments"}]
+    assert masked("Pay them.", *path) == {"pay": ["path"]} and masked("Pay AB15 or AB16.", *path) == {}, "a name in it"
     assert masked("Pay.", [{"note": "one two three four five six seven eight"}]) == {"pay": ["note"]}, "long text"
 
 

@@ -34,6 +34,21 @@ def test_a_name_that_stands_nowhere_is_a_stranger() -> None:
     assert NAMES.strangers("open", {"door": "D-999"}) == ["D-999"], "a refusal shows nothing"
 
 
+def test_where_sessions_name_what_nothing_showed_a_stranger_may_exist() -> None:
+    """A user's booking number is new in each session; one that a list showed is not, and what nobody lists is not refused."""
+    looks = [{**row("look", {"stay": f"ST{n}"}, f"stay ST{n} room R{n}"), "session": f"s{n}"} for n in range(20)]
+    cancels = [{**row("cancel", {"stay": f"ST{n}", "room": f"R{n}"}, f"ST{n} done"), "session": f"s{n}"} for n in range(20)]
+    lists = [{**row("stays", {}, " ".join(f"ST{n}" for n in range(20))), "session": "s30"}]
+    rows = [*looks, *cancels]
+    open_names, listed = (KnownNames([], {(each["tool"], each["arguments"]): [each] for each in own})
+                          for own in (rows, [*rows, *lists]))
+    assert open_names.strangers("cancel", {"stay": "ST77", "room": "R3"}) is None
+    assert open_names.strangers("cancel", {"stay": "ST777", "room": "R3"}) == ["ST777"], "it looks like none"
+    assert open_names.strangers("cancel", {"stay": "ST7", "room": "R77"}) == ["R77"], "the look had shown the room"
+    assert listed.strangers("cancel", {"stay": "ST77", "room": "R3"}) == ["ST77"]
+    assert open_names.strangers("cancel", {"stay": "ST7", "room": "R7"}) == []
+
+
 def test_another_copy_of_what_is_known_is_no_stranger() -> None:
     rows = [row("books", {}, " ".join(f"emma-{n}" for n in range(1, 8))),
             *(row("lend", {"copy": f"emma-{n}"}, "done") for n in range(1, 7))]
