@@ -584,7 +584,7 @@ class Environment:
         attempts = tuple(row for row, named in zip(unknown, names_known, strict=True) if named)
         received = cast(ReceivingState, state).received() if self._app.takes_files else ()
         called = self.writes.intersection(row["tool"] for row in journal if row.get("kind") == "call")
-        presumed = frozenset(tool for tool in called if not state.is_simulated_write(tool))
+        presumed = frozenset(tool for tool in called if tool in self._app.unclear or not state.is_simulated_write(tool))
         return Episode(journal, state.difference(), may_have_worked, self.writes,
                        lambda name: state.read((name.partition("/")[0], name.partition("/")[2])), attempts,
                        self._verifier_of(state), received, partial(last_changes, state, [*self._marks]),

@@ -102,7 +102,8 @@ class Episode(NamedTuple):
     first_changes: Callable[[], dict[str, int]] | None = None
     """Gives by document the place in the journal of the step that changed it first."""
     presumed_reads: frozenset[str] = frozenset()
-    """Those of `writes` that were called and seem to read, without proof: whether such a call changed something is unknown."""
+    """Those of `writes` that were called and seem to read, without proof, or of which nothing tells whether they do: whether
+    such a call changed something is unknown."""
 
 
 class CheckVerdict(NamedTuple):

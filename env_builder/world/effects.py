@@ -199,6 +199,8 @@ class Effects(NamedTuple):
     """Tools that answered a question as before when it was asked again, with whatever was done between."""
     unseen: frozenset[str]
     """Presumed reads that show no document, never answered twice alike, and around whose calls nothing was read twice alike."""
+    unclear: frozenset[str]
+    """Tools that tell something, of which neither calls nor words say whether they read or change."""
 
 
 PROVING_REPEATS = 2
@@ -341,22 +343,22 @@ def find(calls: list[LoggedCall], documents: Documents, shared: bool, declared: 
     preparing = _preparing(calls, changing)
     counting = frozenset(tool for tool in unproven if _counts(by_tool[tool]))
     effect |= dict.fromkeys(counting, "unknown")
-    harmless = frozenset(
-        tool for tool in unproven - counting - refused
-        if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing, tool in repeating))
+    harmless = frozenset(tool for tool in unproven - counting - refused
+                         if _seems_to_read(by_tool[tool], sight, descriptors[tool], tool in preparing, tool in repeating))
     presumed = harmless | frozenset(tool for tool in unproven if effect[tool] == "read")
     effect |= dict.fromkeys(harmless, "read")
     acting = frozenset(tool for tool in tools if effect[tool] in ACTING)
-    betweens = list(all_betweens(calls, sight, acting, shared, listed=True))
-    if not shared:
-        betweens += against_baseline(calls, sight, acting)
+    betweens = [*all_betweens(calls, sight, acting, shared, listed=True),
+                *(() if shared else against_baseline(calls, sight, acting))]
     relation = relation_of([between for between in betweens if between.place not in fickle])
     for tool in refused:
         relation.setdefault(tool, {})[tool] = "changes"
     _add_reaching(relation, acting, Unnamed(calls, sight, acting | presumed, shared))  # any may have done it
     again = frozenset(tool for tool, mine in by_tool.items() if equal_repeats(mine, shared))
     unseen = frozenset(tool for tool in presumed - again - documents.tools.keys() if not kept[tool])
-    return Effects(effect, relation, presumed, harmless, again, unseen)
+    unclear = frozenset(tool for tool in (unproven & tells) - presumed - changing - guilty - counting - refused
+                        if descriptors[tool].hint != "unknown")
+    return Effects(effect, relation, presumed, harmless, again, unseen, unclear)
 
 
 def _described(declared: Declared, mine: list[LoggedCall]) -> Declared:

@@ -98,6 +98,8 @@ def skeletons(calls: list[LoggedCall], documents: Documents, effects: Effects, s
         if tool in effects.presumed:
             programs[tool] |= {"effect": "unknown", "presumed": effect, "harmless": tool in effects.harmless,
                                **({"unseen": True} if tool in effects.unseen else {})}
+        if tool in effects.unclear:
+            programs[tool] |= {"unclear": True}
         affix = documents.classes[documented.entity_class].affix if documented else ("", "")
         if any(affix):
             programs[tool]["affix"] = list(affix)

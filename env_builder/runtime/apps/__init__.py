@@ -188,6 +188,8 @@ class App(Protocol):
     """Names of the tools that it answers."""
     writes: frozenset[str]
     """Names of those that may change its state."""
+    unclear: frozenset[str] = frozenset()
+    """Names of those of which nothing tells whether they do: they show something, and are not known to change anything."""
     explained: frozenset[str] = frozenset()
     """Names of tools that are implemented, not induced: all that a call of theirs changes is in `difference`."""
     leaves: bool = False
@@ -284,6 +286,7 @@ class CompositeApp(App):
             raise ValueError(f"the app {wrong[0]!r} hands its files to no app that takes files; there are: {', '.join(takers)}")
         self.answers = self._app_of
         self.writes = frozenset().union(*(app.writes for app in self._apps))
+        self.unclear = frozenset().union(*(app.unclear for app in self._apps))
         self.explained = frozenset().union(*(app.explained for app in self._apps))
         self.leaves = any(app.leaves for app in self._apps)
         self.takes_files = any(app.takes_files for app in self._apps)

@@ -30,6 +30,7 @@ class RecordsApp(App):
         self.world = world
         self.answers = self.programs
         self.writes = frozenset(tool for tool, program in self.programs.items() if program.is_possible_write)
+        self.unclear = frozenset(tool for tool, program in self.programs.items() if program.get("unclear"))
 
     def reset(self, start: Start) -> EpisodeState:
         return EpisodeState(self.world, self.programs, View(start.instant, start.session_ids), start.seed)

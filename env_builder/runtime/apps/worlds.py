@@ -43,6 +43,7 @@ class WorldsApp(App):
         """What the worlds begin with in an open episode (`OpenState`)."""
         self.answers: Collection[str] = common.answers
         self.writes = common.writes.union(*(world.app.writes for world in worlds))
+        self.unclear = common.unclear
 
     def reset(self, start: Start) -> AppState:
         if not start.session_ids:

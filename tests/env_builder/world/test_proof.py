@@ -61,6 +61,17 @@ def test_telling_the_same_of_one_name_again_and_again_does_no_harm_whatever_the_
     assert found_in_one_world(two_names).harmless == frozenset()
 
 
+def test_a_tool_that_tells_something_and_of_which_nothing_speaks_is_unclear() -> None:
+    def listed(tool: str, n_times: int = 1) -> Effects:
+        return found([call(tool, {"pet": f"P{n}"}, canonical([{"stay": f"ST-{n}{place}", "open": "yes"} for place in (1, 2)]),
+                           f"s{n}", at) for n in range(4) for at in range(n_times)])
+
+    unclear = listed("stays.of_pet")
+    assert (unclear.effect, unclear.unclear) == ({"stays.of_pet": "unknown"}, {"stays.of_pet"})
+    assert not listed("cancel_stays").unclear, "its name says what it does"
+    assert not listed("stays.of_pet", 3).unclear, "it tells the same again"
+
+
 def test_a_tool_without_arguments_that_only_confirms_is_no_read() -> None:
     confirms = [call("take_back", {}, "Noted.", f"s{n}") for n in range(8)]
     assert found(confirms).effect["take_back"] == "unknown"
