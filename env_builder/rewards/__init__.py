@@ -35,6 +35,8 @@ BAD_BELOW = 0.5
 NO_FREE_TEXT = FreeText({}, [])
 MOST_FAMILIES = 20
 """Families that a decision names."""
+MOST = 0.5
+"""Share of a service's sessions that are as good as certain, from which one that is not, and is contested, is in doubt."""
 
 
 class Rewards(NamedTuple):
@@ -68,7 +70,7 @@ def mine(
     by_session = witnesses(session_ids, turns, outcomes, differences, effects, memoize, read)
     free = free_text(turns, tasks, effects, read)
     families = _families(tasks, by_session)
-    mining = CaseMining(by_session, free, Questions(families), goals_by_session(goals), _in_doubt(outcomes),
+    mining = CaseMining(by_session, free, Questions(families), goals_by_session(goals), _in_doubt(sessions, outcomes),
                         tools_by_service(effects.filter(pl.col("counted") != "read")))
     columns = ("task_id", "service", "family", "session_ids", "succeeded_session_ids")
     mined_cases = [mining.case(*row) for row in tasks.select(columns).iter_rows()]
@@ -141,10 +143,14 @@ class CaseMining(NamedTuple):
         return RewardCase(task_id, service, family, good, bad, due), decision
 
 
-def _in_doubt(outcomes: pl.DataFrame) -> set[str]:
-    """Return the sessions that are not as good as certain since something speaks against them, not since little speaks."""
-    doubtful = (pl.col("probability") < CERTAIN) & (pl.col("is_contested"))
-    return set(outcomes.filter(doubtful)["session_id"])
+def _in_doubt(sessions: pl.DataFrame, outcomes: pl.DataFrame) -> set[str]:
+    """Return the sessions that are not as good as certain since something speaks against them, not since little speaks, of
+    services of which most sessions are certain: where none is, one has to begin with what there is."""
+    probability = pl.col("probability")
+    certain = ((probability >= CERTAIN) | (probability <= 1 - CERTAIN)).fill_null(False)
+    rated = sessions.select("session_id", "service").join(outcomes, on="session_id")
+    doubtful = ~certain & pl.col("is_contested") & (certain.mean().over("service") > MOST)
+    return set(rated.filter(doubtful)["session_id"])
 
 
 def _families(tasks: pl.DataFrame, by_session: dict[str, Witness]) -> dict[str, list[Witness]]:

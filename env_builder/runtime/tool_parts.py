@@ -46,7 +46,8 @@ class ToolParts:
     def named(self, tool: str, arguments: Any) -> str:
         """Return the part that a call of a whole tool asks for; the tool itself where it has none for these arguments."""
         name = whole_of(tool) if self._decides else tool
-        while isinstance(arguments, Mapping) and isinstance(value := arguments.get(self._decides.get(name, "")), str):
+        given = arguments if isinstance(arguments, Mapping) else {}
+        while name in self._decides and isinstance(value := given.get(self._decides[name]), str):
             part = f"{name}{OPEN}{self._decides[name]}={value}{CLOSE}"
             if part not in self._names and part not in self._decides:
                 break

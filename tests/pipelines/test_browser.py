@@ -216,8 +216,8 @@ def warehouse_of(folder: Path, n: int) -> Path:
             role=[None if i % 5 == 4 else "user" for i in turn], content=[bad[i // 10] for i in turn], tool=HOSTILE[1],
             arguments="{}", happened_at=[at[i // 10] + timedelta(seconds=i % 10) for i in turn]))
         store.append("mart.outcomes", table(
-            records.Outcome, session_id=ids, probability=[(i % 100) / 100 for i in range(n)], model="", signals=json.dumps(
-                [{"name": HOSTILE[0], "vote": 1, "description": HOSTILE[1], "evidence": [HOSTILE[3]]}])))
+            records.Outcome, session_id=ids, probability=[(i % 100) / 100 for i in range(n)], is_contested=False, model="",
+            signals=json.dumps([{"name": HOSTILE[0], "vote": 1, "description": HOSTILE[1], "evidence": [HOSTILE[3]]}])))
         store.append("mart.goals", table(
             records.Goal, goal_id=[f"g{i}" for i in range(n)], session_id=ids, service="desk", place=0, begins=0, ends=10,
             kind=families, family=families, asks="", goal=bad, slots="{}"))

@@ -46,7 +46,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> TestClient:
                 BEGAN + timedelta(days=place, minutes=place) for place in range(n)],
             identity=["Ada", "Ada", "Bob", None], format="openai_completions", other_session_ids=[[]] * n))
         store.append("mart.outcomes", table(
-            records.Outcome, session_id=list(SESSIONS), probability=[0.95, 0.5, 0.49, None], model="m", signals="[]"))
+            records.Outcome, session_id=list(SESSIONS), probability=[0.95, 0.5, 0.49, None], is_contested=False, model="m",
+            signals="[]"))
         store.append("core.feedback", table(
             records.Feedback, feedback_id=["r"], session_id=["first"], name="thumbs", value="up", source="main"))
         for place, name in enumerate(SESSIONS):

@@ -179,6 +179,7 @@ def test_a_session_alone_that_something_speaks_against_is_no_word_for_what_is_ri
 ) -> None:
     desk = Desk()
     desk.session("open", probability, OPENED, ASK, OPEN, ("agent", "Done."), is_contested=is_contested)
+    assert desk.mined().decisions["reason"].to_list() == ["rubric_mined"], "one has to begin"
     desk.session("bad", 0.02, LIFTED, ASK, OPEN, ("agent", "Done."))
     desk.session("worse", 0.03, LIFTED, ASK, OPEN, ("agent", "Done."))
     mined = desk.mined()
