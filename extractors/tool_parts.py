@@ -1,10 +1,10 @@
 """Tools that do what one of their arguments says, as a tool for each of its values: an entry point with an action or a method.
 
-In: turns. Out: turns whose calls of such a tool have the name of its part (`warehouse.records.part_name`). An argument decides
-if its value can be told from what else a call is given and is answered, from the names of fields alone, and much better than by
-always naming the commonest one (Goodman and Kruskal's lambda, each call against the others). Values that are methods of HTTP
-decide by their standard, and of values that are verbs of looking and of others less must tell. A value with a digit is the name
-of a thing, and decides nothing. A part may be decided further by a second argument.
+In: turns. Out: turns whose calls of such a tool have the name of its part (`warehouse.records.part_name`). An argument
+decides if the names of the other fields of a call and of its answer predict its value much better than the commonest value
+does (Goodman and Kruskal's lambda, leave-one-out). Values that are methods of HTTP decide by their standard; if some values
+are verbs of reading and others are not, a weaker prediction is enough. A value with a digit names an entity, and decides
+nothing. A second argument may decide a part further.
 
 Does not see: arguments inside of others, or without a few short values; a language (a statement, a command line); actions that
 are given and answer the same.
@@ -50,7 +50,7 @@ class DecidedCall(NamedTuple):
     session_id: str
     arguments: dict[str, Any]
     answer: Any
-    """The answer as JSON value, None where it is none."""
+    """The answer as JSON value; None if it is not JSON."""
 
 
 class DecidingArgument(NamedTuple):

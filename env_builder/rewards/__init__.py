@@ -265,7 +265,7 @@ def _why(
                   f"({good[0].probability or 0.0:.2f}); review it.")
         return _decision(task_id, False, "doubtful_success", detail)
     if is_idle:
-        detail = f"{good[0].session_id} is not known to have changed, declined or told anything: any read would earn as much."
+        detail = f"{good[0].session_id} has no known change, refusal or answer to reward: any read call would earn as much."
         return _decision(task_id, False, "nothing_to_reward", detail)
     if good:
         return _decision(task_id, True, "rubric_mined", f"{len(good)} of {len(good_ids)} successful sessions propose.")

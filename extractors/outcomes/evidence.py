@@ -109,7 +109,7 @@ _REFUSED_ALIKE = 0.5
 def _refused_after(turns: pl.DataFrame) -> list[dict[str, str]]:
     """Return the tools after whose calls agents decline: they look something up first, and what was done is not declined.
 
-    Where a tool gives every call one answer, nobody learns from it what to decline: then most calls must be followed so."""
+    An answer that is the same for every call gives no reason to decline: then most calls must be followed by a refusal."""
     if "stance" not in turns.columns:
         return []
     following = turns.with_columns(pl.col("stance").shift(-1).over("session_id").alias("then"))

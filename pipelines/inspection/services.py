@@ -19,9 +19,9 @@ _BEGINNING = (
     "Sessions of {service}: {begins}; {evidence} (reads after another session's write: {reset} for reset, {shared} for "
     "shared); starts_from in the configuration file decides it")
 _UNDECIDED = (
-    "{service}: the logs do not show whether each session begins anew or all share one state (reads after another session's "
-    "write: {reset} for reset, {shared} for shared). Until you set starts_from in the configuration file, an answer that one "
-    "session got is given in another only where sessions that asked the same got the same")
+    "{service}: the logs do not show whether every session starts from the same state or all share one (reads after another "
+    "session's write: {reset} for reset, {shared} for shared). Until starts_from is set in the configuration file, the "
+    "environment replays a session's answer in other sessions only if equal calls got equal answers")
 _WORLDS = (
     "{service}: its sessions are of {n} worlds that contradict each other ({sizes} sessions, {none} of no world that could be "
     "told; {alike} of {questions} questions agree on the world of their session). {apart}")
