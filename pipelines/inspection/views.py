@@ -18,6 +18,7 @@ from extractors.outcomes.feedback import CORRECTION, REVIEW
 from extractors.outcomes.signals import registered
 from pipelines.inspection.summary import place_of
 from warehouse.errors import InputError, Missing
+from warehouse.records import PART_OPENS
 from warehouse.store import Store
 from warehouse.vocabulary import OUTCOME_SQL, OUTCOMES
 
@@ -28,6 +29,9 @@ TURNS = 200
 """Turns of a page."""
 MOST = 60
 """Rows of one kind that a figure shows; it states how many there are besides."""
+_TOOLS_AND_PARTS = (   # a tool whose argument decides what it does has a program for each value
+    "(select service, tool, n_calls from core.tools union all select service, tool, count(*) as n_calls from core.turns "
+    f"where contains(tool, '{PART_OPENS}') group by service, tool)")
 _JUDGED = "core.sessions left join mart.outcomes using (session_id)"
 _SPANS = ("hour", 3), ("day", 64), ("week", 448), ("month", 1900)
 """Widths of the steps of time, and up to how many days each is taken; then years."""
@@ -51,7 +55,7 @@ LISTS = {
     "fidelity": ("service, tool, coalesce(effect, 'unknown') as effect, n_calls, coalesce(n_support, 0) as n_support, "
                  "coalesce(n_against, 0) as n_against, round(fidelity, 4) as fidelity, round(abstains, 4) as abstains, "
                  "round(cassette_fidelity, 4) as cassette_fidelity, round(cassette_abstains, 4) as cassette_abstains",
-                 "core.tools left join mart.behaviours using (service, tool)", "n_calls desc, service, tool"),
+                 f"{_TOOLS_AND_PARTS} left join mart.behaviours using (service, tool)", "n_calls desc, service, tool"),
     "drift": ("reason, detail", "mart.decisions where stage = 'drift'", "subject, reason"),
     "environments": ("environment, service, n_tasks, n_tools, content_digest, rewards_digest, image_id, image_skip_reason",
                      "mart.environments", "n_tasks desc, environment"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from env_builder.runtime.apps.records import RecordsApp
+from env_builder.runtime.bindings import Ask
 from env_builder.runtime.environment import Environment
 from env_builder.runtime.tool_parts import ToolParts, as_called, values_of
 from env_builder.runtime.world import World
@@ -35,6 +36,19 @@ def test_a_call_is_made_by_its_part_and_shown_as_the_whole_tool() -> None:
     assert [(row["tool"], row.get("part")) for row in environment.journal] == [("api", GET), ("api", CANCEL), ("api", None)]
     assert [row["tool"] for row in environment.episode().journal] == [GET, CANCEL, "api"]
     assert [row.get("part") for row in environment.unknown_writes] == [CANCEL, None]   # a look without an answer is none
+
+
+def test_a_real_tool_is_bound_for_all_its_parts_by_its_own_name() -> None:
+    environment, asks = room(), list[tuple[str, str]]()
+
+    def real(ask: Ask) -> str:
+        asks.append((ask.tool, ask.arguments["action"]))
+        return "done"
+
+    environment.bind("api", real)
+    actions = ["order.get", "order.cancel"]
+    assert [environment.call("api", {"action": action, "id": "8"})[::2] for action in actions] == [("done", "bound")] * 2
+    assert asks == [("api", action) for action in actions]
 
 
 def test_a_name_of_a_part_gives_no_other_part() -> None:
