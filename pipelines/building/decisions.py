@@ -40,7 +40,9 @@ def effects_of(store: Store) -> pl.DataFrame:
 
 
 def acts_of(store: Store) -> pl.DataFrame:
-    """Read the same for who asks what sessions did: a part of a tool that rewards count as a read is one."""
+    """Read the same to judge what sessions did: a part of a tool that rewards count as a read is one.
+
+    A part has fewer calls to prove it than a whole tool. For whole tools, `counted` would take unproven writes for reads."""
     is_part = pl.col("tool").str.contains(PART_OPENS, literal=True)
     return effects_of(store).with_columns(pl.when(is_part).then("counted").otherwise("effect").alias("effect"))
 
