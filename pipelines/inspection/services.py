@@ -20,7 +20,7 @@ _BEGINNING = (
     "shared); starts_from in the configuration file decides it")
 _UNDECIDED = (
     "{service}: the logs do not show whether every session starts from the same state or all share one (reads after another "
-    "session's write: {reset} for reset, {shared} for shared). Until starts_from is set in the configuration file, the "
+    "session's write: {reset} for reset, {shared} for shared); set starts_from in the configuration file. Until then the "
     "environment replays a session's answer in other sessions only if equal calls got equal answers")
 _WORLDS = (
     "{service}: its sessions are of {n} worlds that contradict each other ({sizes} sessions, {none} of no world that could be "
