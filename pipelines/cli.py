@@ -10,10 +10,12 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated
 
 import typer
 from typer.core import TyperCommand
+from typer.main import get_command
 
 from pipelines import screen
 from pipelines.commands import (
@@ -138,12 +140,16 @@ for command, function, arguments in COMMANDS:
             app.command(former, cls=AliasedCommand, hidden=True)(function)
 
 
+_read_commands = cache(get_command)
+"""A process that carries out several command lines reads the signatures of all commands once."""
+
+
 def main() -> None:
     """Run the command line and exit with its code. The one boundary where every error becomes a sentence."""
     screen.begin()
     try:
         with private():
-            app(prog_name="traceroom")
+            _read_commands(app)(prog_name="traceroom")
     except TraceroomError as error:
         _fail(str(error), error.exit_code, error=error)
     except SystemExit as exiting:

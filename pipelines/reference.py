@@ -11,7 +11,10 @@ in `os.environ`; does not find those that libraries read.
 from __future__ import annotations
 
 import ast
+import inspect
+import itertools
 import re
+import textwrap
 import types
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
@@ -162,7 +165,7 @@ def _configuration() -> Iterator[str]:
 
 
 def _section(path: str, model: type[BaseModel]) -> Iterator[str]:
-    inner, rows = [], []
+    inner, rows, described = [], [], _described(model)
     for name, field in model.model_fields.items():
         hint = field.annotation
         models = [each for each in (hint, *get_args(hint)) if isinstance(each, type) and issubclass(each, BaseModel)]
@@ -172,7 +175,7 @@ def _section(path: str, model: type[BaseModel]) -> Iterator[str]:
         default = field.get_default(call_default_factory=True)
         absent = default is PydanticUndefined
         shown_default = "required" if absent else "–" if default in (None, [], {}) else f"`{_toml(default)}`"
-        rows.append(f"| `{name}` | {_kind(field.annotation)} | {shown_default} | {_sentence(field.description)} |")
+        rows.append(f"| `{name}` | {_kind(field.annotation)} | {shown_default} | {_sentence(described.get(name))} |")
     yield from ("| key | value | default | description |", "|---|---|---|---|", *rows, "")
     for title, of in inner:
         yield from (f"## `{title}`", "", _sentence(of.__doc__), "")
@@ -206,10 +209,10 @@ def _tables() -> Iterator[str]:
     yield from ("Tables of the warehouse (`OUT/warehouse.published.duckdb` while a run writes, else `OUT/warehouse.duckdb`). "
                 "Columns are the fields of the row's record.", "")
     for table, record in sorted(tables().items()):
-        text = _sentence(record.__doc__).replace(f" (`{table}`)", "")
+        text, columns = _sentence(record.__doc__).replace(f" (`{table}`)", ""), _columns_of(record)
         yield from (f"## `{table}`", "", text, "", "| column | type | holds |", "|---|---|---|")
         for name, kind in records.frame_schema(record).items():
-            yield f"| `{name}` | `{kind}` | {_holds(record, name)} |"
+            yield f"| `{name}` | `{kind}` | {columns[name]} |"
         yield ""
 
 
@@ -286,8 +289,7 @@ COLUMNS = {
 
 def comments() -> str:
     """Return the SQL that writes into a warehouse what its tables and columns hold."""
-    described = {table: (_first_sentence(record.__doc__ or ""), {name: _holds(record, name) for name in record.model_fields})
-                 for table, record in tables().items()}
+    described = {table: (_first_sentence(record.__doc__ or ""), _columns_of(record)) for table, record in tables().items()}
     lines = ["-- What the tables and columns hold, made from warehouse/records.py by `just reference`."]
     for table, (text, columns) in sorted((described | INTERNAL_TABLES).items()):
         lines.append(f"comment on table {table} is {_literal(text)};")
@@ -295,8 +297,26 @@ def comments() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _holds(record: type[records.Record], column: str) -> str:
-    return _sentence(record.model_fields[column].description) or COLUMNS[column]
+def _columns_of(record: type[records.Record]) -> dict[str, str]:
+    described = _described(record)
+    return {name: _sentence(described.get(name)) or COLUMNS[name] for name in record.model_fields}
+
+
+def _described(model: type[BaseModel]) -> dict[str, str]:
+    """Return the text below each field of a model, of its bases too.
+
+    Pydantic can read them (`use_attribute_docstrings`), but does so whenever a model is imported: a fifth of a second for each
+    command, which shows none of them.
+    """
+    described: dict[str, str] = {}
+    for each in reversed(model.__mro__[:model.__mro__.index(BaseModel)]):
+        [made] = ast.parse(textwrap.dedent(inspect.getsource(each))).body
+        assert isinstance(made, ast.ClassDef)
+        for field, text in itertools.pairwise(made.body):
+            match field, text:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                    described[name] = inspect.cleandoc(words)
+    return described
 
 
 def _first_sentence(text: str) -> str:

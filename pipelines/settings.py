@@ -40,7 +40,7 @@ class OutPath:
 class Settings(BaseModel):
     """Settings of one run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, ignored_types=(OutPath,))
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, ignored_types=(OutPath,))
 
     logs: tuple[str, ...]
     """Files, folders, globs and addresses (`s3://`, `gs://`, `az://`) to read; a folder is taken as it is, by content."""

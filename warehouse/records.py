@@ -39,7 +39,7 @@ def recompute(arguments: object, make: Callable[[], Any], holds: Callable[[Any],
 class Record(BaseModel):
     """Base of all records: frozen, and an undeclared field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class File(Record):

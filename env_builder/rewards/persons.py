@@ -30,7 +30,7 @@ SUFFIX = ".toml"
 class PersonCheck(BaseModel):
     """One check as a person writes it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kind: str
     """Name of a kind of check."""
@@ -55,7 +55,7 @@ class PersonCheck(BaseModel):
 class PersonChange(BaseModel):
     """What a person changes of a mined check."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     check: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     """Id of the check."""
@@ -79,7 +79,7 @@ class PersonChange(BaseModel):
 class PersonRubric(BaseModel):
     """A file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     checks: tuple[PersonCheck, ...] = ()
     """What a person adds to the rubrics of a family."""

@@ -26,7 +26,7 @@ Kind = Literal["name", "email", "phone", "address", "zip", "card", "ending", "ac
 class Keep(BaseModel):
     """What stays."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     values: frozenset[str] = frozenset()
     """Words and values that are no one's."""
@@ -35,7 +35,7 @@ class Keep(BaseModel):
 class Policy(BaseModel):
     """The whole file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     fields: dict[str, Kind] = Field(default_factory=dict)
     """Field -> what its values are."""
