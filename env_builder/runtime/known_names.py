@@ -50,7 +50,7 @@ OPEN = 3
 REFUSED = 3
 """Different refused calls with arguments that no successful call of the tool has, from which a service refuses all of them; one
 is enough if its answer names the argument."""
-FEWEST_NAMED, OFTEN_NEW = 10, 0.2
+FEWEST_NAMED, OFTEN_NEW = 10, 0.05
 """Times that sessions named something by an argument, and the share of them in which no other session met it, from which on
 names of its kind exist that the log does not have."""
 BEGUN = ""
@@ -316,13 +316,14 @@ class _Meetings:
 
     def open_names(self) -> dict[str, frozenset[str]]:
         """Return the arguments by which sessions often name what nothing had shown them, and no other session met, with the
-        shapes of all that they were given."""
+        shapes of all that they were given. What the log as a whole shows was asked for by someone: it meets only the rest."""
         unasked: dict[str, set[str]] = defaultdict(set)
         for session, text, asked_for in self._texts:
             values = values_in(text) & self._met_by.keys()
-            for value in values:
+            others = values - values_in(asked_for)
+            for value in others if session == BEGUN else values:
                 self._met_by[value].add(session)
-            unasked[session].update(values - values_in(asked_for))
+            unasked[session].update(others)
         n_new = {name: sum(len(self._met_by[value]) == 1 and value not in unasked[session] for session, value in pairs)
                  for name, pairs in self._named.items()}
         return {name: frozenset(_shape(value) for _, value in pairs) for name, pairs in self._named.items()
