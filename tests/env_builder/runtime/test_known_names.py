@@ -50,7 +50,7 @@ def test_where_sessions_name_what_nothing_showed_a_stranger_may_exist() -> None:
     key_of = {f'{{"stay": "ST{n}", "room": "R{n}"}}': f"ST{n}" for n in range(20)}
     answers = {(each["tool"], each["arguments"]): [each] for each in cancels}
     shared = KnownNames(key_of.values(), answers, [("", document) for document in key_of], key_of)
-    assert shared.strangers("cancel", {"stay": "ST77", "room": "R3"}) is None, "a look of one session, kept for all, is no other"
+    assert shared.strangers("cancel", {"stay": "ST77", "room": "R3"}) is None, "kept for all, seen by one"
 
 
 def test_another_copy_of_what_is_known_is_no_stranger() -> None:
