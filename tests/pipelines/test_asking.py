@@ -74,11 +74,14 @@ def refunding(order_id: str) -> Row:
 
 
 def unscored(out: Path) -> list[Row]:
-    """Return episodes that do what is right, and refund an order that nobody refunded in the log, once or twice."""
+    """Return episodes that do what is right, and refund an order that nobody refunded in the log, once or twice. Not of tasks in
+    which it is right to refund one."""
     environment = Environment.load(environment_of(out))
     rows = []
     for task_id, steps in solutions(out).items():
         *first, last = steps
+        if any(step.get("tool") == REFUND for step in steps):
+            continue
         for number, extra in enumerate(([refunding("ORD-1003")], [refunding("ORD-1003")] * 2)):
             row = played(environment, task_id, [*first, *extra, last], number)
             rows += [row] if row["extra"]["traceroom"]["reward"] is None else []
@@ -115,14 +118,13 @@ def test_the_whole_way_from_unknown_to_scored(tmp_path: Path, traceroom: Tracero
     done = traceroom("ask-real", items, "--bind", f"{REFUND}=python:{tmp_path / 'shop.py'}:refund", "--to", answers)
     assert "--allow-writes" in done.stderr and answers.read_text("utf-8") == ""
 
-    environment = Environment.load(path)
-    looking = "def look(**arguments):\n    return ANSWERS[json.dumps(arguments, sort_keys=True)]\n"
-    answering = f"ANSWERS = {known_answers(environment, listed['items'])!r}\n"
-    (tmp_path / "all.py").write_text(f"{SHOP}\n\n{looking}\n\n{answering}", "utf-8")
-    looks = sorted({call["tool"] for row in listed["items"] for call in row["tool_calls"]} - {REFUND})
+    answers_of_tools = known_answers(listed["items"])
+    tools = "".join(f"def {tool}(**arguments):\n    return {own!r}[json.dumps(arguments, sort_keys=True)]\n\n\n"
+                    for tool, own in answers_of_tools.items())
+    (tmp_path / "all.py").write_text(f"{SHOP}\n\n{tools}", "utf-8")
     done = traceroom(
         "ask-real", items, "--bind", f"{REFUND}=python:{tmp_path / 'all.py'}:refund",
-        *(part for tool in looks for part in ("--bind", f"{tool}=python:{tmp_path / 'all.py'}:look")),
+        *(part for tool in answers_of_tools for part in ("--bind", f"{tool}=python:{tmp_path / 'all.py'}:{tool}")),
         "--reset", f"python:{tmp_path / 'all.py'}:reset", "--allow-writes", "--per-second", "10000", "--to", answers)
     assert done.returncode == 0 and "0 after a call" in done.stderr, done.stderr
     done = traceroom("review", out, "--answers", answers, "--reviewer", "Ada")
@@ -150,10 +152,12 @@ def test_the_whole_way_from_unknown_to_scored(tmp_path: Path, traceroom: Tracero
     assert files(out) == before, "declined, it is as it was"
 
 
-def known_answers(environment: Environment, items: list[Row]) -> dict[str, str]:
-    """Return what the environment itself answers to the earlier calls: the service is like it there."""
-    return {json.dumps(call["arguments"], sort_keys=True): call["content"]
-            for row in items for call in row["tool_calls"] if call["content"] is not None}
+def known_answers(items: list[Row]) -> dict[str, dict[str, str]]:
+    """Return what the environment itself answered to the earlier calls, by tool: the service is like it there."""
+    answers: dict[str, dict[str, str]] = {}
+    for call in (call for row in items for call in row["tool_calls"] if call["content"] is not None):
+        answers.setdefault(call["tool"], {})[json.dumps(call["arguments"], sort_keys=True)] = call["content"]
+    return answers
 
 
 def test_what_is_needed_more_often_comes_first(lamp_run: Path) -> None:
