@@ -74,8 +74,8 @@ def refunding(order_id: str) -> Row:
 
 
 def unscored(out: Path) -> list[Row]:
-    """Return episodes that do what is right, and refund an order that nobody refunded in the log, once or twice. Not of tasks in
-    which it is right to refund one."""
+    """Return episodes that do what is right, and refund an order that nobody refunded in the log, once or twice. No task
+    whose solution refunds is among them."""
     environment = Environment.load(environment_of(out))
     rows = []
     for task_id, steps in solutions(out).items():
