@@ -43,6 +43,7 @@ def test_a_solution_that_is_worth_less_than_1_stops_it(tmp_path: Path) -> None:
         serving.timed(Environment.load(write_room(tmp_path / "room")), SOLVED, graded=True)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_dropped_and_forks_are_timed_in_both_worlds() -> None:
     ids_in("[1]")
     serving.forget()

@@ -42,6 +42,7 @@ def test_the_same_seed_gives_the_same_damage_at_any_time(monkeypatch: pytest.Mon
     assert len({step for what, _ in first for step in what.split(" > ")[1:]}) >= 11
 
 
+@pytest.mark.slow
 def test_300_damaged_files_do_no_harm() -> None:
     assert_unharmed(read_damaged(1, 0, 300, timeout_s=550))
 

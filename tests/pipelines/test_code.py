@@ -71,11 +71,13 @@ def test_a_page_of_the_browser_recomputes_nothing(product: Path) -> None:
     assert stages_that_change(product, "pipelines/browser/pages.py") == set()
 
 
+@pytest.mark.slow
 def test_an_induced_rule_recomputes_worlds_and_not_sessions(product: Path) -> None:
     changed = stages_that_change(product, "env_builder/behaviour/writes.py")
     assert {"world"} <= changed and not {"extract", "sessions", "outcomes", "datasets"} & changed
 
 
+@pytest.mark.slow
 def test_files_that_are_read_and_not_imported_count_where_they_are_read(product: Path) -> None:
     every = {stage.name for stage in STAGES}
     for changed, again, not_again in (
@@ -89,6 +91,7 @@ def test_files_that_are_read_and_not_imported_count_where_they_are_read(product:
         assert again <= found and not not_again & found, changed
 
 
+@pytest.mark.slow
 def test_another_version_of_a_library_counts_where_it_is_used(product: Path, tmp_path: Path) -> None:
     """Dulwich reads repositories; selectolax parses pages."""
     before = {stage.name: stage.code for stage in STAGES}
@@ -109,6 +112,7 @@ def test_whatever_a_stage_loads_is_in_its_closure(tmp_path: Path) -> None:
     assert {name: missing for name, missing in rows if missing} == {}
 
 
+@pytest.mark.slow
 def test_after_a_change_only_what_changed_is_parsed(product: Path) -> None:
     digests(product)
     kept = product / "cache" / "traceroom" / "modules.json"
@@ -132,6 +136,7 @@ def test_what_entry_points_name_and_what_is_copied_counts() -> None:
     assert {"env_builder/runtime/__main__.py", "warehouse/schema.sql"} <= set(environments)
 
 
+@pytest.mark.slow
 def test_the_newest_graphs_of_imports_are_kept_and_a_kept_one_is_not_made_again(
         tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checkouts and environments take turns, and each finds its own graph again."""

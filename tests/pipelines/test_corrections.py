@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pipelines.quality import rules
 from pipelines.running.stage import carry_out
 from pipelines.settings import Settings
@@ -32,6 +34,7 @@ def rows(store: Store, sql: str, **parameters: object) -> list[dict[str, Any]]:
     return store.read(sql, **parameters).to_dicts()
 
 
+@pytest.mark.slow
 def test_the_next_run_follows_what_was_corrected_and_says_who_and_why(logs: Path, tmp_path: Path) -> None:
     settings = Settings(logs=(str(logs),), out=str(tmp_path / "out"), image=False, only=("logs", "tools"))
     computed(settings)

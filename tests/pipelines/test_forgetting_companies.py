@@ -98,6 +98,7 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("privacy", [False, True])
 @pytest.mark.parametrize("by", ["address", "account"])
 def test_a_forgotten_person_is_nowhere_and_stays_away(exports: Path, privacy: bool, by: str) -> None:

@@ -150,6 +150,7 @@ def test_what_a_half_line_hid_elsewhere_is_kept(tmp_path: Path) -> None:
 NUMBERS = st.lists(st.integers(0, 5), max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(files=st.lists(NUMBERS, min_size=1, max_size=4), chunk_bytes=st.integers(1, 700),
        order=st.randoms(use_true_random=False), apart=st.booleans())
@@ -178,6 +179,7 @@ def test_an_event_is_held_as_often_as_the_file_that_tells_it_most(
         assert kept["record_id"].is_unique().all() and kept.height == wanted.total()
 
 
+@pytest.mark.slow
 @given(numbers=st.lists(st.integers(0, 3), max_size=14), chunk_bytes=st.integers(1, 600))
 @settings(max_examples=12, deadline=None)
 def test_records_are_the_same_wherever_a_file_is_cut(numbers: list[int], chunk_bytes: int) -> None:

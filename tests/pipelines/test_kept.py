@@ -113,6 +113,7 @@ def made_of(seen: dict[str, pl.DataFrame], names: list[str], memoize: Memoize | 
     return [found.tasks, found.families, scripts(found.tasks, turns, **told), mined.rubrics, mined.decisions]
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_sessions_give_the_same_in_whatever_order_they_come(seen: dict[str, pl.DataFrame], data: st.DataObject) -> None:

@@ -26,6 +26,7 @@ def named(settings: Settings) -> list[tuple[str, str, str | None]]:
         return store.read("select family, name, written_by from mart.names order by all").rows()
 
 
+@pytest.mark.slow
 def test_the_switch_and_the_model_touch_the_names_alone(logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACEROOM_MODEL", raising=False)
     plain = Settings(logs=(str(logs),), out=str(tmp_path / "out"), image=False)

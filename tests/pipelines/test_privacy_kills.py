@@ -71,6 +71,7 @@ def undisturbed(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     return tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [(4,), (2, 1)])
 def test_an_ingestion_that_was_killed_knows_the_same_people(
         kills: tuple[int, ...], logs: Path, undisturbed: dict[str, pl.DataFrame], tmp_path: Path) -> None:

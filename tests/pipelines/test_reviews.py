@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from extractors.reviews import agreement_of
 from pipelines.quality import rules
 from pipelines.running.stage import carry_out
@@ -32,6 +34,7 @@ def outcomes(settings: Settings) -> dict[str, dict[str, Any]]:
         return {row["session_id"]: row for row in store.table("mart.outcomes").to_dicts()}
 
 
+@pytest.mark.slow
 def test_a_review_settles_its_session_and_disagreement_settles_none(logs: Path, tmp_path: Path) -> None:
     settings = Settings(logs=(str(logs),), out=str(tmp_path / "out"), image=False, only=("logs", "tools", "reviews"))
     computed(settings)
@@ -64,6 +67,7 @@ def test_a_review_settles_its_session_and_disagreement_settles_none(logs: Path, 
         assert not [name for name in rules.broken(store) if "review" in name or "vanish" in name]
 
 
+@pytest.mark.slow
 def test_the_same_reviews_give_the_same_rows_wherever_they_are_stored(logs: Path, tmp_path: Path) -> None:
     first = Settings(logs=(str(logs),), out=str(tmp_path / "first"), image=False, only=("logs", "tools"))
     computed(first)

@@ -65,6 +65,7 @@ def test_a_second_run_adds_nothing(first: tuple[Path, dict[str, Any]], logs: Pat
         name: made[name] for name in made if name not in ("seconds", "stages")}
 
 
+@pytest.mark.slow
 def test_the_same_logs_make_the_same_bytes_anywhere(first: tuple[Path, dict[str, Any]], logs: Path, tmp_path: Path) -> None:
     out, _ = first
     elsewhere = tmp_path / "else where"
@@ -145,6 +146,7 @@ def kill_and_resume(
     return subprocess.CompletedProcess(run.args, run.returncode, "", errors)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(first: tuple[Path, dict[str, Any]], logs: Path, tmp_path: Path, traceroom: Traceroom) -> None:
     out, _ = first
     resumed = tmp_path / "resumed"

@@ -74,6 +74,7 @@ def test_a_fault_that_does_not_pass_after_all_retries_ends_the_run(
         run(settings(few, tmp_path / "out"))
 
 
+@pytest.mark.slow
 def test_a_run_is_recorded_on_the_instance_of_dagster_home(
     few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

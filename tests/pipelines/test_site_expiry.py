@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks.browser_by_heart import Reader, known_clicks, login_of_play, play_of, reward_of
 from env_builder import Environment
 from pipelines.running.run import run
@@ -28,6 +30,7 @@ def record() -> Recorder:
     return recorder
 
 
+@pytest.mark.slow
 def test_whoever_logs_in_again_is_paid_and_the_grader_agrees(tmp_path: Path) -> None:
     record().write_logs(tmp_path / "logs")
     run(Settings(logs=(str(tmp_path / "logs"),), out=str(tmp_path / "out"), image=False))

@@ -71,6 +71,7 @@ def test_what_gave_the_same_rows_lets_the_rest_be(run_once: tuple[Path, str], tm
         assert {table: content_version(store, table) for table in tables} == {table: store.version(table) for table in tables}
 
 
+@pytest.mark.slow
 def test_a_stage_reads_what_it_stands_on(
     run_once: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

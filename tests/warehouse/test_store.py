@@ -87,6 +87,7 @@ def test_every_table_and_every_column_says_what_it_holds(path: Path) -> None:
         assert store.read(of_a_tool).item() == "Name of the tool"
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(ids=st.lists(st.text("abc", min_size=1, max_size=2), max_size=8), again=st.lists(st.text("abc", min_size=1, max_size=2)))
 def test_appending_adds_each_key_once(ids: list[str], again: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,6 +168,7 @@ LOGS = st.lists(
               st.integers(1, 3)), min_size=4, max_size=16)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(LOGS, st.sampled_from(["shared", "reset"]))
 def test_nothing_that_is_sealed_moves_and_the_ledger_gives_the_same_at_once(rows: list[Any], start: str) -> None:
