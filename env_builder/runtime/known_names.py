@@ -15,9 +15,9 @@ by nature (an account number), if it looks like others that were given. A value 
 values other tools are mostly asked for alone, is *doubtful*: it may name nothing, and is not surely refused.
 
 Sees: values as whole words of answers, values inside of objects and lists, values of several words if each has a digit (phone
-and account numbers); that sessions often name by an argument what nothing showed them and no other session met: then a value
-that is found nowhere may exist too, if it looks like the others (Good's estimate of what is still unseen, 1953). Does not see:
-other entities that exist and that no session met; refusals for other reasons.
+and account numbers); that some of what sessions name by an argument was shown to them by nothing and met by no other session:
+then a value that is found nowhere may exist too, if it looks like the others (Good's estimate of what is still unseen, 1953).
+Does not see: other entities that exist and that no session met; refusals for other reasons.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ OPEN = 3
 REFUSED = 3
 """Different refused calls with arguments that no successful call of the tool has, from which a service refuses all of them; one
 is enough if its answer names the argument."""
-FEWEST_NAMED, OFTEN_NEW = 10, 0.05
+FEWEST_NAMED, NEW_NAMES = 10, 0.05
 """Times that sessions named something by an argument, and the share of them in which no other session met it, from which on
 names of its kind exist that the log does not have."""
 BEGUN = ""
@@ -315,8 +315,9 @@ class _Meetings:
         self._texts.add((session, text, asked_for))
 
     def open_names(self) -> dict[str, frozenset[str]]:
-        """Return the arguments by which sessions often name what nothing had shown them, and no other session met, with the
-        shapes of all that they were given. What the log as a whole shows was asked for by someone: it meets only the rest."""
+        """Return the arguments by which sessions name enough (`NEW_NAMES`) that nothing had shown them and no other met, with
+        the shapes of all that they were given. What the log as a whole shows was asked for by a session that is not known: what
+        that asked for is no second meeting."""
         unasked: dict[str, set[str]] = defaultdict(set)
         for session, text, asked_for in self._texts:
             values = values_in(text) & self._met_by.keys()
@@ -327,7 +328,7 @@ class _Meetings:
         n_new = {name: sum(len(self._met_by[value]) == 1 and value not in unasked[session] for session, value in pairs)
                  for name, pairs in self._named.items()}
         return {name: frozenset(_shape(value) for _, value in pairs) for name, pairs in self._named.items()
-                if len(pairs) >= FEWEST_NAMED and n_new[name] >= OFTEN_NEW * len(pairs)}
+                if len(pairs) >= FEWEST_NAMED and n_new[name] >= NEW_NAMES * len(pairs)}
 
 
 def _line(value: str | list[str]) -> bytes:

@@ -74,8 +74,8 @@ def refunding(order_id: str) -> Row:
 
 
 def unscored(out: Path) -> list[Row]:
-    """Return episodes that do what is right, and refund an order that nobody refunded in the log, once or twice. No task
-    whose solution refunds is among them."""
+    """Return episodes that do what is right, and refund an order that the log has no refund of, once or twice. No task whose
+    solution refunds is among them."""
     environment = Environment.load(environment_of(out))
     rows = []
     for task_id, steps in solutions(out).items():
